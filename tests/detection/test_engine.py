@@ -1,0 +1,242 @@
+"""Tests of ``truthlens.detection.engine``: bounds, deadlines and failures become verdicts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
+from tests.fakes.tiny_encoder import write_encoder
+from truthlens.core.records import (
+    Answer,
+    AnswerKind,
+    Coverage,
+    DetectorResult,
+    DetectorSpec,
+    Endpoint,
+    Exchange,
+    Passage,
+    Plan,
+    Provenance,
+    Reason,
+    Status,
+)
+from truthlens.detection.engine import Engine, load_encoder
+
+EXCHANGE = Exchange(Endpoint.CHAT, "m", "", (Passage("The sky is blue.", Provenance.TOOL),))
+ANSWER = Answer(0, AnswerKind.TEXT, "The sky is Zorblax.")
+PLAN = Plan("default", threshold=0.5, timeout_s=30.0)
+HASTY = Plan("hasty", threshold=0.5, timeout_s=0.5)
+
+
+async def entered(held: HeldDetector) -> None:
+    """Wait until a worker is inside of the held detector."""
+    assert await asyncio.to_thread(held.entered.acquire, timeout=30)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop run until ``condition`` holds."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+async def test_an_answer_is_scored_by_a_real_model(tmp_path: Path) -> None:
+    """From plan and answer to a verdict with score, span, coverage and threshold."""
+    engine = Engine({None: load_encoder(write_encoder(tmp_path / "tiny"))})
+    (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
+    assert (verdict.status, verdict.reason, verdict.threshold) == (Status.CHECKED, None, 0.5)
+    assert verdict.flagged
+    assert [ANSWER.text[span.start : span.end] for span in verdict.spans] == ["Zorblax"]
+    assert verdict.coverage is not None
+    assert verdict.coverage.complete
+    assert verdict.results[0].duration_s > 0.0
+    assert engine.model_name(PLAN) == "tiny"
+    await engine.aclose()
+
+
+@pytest.mark.parametrize(
+    ("plan", "exchange", "answer", "reason"),
+    [
+        (Plan("off", enabled=False), EXCHANGE, ANSWER, Reason.DISABLED),
+        (Plan("none", detectors=()), EXCHANGE, ANSWER, Reason.DISABLED),
+        (PLAN, EXCHANGE, Answer(0, AnswerKind.TOOL_CALL), Reason.TOOL_CALL),
+        (PLAN, EXCHANGE, Answer(0, AnswerKind.REFUSAL, "No."), Reason.EMPTY_ANSWER),
+        (PLAN, EXCHANGE, Answer(0, AnswerKind.EMPTY), Reason.EMPTY_ANSWER),
+        (PLAN, EXCHANGE, Answer(0, AnswerKind.TEXT, " \n"), Reason.EMPTY_ANSWER),
+        (PLAN, Exchange(Endpoint.CHAT, "m", "", ()), ANSWER, Reason.NO_CONTEXT),
+    ],
+)
+async def test_what_need_not_run_does_not_run(
+    plan: Plan, exchange: Exchange, answer: Answer, reason: Reason
+) -> None:
+    """Where there is nothing to check, the verdict is unchecked with its reason, and no detector is asked."""
+    detector = FixedDetector(scored(0.9))
+    engine = Engine({None: detector})
+    (verdict,) = await engine.detect(plan, exchange, [answer])
+    assert (verdict.status, verdict.reason, verdict.score) == (Status.UNCHECKED, reason, None)
+    assert verdict.threshold == plan.threshold
+    assert detector.calls == 0
+    await engine.aclose()
+
+
+async def test_choices_keep_their_order_and_share_one_job() -> None:
+    """Every choice gets its own verdict; those that can be scored go to the detector together."""
+    detector = FixedDetector(scored(0.9))
+    engine = Engine({None: detector})
+    answers = [Answer(0, AnswerKind.TOOL_CALL), ANSWER, Answer(2, AnswerKind.EMPTY), ANSWER]
+    verdicts = await engine.detect(PLAN, EXCHANGE, answers)
+    assert [verdict.reason for verdict in verdicts] == [Reason.TOOL_CALL, None, Reason.EMPTY_ANSWER, None]
+    assert detector.calls == 1
+    assert await engine.detect(PLAN, EXCHANGE, []) == ()
+    await engine.aclose()
+
+
+async def test_incomplete_coverage_is_partial() -> None:
+    """A detector that did not get through everything gives a partial verdict."""
+    engine = Engine({None: FixedDetector(scored(0.2, coverage=Coverage(10, 5, 8, 8)))})
+    (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
+    assert (verdict.status, verdict.reason, verdict.score) == (Status.PARTIAL, Reason.TOO_LARGE, 0.2)
+    await engine.aclose()
+
+
+async def test_a_failing_detector_costs_a_verdict_and_tells_no_text() -> None:
+    """An exception becomes ``detector-error`` with its kind, and never with its message."""
+    engine = Engine({None: FailingDetector(RuntimeError("The sky is Zorblax."))})
+    (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
+    assert (verdict.status, verdict.reason) == (Status.UNCHECKED, Reason.DETECTOR_ERROR)
+    assert verdict.results[0].explanation == "RuntimeError"
+    await engine.aclose()
+
+
+async def test_a_detector_that_loses_an_answer_has_failed() -> None:
+    """Fewer results than answers are no results."""
+
+    class Forgetful(FixedDetector):
+        def detect_all(self, *args: object, **kwargs: object) -> list[DetectorResult]:
+            return [scored(0.1)]
+
+    engine = Engine({None: Forgetful(scored(0.1))})
+    verdicts = await engine.detect(PLAN, EXCHANGE, [ANSWER, ANSWER])
+    assert [verdict.reason for verdict in verdicts] == [Reason.DETECTOR_ERROR] * 2
+    await engine.aclose()
+
+
+async def test_several_detectors_are_weighed_as_the_plan_says() -> None:
+    """Weights come from the plan; a detector that fails leaves the verdict partial."""
+    plan = Plan("two", detectors=(DetectorSpec("encoder", 1.0), DetectorSpec("numbers", 3.0)))
+    engine = Engine(
+        {None: FixedDetector(scored(0.2))},
+        detectors={"numbers": FixedDetector(scored(0.6, detector="numbers"))},
+    )
+    (verdict,) = await engine.detect(plan, EXCHANGE, [ANSWER])
+    assert verdict.score == pytest.approx(0.5)
+    assert [result.weight for result in verdict.results] == [1.0, 3.0]
+    await engine.aclose()
+    engine = Engine({None: FixedDetector(scored(0.2))})
+    (verdict,) = await engine.detect(plan, EXCHANGE, [ANSWER])
+    assert (verdict.status, verdict.reason, verdict.score) == (Status.PARTIAL, Reason.DETECTOR_ERROR, 0.2)
+    await engine.aclose()
+
+
+async def test_the_plan_names_the_model_and_models_can_be_exchanged() -> None:
+    """Each plan is scored by its own model; after ``use`` by the new ones; an unknown model is an error."""
+    named = Plan("named", model_id="large")
+    engine = Engine({None: FixedDetector(scored(0.1)), "large": FixedDetector(scored(0.3), model="L")})
+    assert (await engine.detect(named, EXCHANGE, [ANSWER]))[0].score == 0.3
+    assert engine.model_name(named) == "L"
+    engine.use({None: FixedDetector(scored(0.2))})
+    assert (await engine.detect(PLAN, EXCHANGE, [ANSWER]))[0].score == 0.2
+    assert (await engine.detect(named, EXCHANGE, [ANSWER]))[0].reason is Reason.DETECTOR_ERROR
+    assert engine.model_name(named) == ""
+    await engine.aclose()
+
+
+async def test_a_missed_deadline_is_a_timeout_and_keeps_its_worker_counted() -> None:
+    """The verdict comes at the deadline, the job is told to stop, and its place is free once it ends."""
+    held = HeldDetector()
+    engine = Engine({None: held}, queue_limit=0)
+    (verdict,) = await engine.detect(HASTY, EXCHANGE, [ANSWER])
+    assert (verdict.status, verdict.reason) == (Status.UNCHECKED, Reason.TIMEOUT)
+    assert (engine.inflight, engine.waiting) == (1, 0)
+    (refused,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
+    assert refused.reason is Reason.OVERLOADED
+    held.release.set()
+    await until(lambda: engine.inflight == 0)
+    assert held.stopped == [True]
+    (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
+    assert verdict.status is Status.CHECKED
+    await engine.aclose()
+
+
+async def test_what_was_finished_before_the_deadline_counts() -> None:
+    """A slow second detector leaves the first one's score, as partial."""
+    plan = Plan("two", timeout_s=0.5, detectors=(DetectorSpec("encoder"), DetectorSpec("judge")))
+    held = HeldDetector()
+    engine = Engine({None: FixedDetector(scored(0.4))}, detectors={"judge": held})
+    (verdict,) = await engine.detect(plan, EXCHANGE, [ANSWER])
+    assert (verdict.status, verdict.reason, verdict.score) == (Status.PARTIAL, Reason.TIMEOUT, 0.4)
+    held.release.set()
+    await engine.aclose()
+
+
+async def test_a_full_queue_refuses_at_once() -> None:
+    """With the worker busy and the queue full, one more is ``overloaded``; those before it are scored."""
+    held = HeldDetector()
+    waits: list[float] = []
+    engine = Engine({None: held}, queue_limit=1, queue_observer=waits.append)
+    first = asyncio.create_task(engine.detect(PLAN, EXCHANGE, [ANSWER]))
+    await entered(held)
+    second = asyncio.create_task(engine.detect(PLAN, EXCHANGE, [ANSWER]))
+    await until(lambda: engine.waiting == 1)
+    (refused,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
+    assert (refused.status, refused.reason, refused.score) == (Status.UNCHECKED, Reason.OVERLOADED, None)
+    held.release.set()
+    assert [(await task)[0].status for task in (first, second)] == [Status.CHECKED, Status.CHECKED]
+    assert len(waits) == 2
+    assert min(waits) >= 0.0
+    await until(lambda: (engine.inflight, engine.waiting) == (0, 0))
+    await engine.aclose()
+
+
+@pytest.mark.parametrize("leave", [lambda task: task.cancel(), None], ids=["client gone", "deadline"])
+async def test_a_job_that_nobody_waits_for_leaves_the_queue(
+    leave: Callable[[asyncio.Task[object]], object] | None,
+) -> None:
+    """A waiting job whose client went away or whose deadline passed never runs."""
+    held = HeldDetector()
+    engine = Engine({None: held}, queue_limit=1)
+    first = asyncio.create_task(engine.detect(PLAN, EXCHANGE, [ANSWER]))
+    await entered(held)
+    second = asyncio.create_task(engine.detect(PLAN if leave else HASTY, EXCHANGE, [ANSWER]))
+    await until(lambda: engine.waiting == 1)
+    if leave:
+        leave(second)
+        with pytest.raises(asyncio.CancelledError):
+            await second
+    else:
+        assert (await second)[0].reason is Reason.TIMEOUT
+    assert engine.waiting == 0
+    held.release.set()
+    await first
+    await engine.aclose()
+    assert held.stopped == [False]
+
+
+async def test_closing_finishes_what_was_begun_and_refuses_the_rest() -> None:
+    """A drain lets running and waiting jobs end and takes no new ones."""
+    held = HeldDetector()
+    engine = Engine({None: held}, queue_limit=4)
+    begun = [asyncio.create_task(engine.detect(PLAN, EXCHANGE, [ANSWER])) for _ in range(2)]
+    await entered(held)
+    await until(lambda: engine.waiting == 1)
+    closing: Awaitable[None] = asyncio.create_task(engine.aclose())
+    await asyncio.sleep(0)
+    (refused,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
+    assert refused.reason is Reason.OVERLOADED
+    held.release.set()
+    assert [(await task)[0].status for task in begun] == [Status.CHECKED, Status.CHECKED]
+    await closing

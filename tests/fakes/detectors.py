@@ -1,0 +1,79 @@
+"""Detectors that do as they are told: answer, fail, or wait for the test."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from truthlens.core.records import Aggregation, Answer, Coverage, DetectorResult, Exchange
+
+
+class FixedDetector:
+    """Gives every answer the same result."""
+
+    def __init__(self, result: DetectorResult, *, model: str = "fixed") -> None:
+        self.model = model
+        self.calls = 0
+        self._result = result
+
+    def detect_all(
+        self,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        *,
+        aggregation: Aggregation | None,
+        stop: Callable[[], bool],
+    ) -> list[DetectorResult]:
+        self.calls += 1
+        return [self._result for _ in answers]
+
+
+class FailingDetector:
+    """Raises what it was given."""
+
+    model = "failing"
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def detect_all(
+        self,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        *,
+        aggregation: Aggregation | None,
+        stop: Callable[[], bool],
+    ) -> list[DetectorResult]:
+        raise self._error
+
+
+class HeldDetector:
+    """Waits until the test lets it go on; remembers whether it was told to stop."""
+
+    model = "held"
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.release = threading.Event()
+        self.stopped: list[bool] = []
+
+    def detect_all(
+        self,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        *,
+        aggregation: Aggregation | None,
+        stop: Callable[[], bool],
+    ) -> list[DetectorResult]:
+        self.entered.release()
+        self.release.wait(timeout=30)
+        self.stopped.append(stop())
+        return [scored(0.1) for _ in answers]
+
+
+def scored(
+    score: float, *, detector: str = "encoder", coverage: Coverage | None = None, weight: float = 1.0
+) -> DetectorResult:
+    """A result with this score that looked at everything."""
+    whole = Coverage(4, 4, 8, 8, 8, 1)
+    return DetectorResult(detector, score, coverage=coverage or whole, weight=weight)

@@ -1,0 +1,305 @@
+"""Scripts of events and the replies to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from truthlens.core.records import (
+    Action,
+    Mode,
+    Outcome,
+    Plan,
+    Reason,
+    RequestHead,
+    ResponseHead,
+    Status,
+    Verdict,
+    unchecked,
+)
+from truthlens.gateway.events import (
+    BodyMode,
+    Continue,
+    FilterModes,
+    Phase,
+    RequestBody,
+    RequestHeaders,
+    Respond,
+    ResponseBody,
+    ResponseHeaders,
+    Trailers,
+)
+from truthlens.gateway.session import Judge, Open, ProtocolError, Session
+
+PLAN = Plan("support")
+BUFFERED = FilterModes(BodyMode.BUFFERED, BodyMode.NONE)
+
+
+@dataclass(frozen=True)
+class Ticket:
+    reason: Reason | None = None
+    request_body: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    outcome: Outcome
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Desk:
+    """Admits with a fixed ticket and notes what it was asked to skip."""
+
+    ticket: Ticket = Ticket()
+    block: bool = False
+    max_body_bytes: int = 1000
+    skipped: list[Reason] = field(default_factory=list)
+
+    def admit(self, head: RequestHead) -> Ticket:
+        return self.ticket
+
+    def skip(self, ticket: Ticket, reason: Reason) -> Judgement:
+        self.skipped.append(reason)
+        outcome = Outcome(PLAN, unchecked(reason))
+        if self.block:
+            outcome = replace(outcome, action=Action.BLOCK, body=b'{"error":{}}')
+        return Judgement(
+            outcome,
+            {
+                "x-truthlens-enabled": "false",
+                "x-truthlens-status": "unchecked",
+                "x-truthlens-reason": reason.value,
+            },
+        )
+
+
+def request(
+    headers: Mapping[str, str] | None = None, *, end: bool = False, modes: FilterModes | None = BUFFERED
+) -> RequestHeaders:
+    return RequestHeaders(RequestHead("POST", "/v1/chat/completions", headers or {}, {}), end, modes)
+
+
+def response(status: int = 200, *, end: bool = False, **headers: str) -> ResponseHeaders:
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    return ResponseHeaders(ResponseHead(status, {"content-type": "application/json", **named}), end)
+
+
+def at_response(desk: Desk) -> Session:
+    """A session whose request has been read."""
+    session = Session(desk)
+    session.receive(request())
+    session.receive(RequestBody(b"{}", True))
+    session.opened(Ticket())
+    return session
+
+
+def test_an_exchange_ships_both_bodies_and_asks_for_plain_text() -> None:
+    """The backend is asked for an unencoded answer, and the answer's body is asked for once its head is known."""
+    session = Session(Desk())
+    head = session.receive(request({"accept-encoding": "gzip"}))
+    assert head == Continue(Phase.REQUEST_HEADERS, set_headers={"accept-encoding": "identity"})
+    assert isinstance(session.receive(RequestBody(b"{}", True)), Open)
+    assert session.opened(Ticket()) == Continue(Phase.REQUEST_BODY)
+    reply = session.receive(response())
+    assert isinstance(reply, Continue)
+    assert (reply.request_body, reply.response_body) == (None, BodyMode.BUFFERED)
+    assert isinstance(session.receive(ResponseBody(b"{}", True)), Judge)
+
+
+def test_a_bypass_ships_no_bodies_and_leaves_the_encoding_alone() -> None:
+    """An exchange that needs no scoring costs two messages and does not touch accept-encoding."""
+    desk = Desk(Ticket(reason=Reason.DISABLED))
+    session = Session(desk)
+    reply = session.receive(request())
+    assert isinstance(reply, Continue)
+    assert (reply.request_body, reply.response_body) == (BodyMode.NONE, BodyMode.NONE)
+    assert not reply.set_headers
+    passed = session.receive(response())
+    assert isinstance(passed, Continue)
+    assert passed.set_headers["x-truthlens-reason"] == "disabled"
+    assert passed.response_body is None
+    assert session.concluded
+
+
+def test_headers_of_ours_sent_by_a_client_are_removed_on_every_path() -> None:
+    """Whatever x-truthlens-* a client sends, the backend never sees it."""
+    sent = {"x-truthlens-score": "0.00", "x-truthlens-details": "spans", "x-other": "1"}
+    for ticket in (Ticket(), Ticket(reason=Reason.DIALECT)):
+        reply = Session(Desk(ticket)).receive(request(sent))
+        assert isinstance(reply, Continue)
+        assert set(reply.remove_headers) == {"x-truthlens-score", "x-truthlens-details"}
+
+
+def test_headers_of_ours_sent_by_the_backend_are_removed_but_for_the_routes_defaults() -> None:
+    """A backend cannot fake a verdict; the fail-open defaults stay until the verdict replaces them."""
+    session = at_response(Desk())
+    reply = session.receive(response(x_truthlens_score="0.01", x_truthlens_status="unchecked"))
+    assert isinstance(reply, Continue)
+    assert reply.remove_headers == ("x-truthlens-score",)
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (response(500), Reason.UPSTREAM_ERROR),
+        (response(302), Reason.UPSTREAM_ERROR),
+        (response(content_type="text/event-stream; charset=utf-8"), Reason.STREAMING),
+        (response(content_type="text/html"), Reason.DIALECT),
+        (response(content_type=""), Reason.DIALECT),
+        (response(content_encoding="zstd"), Reason.ENCODING),
+        (response(content_encoding="gzip, zstd"), Reason.ENCODING),
+        (response(end=True), Reason.EMPTY_ANSWER),
+        (response(content_length="1001"), Reason.TOO_LARGE),
+    ],
+)
+def test_answers_that_cannot_be_scored_pass_and_say_why(event: ResponseHeaders, reason: Reason) -> None:
+    """The backend's bytes are not asked for, and the headers carry the reason."""
+    desk = Desk()
+    session = at_response(desk)
+    reply = session.receive(event)
+    assert isinstance(reply, Continue)
+    assert desk.skipped == [reason]
+    assert reply.response_body is None
+    assert reply.body is None
+    assert reply.set_headers["x-truthlens-reason"] == reason.value
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "br", "deflate", "GZIP", "gzip, br"])
+def test_known_encodings_are_asked_for(encoding: str) -> None:
+    """A body that can be decoded is buffered."""
+    reply = at_response(Desk()).receive(response(content_encoding=encoding))
+    assert isinstance(reply, Continue)
+    assert reply.response_body is BodyMode.BUFFERED
+
+
+def judged(outcome: Outcome, headers: dict[str, str], **response_headers: str) -> Continue | Respond:
+    session = at_response(Desk())
+    session.receive(response(**response_headers))
+    session.receive(ResponseBody(b"old", True))
+    return session.judged(Judgement(outcome, headers))
+
+
+def test_a_changed_body_leaves_with_the_right_length_and_without_the_old_ones_headers() -> None:
+    """content-length is set, content-encoding and etag go: Envoy rejects a wrong length with a 500."""
+    verdict = Verdict(Status.CHECKED, score=0.9, threshold=0.5)
+    outcome = Outcome(PLAN, verdict, action=Action.WARN, body="né".encode())
+    reply = judged(
+        outcome,
+        {"x-truthlens-enabled": "true", "x-truthlens-status": "checked"},
+        content_encoding="gzip",
+        etag='"a"',
+    )
+    assert isinstance(reply, Continue)
+    assert reply.body == "né".encode()
+    assert reply.set_headers["content-length"] == "3"
+    assert {"content-encoding", "etag", "x-truthlens-reason"} <= set(reply.remove_headers)
+    assert reply.metadata["score"] == 0.9
+
+
+def test_an_unchanged_body_keeps_its_encoding_and_length() -> None:
+    """Where nothing is rewritten the backend's own bytes and framing pass."""
+    outcome = Outcome(PLAN, Verdict(Status.CHECKED, score=0.1, threshold=0.5))
+    reply = judged(
+        outcome,
+        {"x-truthlens-enabled": "true", "x-truthlens-status": "checked"},
+        content_encoding="gzip",
+        etag='"a"',
+    )
+    assert isinstance(reply, Continue)
+    assert reply.body is None
+    assert "content-length" not in reply.set_headers
+    assert reply.remove_headers == ("x-truthlens-reason",)
+
+
+def test_a_blocked_answer_is_replaced_by_an_error() -> None:
+    """The client gets the error body with the verdict's headers and nothing of the answer."""
+    outcome = Outcome(PLAN, unchecked(Reason.TIMEOUT), action=Action.BLOCK, body=b"{}", mode=Mode.LIGHTWEIGHT)
+    reply = judged(outcome, {"x-truthlens-action": "block"})
+    assert reply == Respond(
+        424,
+        {"content-type": "application/json", "x-truthlens-action": "block"},
+        b"{}",
+        "truthlens_blocked_timeout",
+    )
+
+
+def test_a_block_in_the_header_phase_is_an_error_too() -> None:
+    """An encoding that cannot be read is refused where the plan demands a check."""
+    reply = at_response(Desk(block=True)).receive(response(content_encoding="zstd"))
+    assert isinstance(reply, Respond)
+    assert reply.status == 424
+
+
+def test_a_rewritten_request_gets_its_length() -> None:
+    """The model chosen for ``auto`` changes the body's length."""
+    session = Session(Desk())
+    session.receive(request())
+    session.receive(RequestBody(b"{}", True))
+    reply = session.opened(Ticket(request_body=b'{"model":"m"}'))
+    assert reply.body == b'{"model":"m"}'
+    assert reply.set_headers["content-length"] == "13"
+
+
+def test_a_local_reply_before_the_request_was_complete_passes() -> None:
+    """Envoy's own 413 arrives while the request body is still awaited."""
+    desk = Desk()
+    session = Session(desk)
+    session.receive(request())
+    reply = session.receive(response(413, content_type="text/plain"))
+    assert isinstance(reply, Continue)
+    assert desk.skipped == [Reason.UPSTREAM_ERROR]
+
+
+def test_a_request_without_a_body_is_no_exchange() -> None:
+    """A POST whose headers end the stream is answered untouched."""
+    desk = Desk()
+    session = Session(desk)
+    session.receive(request(end=True))
+    session.receive(response())
+    assert desk.skipped == [Reason.DIALECT]
+
+
+def test_half_a_body_is_not_scored() -> None:
+    """A body that Envoy cut at its limit passes as too large."""
+    desk = Desk()
+    session = at_response(desk)
+    session.receive(response())
+    reply = session.receive(ResponseBody(b"{", False))
+    assert isinstance(reply, Continue)
+    assert desk.skipped == [Reason.TOO_LARGE]
+    assert session.receive(ResponseBody(b"}", True)) == Continue(Phase.RESPONSE_BODY)
+
+
+@pytest.mark.parametrize(
+    "modes",
+    [
+        FilterModes(BodyMode.FULL_DUPLEX_STREAMED, BodyMode.NONE),
+        FilterModes(BodyMode.BUFFERED, BodyMode.FULL_DUPLEX_STREAMED),
+        FilterModes(BodyMode.BUFFERED, BodyMode.BUFFERED),
+    ],
+)
+def test_filter_configurations_that_cannot_work_are_refused_with_the_remedy(modes: FilterModes) -> None:
+    """The message names what to set."""
+    with pytest.raises(ProtocolError, match="response_body_mode: NONE"):
+        Session(Desk()).receive(request(modes=modes))
+
+
+def test_a_filter_that_does_not_buffer_requests_is_asked_to() -> None:
+    """The override carries both modes, because Envoy takes a missing one as NONE."""
+    reply = Session(Desk()).receive(request(modes=FilterModes(BodyMode.NONE, BodyMode.NONE)))
+    assert isinstance(reply, Continue)
+    assert reply.request_body is BodyMode.BUFFERED
+
+
+def test_messages_out_of_order_end_the_stream() -> None:
+    """A response body that nobody asked for is a fault, never a silent pass."""
+    with pytest.raises(ProtocolError, match="ResponseBody in state REQUEST_HEADERS"):
+        Session(Desk()).receive(ResponseBody(b"", True))
+
+
+def test_trailers_pass() -> None:
+    """Trailers are acknowledged in any state."""
+    assert at_response(Desk()).receive(Trailers(Phase.RESPONSE_TRAILERS)) == Continue(Phase.RESPONSE_TRAILERS)

@@ -1,0 +1,79 @@
+"""One deployment for the module's tests; the policy has a decision for everything that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.backend import completion, json_reply
+from tests.integration.stack import Stack
+
+POLICY = """\
+trusted_headers: [x-domain, x-truthlens-details]
+hallucination:
+  enabled: true
+  default_mode: lightweight
+signals:
+  domains:
+    - {name: support, headers: {x-domain: [support]}}
+    - {name: detailed, headers: {x-domain: [detailed]}}
+    - {name: strict, headers: {x-domain: [strict]}}
+    - {name: after, headers: {x-domain: [after]}}
+    - {name: unchecked, headers: {x-domain: [unchecked]}}
+    - {name: flag-all, headers: {x-domain: [flag-all]}}
+decisions:
+  - name: switched-off
+    priority: 90
+    rules: {operator: OR, conditions: [{type: domain, name: unchecked}]}
+    plugins: [{type: hallucination, configuration: {enabled: false}}]
+  - name: strict
+    priority: 80
+    rules: {operator: OR, conditions: [{type: domain, name: strict}]}
+    plugins: [{type: hallucination, configuration: {on_unchecked: block}}]
+  - name: detailed
+    priority: 70
+    rules: {operator: OR, conditions: [{type: domain, name: detailed}]}
+    plugins: [{type: hallucination, configuration: {details: true}}]
+  - name: after
+    priority: 60
+    rules: {operator: OR, conditions: [{type: domain, name: after}]}
+    plugins: [{type: hallucination, configuration: {threshold: 0.0, warning_position: after, warning_template: "Check this."}}]
+  - name: flag-all
+    priority: 50
+    rules: {operator: OR, conditions: [{type: domain, name: flag-all}]}
+    plugins: [{type: hallucination, configuration: {threshold: 0.0}}]
+  - name: chosen-model
+    priority: 40
+    rules: {operator: OR, conditions: [{type: domain, name: support}]}
+    modelRefs: [{model: house-model}]
+    plugins: [{type: hallucination, configuration: {threshold: 0.99}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Backend, sidecar and Envoy, for all tests of a module."""
+    stack = Stack(tmp_path_factory.mktemp("stack"), POLICY)
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture
+def stack(deployment: Stack) -> Stack:
+    """The deployment with a backend that has been reset."""
+    deployment.backend.received.clear()
+    deployment.backend.reply = lambda _request: json_reply(completion("Hello."))
+    return deployment
+
+
+@pytest.fixture
+def fresh_stack(tmp_path: Path) -> Iterator[Stack]:
+    """A deployment of its own, for tests that break it; not started."""
+    stack = Stack(tmp_path, POLICY)
+    yield stack
+    stack.stop()

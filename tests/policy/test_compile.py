@@ -1,0 +1,160 @@
+"""From keys to plans: defaults, inheritance, and the files that cannot be read."""
+
+from pathlib import Path
+
+import pytest
+
+from truthlens.core.errors import PolicyError
+from truthlens.core.records import (
+    Aggregation,
+    DetectorSpec,
+    EvidenceRules,
+    Mode,
+    OnUnchecked,
+    Plan,
+    Streaming,
+    WarningPosition,
+)
+from truthlens.policy import (
+    InvalidPolicyError,
+    Limits,
+    check_file,
+    compile_policy,
+    default_policy,
+    load_policy,
+)
+
+ONE = "decisions:\n  - name: one\n    rules: {type: domain, name: finance}\n"
+
+
+def test_default_policy_is_the_plan_record() -> None:
+    """Without a file everything has the defaults of the plan record, and nothing is warned of."""
+    policy = default_policy()
+    assert policy.default == Plan("default", policy_version=policy.version)
+    assert (policy.plans, policy.warnings, policy.limits) == ((), (), Limits())
+    assert policy.telemetry.log_text is False
+
+
+def test_every_key_arrives() -> None:
+    """Every key of `hallucination` arrives in the default plan."""
+    plan = compile_policy(
+        """
+hallucination:
+  enabled: false
+  default_mode: premium
+  threshold: {cost_ratio: 1, prior: 0.25}
+  model_id: models/mine
+  use_cpu: false
+  aggregation: span_max
+  streaming: buffer
+  on_unchecked: block
+  details: true
+  detectors: [{name: encoder, weight: 2}]
+  warning_template: careful
+  warning_position: after
+  require_disclaimer: true
+  timeout_s: 1.5
+  standard: {max_iterations: 2, convergence_threshold: 0.1}
+  premium: {verification_models: [a], judge_model: b, max_iterations: 4, require_consensus: true}
+  evidence: {system_min_chars: 10, system_instruction_share: 0.5, user_patterns: ["x(.)x"]}
+""",
+        file="f",
+        model_exists=lambda name: name == "models/mine",
+    ).default
+    assert (plan.enabled, plan.mode, plan.threshold) == (False, Mode.PREMIUM, pytest.approx(0.25))
+    assert (plan.model_id, plan.use_cpu, plan.aggregation) == ("models/mine", False, Aggregation.SPAN_MAX)
+    assert (plan.streaming, plan.on_unchecked, plan.details) == (Streaming.BUFFER, OnUnchecked.BLOCK, True)
+    assert plan.detectors == (DetectorSpec("encoder", 2.0),)
+    assert (plan.warning_template, plan.warning_position) == ("careful", WarningPosition.AFTER)
+    assert (plan.require_disclaimer, plan.timeout_s) == (True, 1.5)
+    assert (plan.standard.max_iterations, plan.standard.convergence_threshold) == (2, 0.1)
+    assert (plan.premium.verification_models, plan.premium.judge_model) == (("a",), "b")
+    assert (plan.premium.max_iterations, plan.premium.require_consensus) == (4, True)
+    assert plan.evidence == EvidenceRules(10, 0.5, ("x(.)x",))
+
+
+def test_plugin_inherits() -> None:
+    """A decision has the keys of `hallucination`, and its plugin's keys over them, section by section."""
+    policy = compile_policy(
+        "hallucination: {threshold: 0.5, details: true, standard: {max_iterations: 7, convergence_threshold: 0.2}}\n"
+        + ONE
+        + "    plugins: [{type: hallucination, configuration: {threshold: 0.3, standard: {max_iterations: 1}}}]\n",
+        file="f",
+    )
+    (plan,) = policy.plans
+    assert (plan.threshold, plan.details) == (0.3, True)
+    assert (plan.standard.max_iterations, plan.standard.convergence_threshold) == (1, 0.2)
+    assert plan.policy_version == policy.version
+
+
+def test_decision_without_plugin() -> None:
+    """A decision without a plugin has the plan of `hallucination` under its own name."""
+    policy = compile_policy("hallucination: {threshold: 0.4}\n" + ONE, file="f")
+    assert [(p.decision, p.threshold) for p in policy.plans] == [("one", 0.4)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "standard", "premium"),
+    [
+        ("mode: standard, max_iterations: 9", 9, 5),
+        ("mode: premium, max_iterations: 9", 3, 9),
+        ("mode: auto, max_iterations: 9", 9, 9),
+        ("default_mode: standard, max_iterations: 9", 9, 5),
+        ("mode: standard, max_iterations: 9, standard: {max_iterations: 2}", 2, 5),
+    ],
+)
+def test_short_max_iterations(keys: str, standard: int, premium: int) -> None:
+    """max_iterations of a plugin is that of its mode; the long form goes before it."""
+    text = ONE + f"    plugins: [{{type: hallucination, configuration: {{{keys}}}}}]\n"
+    (plan,) = compile_policy(text, file="f").plans
+    assert (plan.standard.max_iterations, plan.premium.max_iterations) == (standard, premium)
+
+
+def test_limits_and_telemetry() -> None:
+    """Limits and telemetry settings arrive; what is left out keeps its default."""
+    policy = compile_policy(
+        "limits: {max_body_bytes: 2048, queue_limit: 3}\ntelemetry: {log_text: true}\n", file="f"
+    )
+    assert policy.limits == Limits(max_body_bytes=2048, queue_limit=3)
+    assert policy.telemetry.log_text is True
+
+
+def test_version_names_the_text() -> None:
+    """Two texts have two versions, and the same text always the same."""
+    one, two = (compile_policy(f"hallucination: {{threshold: {t}}}", file="f") for t in (0.1, 0.2))
+    assert one.version != two.version
+    assert one.version == compile_policy("hallucination: {threshold: 0.1}", file="g").version
+
+
+def test_model_exists_is_asked() -> None:
+    """A model that the caller can load is not warned of, and one that it cannot is."""
+    text = "hallucination: {model_id: some-model}"
+    assert compile_policy(text, file="f", model_exists=lambda _: True).warnings == ()
+    (warning,) = compile_policy(text, file="f", model_exists=lambda _: False).warnings
+    assert warning.key == "hallucination.model_id"
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A file that is not there is an error with its name, from loading and from checking."""
+    path = tmp_path / "none.yaml"
+    with pytest.raises(PolicyError, match=r"none\.yaml:1: \(file\): cannot be read: No such file"):
+        load_policy(path)
+    assert [d.message for d in check_file(path)] == ["cannot be read: No such file or directory"]
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    """A file in another encoding is told to be saved as UTF-8, and a byte order mark does no harm."""
+    path = tmp_path / "p.yaml"
+    path.write_bytes(b"hallucination: {}\n# \xff\n")
+    with pytest.raises(InvalidPolicyError, match="save the file as UTF-8"):
+        load_policy(path)
+    path.write_bytes(b"\xef\xbb\xbfhallucination: {threshold: 0.1}\n")
+    assert load_policy(path).default.threshold == 0.1
+
+
+def test_a_pasted_key_is_not_repeated() -> None:
+    """What stands where the name of an environment variable belongs is not shown in the message."""
+    text = "models: [{name: m, base_url: 'http://h/v1', api_key_env: sk-verysecret}]"
+    with pytest.raises(InvalidPolicyError) as caught:
+        compile_policy(text, file="f")
+    assert "verysecret" not in str(caught.value)

@@ -1,0 +1,77 @@
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from truthlens.policy.rules import All, Any, Atom, ConditionType, Not, Rule, Truth, atoms, can_match, evaluate
+
+ATOMS = [Atom(ConditionType.DOMAIN, name) for name in "abcd"]
+A, B, C, D = ATOMS
+rules = st.recursive(
+    st.sampled_from(ATOMS),
+    lambda inner: (
+        inner.map(Not)
+        | st.lists(inner, min_size=1, max_size=3).map(lambda rules: All(tuple(rules)))
+        | st.lists(inner, min_size=1, max_size=3).map(lambda rules: Any(tuple(rules)))
+    ),
+    max_leaves=8,
+)
+values = st.fixed_dictionaries({atom: st.sampled_from([True, False, None]) for atom in ATOMS})
+
+
+def completions(partial: dict[Atom, Truth]) -> list[dict[Atom, bool]]:
+    choices = [[value] if value is not None else [True, False] for value in partial.values()]
+    return [dict(zip(partial, chosen, strict=True)) for chosen in product(*choices)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "known", "expected"),
+    [
+        (All((A, B)), {A: False, B: None}, False),
+        (All((A, B)), {A: True, B: None}, None),
+        (Any((A, B)), {A: None, B: True}, True),
+        (Any((A, B)), {A: None, B: False}, None),
+        (Not(A), {A: None}, None),
+        (Not(Any((A, B))), {A: False, B: False}, True),
+    ],
+)
+def test_three_values(rule: Rule, known: dict[Atom, Truth], expected: Truth) -> None:
+    """A value is unknown only while the conditions that are known leave both outcomes open."""
+    assert evaluate(rule, known.get) is expected
+
+
+@settings(deadline=None)
+@given(rules, values)
+def test_certain_values_hold(rule: Rule, partial: dict[Atom, Truth]) -> None:
+    """What is certain with some conditions unknown stays so whatever they turn out to be."""
+    value = evaluate(rule, partial.get)
+    outcomes = {evaluate(rule, complete.get) for complete in completions(partial)}
+    assert None not in outcomes
+    if value is not None:
+        assert outcomes == {value}
+
+
+@settings(deadline=None)
+@given(rules, st.lists(rules, max_size=2))
+def test_can_match_is_exact(rule: Rule, others: list[Rule]) -> None:
+    """A rule can match just where some row of the truth table makes it true and the others false."""
+    table = completions(dict.fromkeys(ATOMS))
+    expected = any(
+        evaluate(rule, row.get) and not any(evaluate(other, row.get) for other in others) for row in table
+    )
+    assert can_match(rule, unless=others) is expected
+
+
+def test_can_match_gives_up_as_reachable() -> None:
+    """A search that would take too long counts as reachable."""
+    many = tuple(
+        Any((Atom(ConditionType.MODEL, f"m{i}"), Atom(ConditionType.MODEL, f"n{i}"))) for i in range(30)
+    )
+    hidden = All((*many, A, Not(A)))
+    assert can_match(hidden, max_steps=50) is True
+
+
+def test_atoms_come_once_in_order() -> None:
+    """The conditions of a rule are listed once each, in the order of the rule."""
+    assert atoms(All((B, Not(A), Any((B, C))))) == (B, A, C)

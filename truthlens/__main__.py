@@ -1,0 +1,5 @@
+"""``python -m truthlens``."""
+
+from truthlens.cli import main
+
+main()

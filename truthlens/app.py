@@ -1,0 +1,275 @@
+"""The composition root: builds every part once, connects them, and runs them until told to stop.
+
+Order of start: policy, models, warm-up, ext_proc (health NOT_SERVING), console, then SERVING. Order of stop:
+NOT_SERVING, wait for Envoy to notice, let exchanges in flight finish, stop the console.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+import uvicorn
+
+from truthlens.console import Readiness, console_app
+from truthlens.core.errors import ModelError, PolicyError, StartError
+from truthlens.detection.encoder import EncoderDetector
+from truthlens.detection.engine import Engine, load_encoder
+from truthlens.gateway.server import Server, Tls
+from truthlens.pipeline import Pipeline
+from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
+from truthlens.policy.watch import watch
+from truthlens.proxy.config import Address
+from truthlens.proxy.process import ensure_free
+from truthlens.settings import Settings, models_folder
+from truthlens.telemetry.recent import Recent
+from truthlens.telemetry.signals import Signals
+
+log = structlog.get_logger("truthlens.app")
+
+BUNDLED_MODEL = "truthlens-minilm-en-v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The parts of a running process that others may want to look at."""
+
+    settings: Settings
+    policy: PolicyHolder
+    pipeline: Pipeline
+    signals: Signals
+    server: Server
+    readiness: Readiness
+
+
+class ModelShelf:
+    """Encoders by the ``model_id`` of the policy; each folder is loaded once."""
+
+    def __init__(self, settings: Settings, signals: Signals) -> None:
+        self._settings = settings
+        self._signals = signals
+        self._loaded: dict[tuple[Path, bool, int], EncoderDetector] = {}
+
+    def encoders_for(self, policy: Policy) -> dict[str | None, EncoderDetector]:
+        """The encoder of every model that ``policy`` names, loaded and warm; ``None`` is the bundled one.
+
+        A named folder that does not exist is replaced by the bundled model; the policy's own warning says so
+        wherever an operator looks (log, ``/readyz``, console, ``truthlens check``).
+
+        Raises:
+            ModelError: a folder exists but cannot be used.
+        """
+        windows = policy.limits.max_windows
+        encoders: dict[str | None, EncoderDetector] = {
+            None: self._load(find_model(None, self._settings), True, windows)
+        }
+        for plan in (policy.default, *policy.plans):
+            if plan.model_id in encoders or not plan.enabled:
+                continue
+            if plan.model_id is not None and self.has(plan.model_id):
+                encoders[plan.model_id] = self._load(
+                    find_model(plan.model_id, self._settings), plan.use_cpu, windows
+                )
+            else:
+                encoders[plan.model_id] = encoders[None]
+        self._signals.model_info.clear()
+        for configured, encoder in encoders.items():
+            self._signals.model_info.labels(encoder.manifest.name, configured or "").set(1)
+        return encoders
+
+    def has(self, model_id: str) -> bool:
+        """Whether there is a folder for ``model_id``."""
+        try:
+            find_model(model_id, self._settings)
+        except ModelError:
+            return False
+        return True
+
+    def _load(self, folder: Path, use_cpu: bool, max_windows: int) -> EncoderDetector:
+        key = (folder.resolve(), use_cpu, max_windows)
+        if key not in self._loaded:
+            encoder = load_encoder(
+                folder, use_cpu=use_cpu, threads=self._settings.threads, max_windows=max_windows
+            )
+            encoder.warm_up()
+            self._loaded[key] = encoder
+        return self._loaded[key]
+
+
+def find_model(model_id: str | None, settings: Settings) -> Path:
+    """The folder of a model: a path as it stands, or a name below the models folder.
+
+    Raises:
+        ModelError: there is none.
+    """
+    shelf = models_folder(settings.models)
+    if model_id is None:
+        candidates = [shelf / BUNDLED_MODEL]
+    else:
+        candidates = [Path(model_id), shelf / model_id, shelf / Path(model_id).name]
+    for candidate in candidates:
+        if candidate.is_dir():
+            return candidate
+    raise ModelError(
+        f"model {model_id or BUNDLED_MODEL!r} is not among {', '.join(sorted(_names(shelf))) or 'no models'} in"
+        f" {shelf} and no folder of that path exists; put its folder there, or change model_id."
+    )
+
+
+def _names(shelf: Path) -> Iterator[str]:
+    if shelf.is_dir():
+        yield from (entry.name for entry in shelf.iterdir() if entry.is_dir())
+
+
+@asynccontextmanager
+async def node(
+    settings: Settings, *, addresses: Callable[[], list[tuple[str, str]]] = list
+) -> AsyncIterator[Node]:
+    """A running ext_proc server with its console; on leaving everything has been closed.
+
+    Args:
+        settings: where to listen and what to load.
+        addresses: (name, address) pairs that the console shows.
+
+    Raises:
+        PolicyError: the policy file cannot be used.
+        ModelError: the bundled or a configured model cannot be used.
+        StartError: an address is taken.
+    """
+    ensure_free(settings.console, flag="--console")
+    ensure_free(settings.extproc, flag="--extproc")
+    signals, recent, readiness = Signals(), Recent(), Readiness()
+    shelf = ModelShelf(settings, signals)
+    policy = load_policy(settings.config, model_exists=shelf.has) if settings.config else default_policy()
+    holder = PolicyHolder(policy)
+    encoders = await asyncio.to_thread(shelf.encoders_for, policy)
+    engine = Engine(
+        encoders,
+        workers=settings.workers,
+        queue_limit=policy.limits.queue_limit,
+        queue_observer=signals.queue_seconds.observe,
+    )
+    _describe(readiness, policy, encoders)
+    pipeline = Pipeline(holder, engine, signals, recent)
+    tls = (
+        Tls(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
+        if settings.tls_certificate and settings.tls_key
+        else None
+    )
+    server = Server(pipeline, address=str(settings.extproc), tls=tls)
+    app = console_app(
+        policy=holder,
+        pipeline=pipeline,
+        signals=signals,
+        recent=recent,
+        readiness=readiness,
+        addresses=addresses,
+    )
+    async with asyncio.TaskGroup() as tasks:
+        await server.start()
+        web = await _start_web(app, settings.console, tasks)
+        watcher = None
+        if settings.config and settings.reload:
+            watcher = tasks.create_task(_watch(settings.config, holder, shelf, engine=engine, signals=signals, readiness=readiness))
+        await server.set_serving(True)
+        readiness.warm = True
+        try:
+            yield Node(settings, holder, pipeline, signals, server, readiness)
+        finally:
+            readiness.draining = True
+            await server.drain(notice_s=settings.drain_notice_s, grace_s=settings.drain_grace_s)
+            if watcher is not None:
+                watcher.cancel()
+            web.should_exit = True
+            await engine.aclose()
+
+
+def _describe(readiness: Readiness, policy: Policy, encoders: dict[str | None, EncoderDetector]) -> None:
+    readiness.models = sorted({encoder.manifest.name for encoder in encoders.values()})
+    for warning in policy.warnings:
+        log.warning("policy", warning=warning.render())
+
+
+async def _watch(
+    path: Path,
+    holder: PolicyHolder,
+    shelf: ModelShelf,
+    *,
+    engine: Engine,
+    signals: Signals,
+    readiness: Readiness,
+) -> None:
+    async def use(policy: Policy) -> None:
+        # Models first: the plan that needs one must never be in force without it.
+        try:
+            encoders = await asyncio.to_thread(shelf.encoders_for, policy)
+        except ModelError as error:
+            await refuse(PolicyError(f"{path}: {error}"))
+            return
+        engine.use(encoders)
+        holder.swap(policy)
+        _describe(readiness, policy, encoders)
+        signals.policy_reloads.labels("ok").inc()
+        log.info("policy reloaded", version=policy.version, decisions=len(policy.plans))
+
+    async def refuse(error: PolicyError) -> None:
+        holder.last_error = error
+        signals.policy_reloads.labels("failed").inc()
+        log.error("policy not reloaded, the one before it stays in force", error=str(error))
+
+    await watch(path, reload=use, failed=refuse, loaded=holder.current.version, model_exists=shelf.has)
+
+
+class _Web(uvicorn.Server):
+    """Uvicorn without signal handlers of its own: the process has one place that decides when to stop."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def _start_web(app: Any, address: Address, tasks: asyncio.TaskGroup) -> _Web:
+    where = {"uds": address.host} if not address.port else {"host": address.host, "port": address.port}
+    web = _Web(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", **where))
+    serving = tasks.create_task(web.serve())
+    while not web.started:
+        if serving.done():
+            raise StartError(f"cannot listen on {address}")
+        await asyncio.sleep(0.01)
+    return web
+
+
+@asynccontextmanager
+async def web_server(app: Any, address: Address) -> AsyncIterator[None]:
+    """Serve an ASGI application on ``address`` until left (the demo backend)."""
+    async with asyncio.TaskGroup() as tasks:
+        web = await _start_web(app, address, tasks)
+        try:
+            yield
+        finally:
+            web.should_exit = True
+            web.force_exit = True
+
+
+async def until_stopped() -> None:
+    """Wait for SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await stop.wait()
+
+
+async def serve(settings: Settings, *, started: Callable[[Node], None]) -> None:
+    """Run the ext_proc server and the console until SIGTERM or SIGINT, then drain."""
+    async with node(settings) as running:
+        started(running)
+        await until_stopped()
+        log.info("draining", notice_s=settings.drain_notice_s, grace_s=settings.drain_grace_s)

@@ -1,0 +1,77 @@
+"""Options that several commands share: one spelling, one help text, one environment variable each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        envvar="TRUTHLENS_CONFIG",
+        exists=True,
+        dir_okay=False,
+        help="Policy file (YAML); edits are taken over at once. Left out: the built-in policy.",
+    ),
+]
+Listen = Annotated[
+    str,
+    typer.Option(
+        envvar="TRUTHLENS_LISTEN",
+        help=f"Where Envoy listens for clients [{DEFAULT_LISTEN}].",
+        show_default=False,
+    ),
+]
+Extproc = Annotated[
+    str,
+    typer.Option(
+        envvar="TRUTHLENS_EXTPROC",
+        help=f"Address of the ext_proc server, HOST:PORT or unix:/PATH [{DEFAULT_EXTPROC}].",
+        show_default=False,
+    ),
+]
+ConsoleAddress = Annotated[
+    str,
+    typer.Option(
+        "--console",
+        envvar="TRUTHLENS_CONSOLE",
+        help=f"Address of the console, health and metrics [{DEFAULT_CONSOLE}].",
+        show_default=False,
+    ),
+]
+Models = Annotated[
+    Path | None,
+    typer.Option(
+        "--models",
+        envvar="TRUTHLENS_MODELS",
+        file_okay=False,
+        help="Folder of model folders [the bundled one].",
+        show_default=False,
+    ),
+]
+Threads = Annotated[int, typer.Option(envvar="TRUTHLENS_THREADS", min=1, help="CPU threads of one scoring.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        envvar="TRUTHLENS_WORKERS",
+        min=1,
+        help="Scorings at the same time [CPU quota / threads].",
+        show_default=False,
+    ),
+]
+LogLevel = Annotated[str, typer.Option(envvar="TRUTHLENS_LOG_LEVEL", help="debug, info, warning or error.")]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        envvar="TRUTHLENS_MODEL",
+        help="Model folder or name [the bundled one].",
+        show_default=False,
+    ),
+]

@@ -1,0 +1,131 @@
+"""``detect``: score answers without a gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from truthlens.app import find_model
+from truthlens.cli import options
+from truthlens.core.errors import DialectError
+from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Plan, Provenance, Verdict
+from truthlens.detection.engine import Engine, load_encoder
+from truthlens.finalize import verdict_object
+from truthlens.policy import default_policy, load_policy
+from truthlens.proxy.config import Address
+from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
+
+out = Console(soft_wrap=True, highlight=False)
+
+
+def detect(
+    context: Annotated[
+        list[Path] | None,
+        typer.Option(help="File with evidence; repeat for more passages.", exists=True, dir_okay=False),
+    ] = None,
+    query: Annotated[str, typer.Option(help="What the user asked.")] = "",
+    response: Annotated[
+        str | None, typer.Option(help="File with the answer, or - for standard input.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object an answer.")] = False,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Threshold [the policy's].", show_default=False)
+    ] = None,
+    config: options.Config = None,
+    model: options.ModelName = None,
+    models: options.Models = None,
+    threads: options.Threads = 1,
+) -> None:
+    """Score one answer against its evidence, or JSON lines {context, query, response} from standard input.
+
+    Exit status: 0 nothing detected, 2 something detected, 3 something unchecked.
+    """
+    settings = Settings(
+        Address.parse(DEFAULT_EXTPROC, name="--extproc"),
+        Address.parse(DEFAULT_CONSOLE, name="--console"),
+        config,
+        models,
+        threads,
+    )
+    policy = load_policy(config) if config else default_policy()
+    plan = policy.default
+    if threshold is not None:
+        plan = _with_threshold(plan, threshold)
+    encoder = load_encoder(find_model(model, settings), threads=threads)
+    exit_status = 0
+    with asyncio.Runner() as runner:
+        engine = Engine({None: encoder, plan.model_id: encoder}, workers=1, queue_limit=1)
+        for exchange, answer in _inputs(context, query, response):
+            (verdict,) = runner.run(engine.detect(plan, exchange, (answer,)))
+            _print(answer.text, verdict, as_json=as_json)
+            exit_status = max(exit_status, 2 if verdict.flagged else 3 if verdict.score is None else 0)
+        runner.run(engine.aclose())
+    raise typer.Exit(exit_status)
+
+
+def _with_threshold(plan: Plan, threshold: float) -> Plan:
+    from dataclasses import replace
+
+    return replace(plan, threshold=threshold)
+
+
+def _inputs(
+    context: list[Path] | None, query: str, response: str | None
+) -> Iterator[tuple[Exchange, Answer]]:
+    if response is not None:
+        text = sys.stdin.read() if response == "-" else Path(response).read_text(encoding="utf-8")
+        yield _record([path.read_text(encoding="utf-8") for path in context or ()], query, text)
+        return
+    if context:
+        raise typer.BadParameter("--context needs --response FILE (or - for standard input)")
+    for number, line in enumerate(sys.stdin, 1):
+        if line.strip():
+            yield _row(line, number)
+
+
+def _row(line: str, number: int) -> tuple[Exchange, Answer]:
+    try:
+        row: dict[str, Any] = json.loads(line)
+        context, response = row["context"], row["response"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DialectError(
+            f"standard input, line {number}: expected a JSON object with context (text or list of texts), query and"
+            f" response ({type(error).__name__})"
+        ) from error
+    return _record([context] if isinstance(context, str) else list(context), row.get("query", ""), response)
+
+
+def _record(context: list[str], query: str, response: str) -> tuple[Exchange, Answer]:
+    passages = tuple(Passage(text, Provenance.DOCUMENTS) for text in context if text.strip())
+    kind = AnswerKind.TEXT if response.strip() else AnswerKind.EMPTY
+    return Exchange(Endpoint.CHAT, "", query, passages), Answer(0, kind, response)
+
+
+def _print(response: str, verdict: Verdict, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(verdict_object(verdict), ensure_ascii=False))
+        return
+    if verdict.score is None:
+        out.print(f"[yellow]{verdict.status.value}[/yellow]: {verdict.reason}")
+        return
+    colour = "red" if verdict.flagged else "green"
+    word = "detected" if verdict.flagged else "not detected"
+    out.print(
+        f"[{colour}]{word}[/{colour}]  score {verdict.score:.2f}  threshold {verdict.threshold:.2f}  {verdict.status.value}"
+    )
+    text = Text(response.rstrip())
+    for span in verdict.spans:
+        text.stylize("bold red underline", span.start, span.end)
+    out.print(text)
+    for span in verdict.spans:
+        out.print(
+            f"  {span.start}–{span.end}  {span.score:.2f}", Text(response[span.start : span.end], style="red")
+        )

@@ -1,0 +1,5 @@
+"""The console: health, readiness, metrics, one-off scoring, and a page that shows what the gateway is doing."""
+
+from truthlens.console.app import Readiness, console_app
+
+__all__ = ["Readiness", "console_app"]

@@ -1,0 +1,182 @@
+"""The console's routes. It reads the gateway's state and never changes it.
+
+GET  /            status page           GET  /healthz     the process answers
+GET  /readyz      model and policy are  GET  /metrics     Prometheus text
+                  loaded and warm       POST /v1/detect   score one answer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pydantic
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Plan, Provenance, Verdict
+from truthlens.finalize import verdict_object
+from truthlens.pipeline import Pipeline
+from truthlens.policy import PolicyHolder
+from truthlens.telemetry.recent import Recent
+from truthlens.telemetry.signals import Signals
+
+_MAX_DETECT_BYTES = 16 << 20
+
+
+@dataclass(slots=True)
+class Readiness:
+    """What ``/readyz`` tells; the composition root keeps it up to date."""
+
+    models: list[str] = field(default_factory=list)
+    warm: bool = False
+    draining: bool = False
+
+
+class DetectRequest(pydantic.BaseModel):
+    """Body of ``POST /v1/detect``; ``decision`` picks the plan, left out means the default one."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    context: list[str] | str
+    query: str = ""
+    response: str
+    decision: str | None = None
+
+
+class _Console:
+    def __init__(
+        self,
+        *,
+        policy: PolicyHolder,
+        pipeline: Pipeline,
+        signals: Signals,
+        recent: Recent,
+        readiness: Readiness,
+        addresses: Callable[[], Sequence[tuple[str, str]]],
+    ) -> None:
+        self._policy, self._pipeline, self._signals, self._recent = policy, pipeline, signals, recent
+        self._readiness, self._addresses = readiness, addresses
+        self._pages = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+        )
+
+    async def index(self, _request: Request) -> Response:
+        page = self._pages.get_template("index.html.j2").render(
+            state=self._state(),
+            plans=[*self._policy.current.plans, self._policy.current.default],
+            recent=self._recent.entries(),
+            addresses=self._addresses(),
+        )
+        return HTMLResponse(page, headers={"cache-control": "no-store"})
+
+    async def healthz(self, _request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(self, _request: Request) -> Response:
+        state = self._state()
+        return JSONResponse(state, status_code=200 if state["ready"] else 503)
+
+    async def metrics(self, _request: Request) -> Response:
+        return Response(self._signals.exposition(), media_type=CONTENT_TYPE_LATEST)
+
+    async def detect(self, request: Request) -> Response:
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _MAX_DETECT_BYTES:
+                return _error(413, f"the body is larger than {_MAX_DETECT_BYTES} bytes")
+        try:
+            asked = DetectRequest.model_validate_json(body)
+        except pydantic.ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()
+            )
+            return _error(422, f"{problems}. Expected {{context: [text], query: text, response: text}}")
+        plan = self._plan(asked.decision)
+        if plan is None:
+            known = ", ".join(p.decision for p in (*self._policy.current.plans, self._policy.current.default))
+            return _error(422, f"decision: no decision of that name is loaded; known: {known}")
+        verdict = await self._pipeline.score(plan, *_records(asked))
+        return JSONResponse(_detect_object(plan, verdict))
+
+    def _plan(self, name: str | None) -> Plan | None:
+        policy = self._policy.current
+        if name is None or name == policy.default.decision:
+            return policy.default
+        return next((plan for plan in policy.plans if plan.decision == name), None)
+
+    def _state(self) -> dict[str, Any]:
+        policy, error = self._policy.current, self._policy.last_error
+        return {
+            "ready": self._readiness.warm and not self._readiness.draining,
+            "models": list(self._readiness.models),
+            "policy": {
+                "version": policy.version,
+                "decisions": len(policy.plans),
+                "last_error": str(error) if error else None,
+            },
+            "warnings": [warning.render() for warning in policy.warnings],
+        }
+
+
+def _records(asked: DetectRequest) -> tuple[Exchange, Answer]:
+    texts = [asked.context] if isinstance(asked.context, str) else asked.context
+    passages = tuple(Passage(text, Provenance.DOCUMENTS) for text in texts if text.strip())
+    exchange = Exchange(endpoint=Endpoint.CHAT, model="", query=asked.query, passages=passages)
+    kind = AnswerKind.TEXT if asked.response.strip() else AnswerKind.EMPTY
+    return exchange, Answer(0, kind, asked.response)
+
+
+def _detect_object(plan: Plan, verdict: Verdict) -> dict[str, Any]:
+    return {"decision": plan.decision, **verdict_object(verdict)}
+
+
+def _error(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": {"message": message, "type": "invalid_request_error"}}, status_code=status)
+
+
+def console_app(
+    *,
+    policy: PolicyHolder,
+    pipeline: Pipeline,
+    signals: Signals,
+    recent: Recent,
+    readiness: Readiness,
+    addresses: Callable[[], Sequence[tuple[str, str]]] = tuple,
+) -> Starlette:
+    """The console as an ASGI application.
+
+    Args:
+        policy: the policy in force.
+        pipeline: scores for ``/v1/detect``.
+        signals: the metrics.
+        recent: the last exchanges, for the page.
+        readiness: kept up to date by the composition root.
+        addresses: (name, address) pairs to show on the page.
+    """
+    console = _Console(
+        policy=policy,
+        pipeline=pipeline,
+        signals=signals,
+        recent=recent,
+        readiness=readiness,
+        addresses=addresses,
+    )
+    return Starlette(
+        routes=[
+            Route("/", console.index),
+            Route("/healthz", console.healthz),
+            Route("/readyz", console.readyz),
+            Route("/metrics", console.metrics),
+            Route("/v1/detect", console.detect, methods=["POST"]),
+        ]
+    )

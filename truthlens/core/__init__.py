@@ -1,0 +1,1 @@
+"""Records, errors and text functions that every other package shares; imports nothing above it."""

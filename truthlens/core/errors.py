@@ -1,0 +1,53 @@
+"""The errors that cross a border, drawn as a tree.
+
+TruthLensError
+├── PolicyError        the YAML cannot be used; carries file, line, key, remedy
+├── ModelError         a model folder cannot be loaded
+├── DetectorError      a detector failed on one answer
+├── OverloadedError    a bounded queue is full; the caller reports ``overloaded``
+├── DialectError       a body is not of an API that is handled
+├── BodyEncodingError  a body's content-encoding is unknown or its data are damaged
+├── BodyTooLargeError  a body is larger than its limit, after decoding
+└── StartError         the process cannot start (port taken, binary missing)
+
+A message says what happened, with which value, what was expected and where to mend it; it never holds
+text of a user, a document or a model.
+"""
+
+from __future__ import annotations
+
+
+class TruthLensError(Exception):
+    """Base of all errors that TruthLens raises on purpose."""
+
+
+class PolicyError(TruthLensError):
+    """The policy file cannot be used: one or more mistakes, each with file, line, key and remedy."""
+
+
+class ModelError(TruthLensError):
+    """A model folder is missing, damaged or of a kind that cannot be run here."""
+
+
+class DetectorError(TruthLensError):
+    """A detector failed on one answer."""
+
+
+class OverloadedError(TruthLensError):
+    """A bounded queue is full."""
+
+
+class DialectError(TruthLensError):
+    """A body is not of an API that TruthLens handles."""
+
+
+class BodyEncodingError(TruthLensError):
+    """A content-encoding is unknown, or the encoded data are damaged."""
+
+
+class BodyTooLargeError(TruthLensError):
+    """A body is larger than its limit."""
+
+
+class StartError(TruthLensError):
+    """The process cannot start; the message says what to change."""

@@ -1,0 +1,137 @@
+"""Which answer the demo backend gives to a request.
+
+A question of an example conversation gets that conversation's answer. Every other request gets the sentence of
+its own context that shares most words with the question, or the admission that there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from truthlens.core.records import Exchange
+from truthlens.core.text import is_chinese, sentences
+from truthlens.demo.conversations import CONVERSATIONS, Conversation, Layout
+from truthlens.demo.requests import UNGROUNDED_MODEL
+
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
+_NOISE = re.compile(r"[\W_]+")
+_COMMON = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "at",
+        "be",
+        "can",
+        "do",
+        "does",
+        "for",
+        "from",
+        "have",
+        "how",
+        "i",
+        "in",
+        "is",
+        "it",
+        "may",
+        "me",
+        "much",
+        "my",
+        "of",
+        "on",
+        "or",
+        "please",
+        "tell",
+        "the",
+        "this",
+        "to",
+        "was",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "why",
+        "will",
+        "with",
+        "you",
+        "your",
+        "的",
+        "是",
+        "了",
+        "吗",
+        "多",
+        "少",
+        "什",
+        "么",
+    ]
+)
+_INVENTED = " An audit by the Velmont Institute in 1987 confirmed this in 4,812 cases and awarded a prize of 90,000 dollars."
+_INVENTED_ZH = "维蒙研究所在1987年审核了4812个案例，并为此颁发了九万元奖金。"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAnswer:
+    """Text of an answer, or the conversation whose tool is called first."""
+
+    text: str = ""
+    calls: Conversation | None = None
+
+
+def answer(exchange: Exchange, *, has_tools: bool, choice: int = 0) -> DemoAnswer:
+    """The demo's answer to a request.
+
+    Args:
+        exchange: The parsed request; its model picks the grounded or the ungrounded answer. The model ``demo``
+            gives the grounded one first and takes turns where several choices are asked for.
+        has_tools: Whether the request offers tools.
+        choice: Which of several choices this is, from 0.
+    """
+    ungrounded = exchange.model == UNGROUNDED_MODEL or (_takes_turns(exchange.model) and choice % 2 == 1)
+    conversation = _matching(exchange)
+    if conversation is None:
+        return DemoAnswer(_own_answer(exchange, ungrounded=ungrounded))
+    if conversation.layout is Layout.TOOL and has_tools and not exchange.passages:
+        return DemoAnswer(calls=conversation)
+    return DemoAnswer(conversation.ungrounded if ungrounded else conversation.grounded)
+
+
+def _takes_turns(model: str) -> bool:
+    return model not in ("demo-grounded", "demo-ungrounded")
+
+
+def _matching(exchange: Exchange) -> Conversation | None:
+    """The conversation whose question is asked, unless the request brings a context of its own."""
+    query = _normal(exchange.query)
+    given = _normal(" ".join(passage.text for passage in exchange.passages))
+    for conversation in CONVERSATIONS:
+        if _normal(conversation.question) != query:
+            continue
+        if not given or any(_normal(passage) in given for passage in conversation.passages):
+            return conversation
+    return None
+
+
+def _own_answer(exchange: Exchange, *, ungrounded: bool) -> str:
+    chinese = is_chinese(exchange.query)
+    asked = _words(exchange.query)
+    best, most = "", 0
+    for passage in exchange.passages:
+        for start, end in sentences(passage.text):
+            sentence = passage.text[start:end]
+            shared = len(asked & _words(sentence))
+            if shared > most:
+                best, most = sentence, shared
+    if not best:
+        best = "我没有关于这个问题的信息。" if chinese else "I don't have information about that."
+    return best + (_INVENTED_ZH if chinese else _INVENTED) if ungrounded else best
+
+
+def _normal(text: str) -> str:
+    return _NOISE.sub(" ", text.casefold()).strip()
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold())) - _COMMON

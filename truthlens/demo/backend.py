@@ -1,0 +1,179 @@
+"""An OpenAI-compatible server with prepared answers, for trying TruthLens without a model.
+
+Chat and completions, JSON and SSE. It generates nothing; see ``answers`` for what it says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from truthlens.core.errors import DialectError
+from truthlens.core.records import Endpoint, EvidenceRules, Exchange
+from truthlens.demo.answers import DemoAnswer, answer
+from truthlens.demo.requests import MODELS, tool_call
+from truthlens.exchange.chat import parse_request
+
+_MAX_CHOICES = 8
+_MAX_BODY_BYTES = 16 << 20
+# A word; Chinese, which has no spaces, in runs of a few characters.
+_PIECE = re.compile(r"\s*[^\s\u3400-\u9fff]+|\s*[\u3400-\u9fff]{1,4}|\s+")
+_CJK = re.compile(r"[\u3400-\u9fff]")
+_RULES = EvidenceRules()
+
+
+def demo_app() -> Starlette:
+    """The demo backend as an ASGI application; its routes are those of an OpenAI-compatible server."""
+    return Starlette(
+        routes=[
+            Route("/v1/chat/completions", _chat, methods=["POST"]),
+            Route("/v1/completions", _completions, methods=["POST"]),
+            Route("/v1/models", _models, methods=["GET"]),
+        ]
+    )
+
+
+async def _models(_request: Request) -> Response:
+    entries = [
+        {"id": model, "object": "model", "created": 0, "owned_by": "truthlens-demo"} for model in MODELS
+    ]
+    return JSONResponse({"object": "list", "data": entries})
+
+
+async def _chat(request: Request) -> Response:
+    return await _answer(request, Endpoint.CHAT)
+
+
+async def _completions(request: Request) -> Response:
+    return await _answer(request, Endpoint.COMPLETIONS)
+
+
+async def _answer(request: Request, endpoint: Endpoint) -> Response:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MAX_BODY_BYTES:
+            return _error(413, f"body is larger than {_MAX_BODY_BYTES} bytes")
+    try:
+        exchange = parse_request(bytes(body), endpoint, _RULES)
+    except DialectError as error:
+        return _error(400, str(error))
+    fields: dict[str, object] = json.loads(body.decode("utf-8-sig"))
+    count = fields.get("n", 1)
+    if count is None:
+        count = 1
+    if not isinstance(count, int) or not 1 <= count <= _MAX_CHOICES:
+        return _error(400, f"n must be a whole number from 1 to {_MAX_CHOICES}")
+    has_tools = bool(fields.get("tools")) and fields.get("tool_choice") != "none"
+    answers = [answer(exchange, has_tools=has_tools, choice=choice) for choice in range(count)]
+    if exchange.structured:
+        answers = [_structured(given) for given in answers]
+    reply = _Reply(exchange, answers)
+    if not exchange.stream:
+        return JSONResponse(reply.body())
+    options = fields.get("stream_options")
+    with_usage = isinstance(options, dict) and options.get("include_usage") is True
+    return StreamingResponse(_events(reply.chunks(with_usage=with_usage)), media_type="text/event-stream")
+
+
+class _Reply:
+    """The answers to one request, in the API's shapes."""
+
+    def __init__(self, exchange: Exchange, answers: list[DemoAnswer]) -> None:
+        self._chat = exchange.endpoint is Endpoint.CHAT
+        self._answers = answers
+        self._echoed = exchange.echoed
+        prefix = "chatcmpl" if self._chat else "cmpl"
+        self._head: dict[str, object] = {
+            "id": f"{prefix}-demo-{uuid.uuid4().hex[:16]}",
+            "created": int(time.time()),
+            "model": exchange.model or "demo",
+        }
+        prompt = sum(_count(message.text) for message in exchange.messages)
+        completion = sum(_count(given.text) for given in answers)
+        self._usage = {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": prompt + completion,
+        }
+
+    def body(self) -> dict[str, object]:
+        """The response of a request without streaming."""
+        kind = "chat.completion" if self._chat else "text_completion"
+        choices = [self._choice(index, given) for index, given in enumerate(self._answers)]
+        return {**self._head, "object": kind, "choices": choices, "usage": self._usage}
+
+    def chunks(self, *, with_usage: bool) -> Iterator[dict[str, object]]:
+        """The stream's chunks: per choice its beginning, its words and its end; then the usage if asked for."""
+        kind = "chat.completion.chunk" if self._chat else "text_completion"
+        tail: dict[str, object] = {"usage": None} if with_usage else {}
+        for index, given in enumerate(self._answers):
+            for delta, finish in self._deltas(given):
+                choice = {"index": index, **delta, "logprobs": None, "finish_reason": finish}
+                yield {**self._head, "object": kind, "choices": [choice], **tail}
+        if with_usage:
+            yield {**self._head, "object": kind, "choices": [], "usage": self._usage}
+
+    def _choice(self, index: int, given: DemoAnswer) -> dict[str, object]:
+        finish = "stop" if given.calls is None else "tool_calls"
+        if not self._chat:
+            return {
+                "index": index,
+                "text": self._echoed + given.text,
+                "logprobs": None,
+                "finish_reason": finish,
+            }
+        message: dict[str, object] = {"role": "assistant", "content": given.text, "refusal": None}
+        if given.calls is not None:
+            message |= {"content": None, "tool_calls": [tool_call(given.calls)]}
+        return {"index": index, "message": message, "logprobs": None, "finish_reason": finish}
+
+    def _deltas(self, given: DemoAnswer) -> Iterator[tuple[dict[str, object], str | None]]:
+        if not self._chat:
+            for piece in _pieces(self._echoed + given.text):
+                yield {"text": piece}, None
+            yield {"text": ""}, "stop"
+            return
+        if given.calls is not None:
+            call = {"index": 0, **tool_call(given.calls)}
+            yield {"delta": {"role": "assistant", "content": None, "tool_calls": [call]}}, None
+            yield {"delta": {}}, "tool_calls"
+            return
+        yield {"delta": {"role": "assistant", "content": ""}}, None
+        for piece in _pieces(given.text):
+            yield {"delta": {"content": piece}}, None
+        yield {"delta": {}}, "stop"
+
+
+async def _events(chunks: Iterator[dict[str, object]]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
+    yield b"data: [DONE]\n\n"
+
+
+def _structured(given: DemoAnswer) -> DemoAnswer:
+    if given.calls is not None:
+        return given
+    return DemoAnswer(json.dumps({"answer": given.text}, ensure_ascii=False))
+
+
+def _pieces(text: str) -> list[str]:
+    return _PIECE.findall(text)
+
+
+def _count(text: str) -> int:
+    """Roughly the tokens of a text: words, and each Chinese character."""
+    return len(text.split()) + len(_CJK.findall(text))
+
+
+def _error(status: int, message: str) -> JSONResponse:
+    error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+    return JSONResponse({"error": error}, status_code=status)

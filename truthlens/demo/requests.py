@@ -1,0 +1,108 @@
+"""Requests of the demo's conversations, as a client would send them, and lines to paste into a shell."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from truthlens.demo.conversations import BY_NAME, Conversation, Layout
+
+GROUNDED_MODEL = "demo-grounded"
+UNGROUNDED_MODEL = "demo-ungrounded"
+DEFAULT_MODEL = "demo"
+MODELS = (DEFAULT_MODEL, GROUNDED_MODEL, UNGROUNDED_MODEL)
+
+_LINES = (
+    ("an answer that its context supports", "wire-fee", GROUNDED_MODEL),
+    ("an answer with invented facts: it comes back with a warning", "ibuprofen-dose", UNGROUNDED_MODEL),
+    ("no context to check against: the headers say unchecked", "no-context", DEFAULT_MODEL),
+)
+
+
+def curl_lines(base_url: str) -> list[tuple[str, str]]:
+    """Three titles with a one-line ``curl`` command each; the response headers are shown.
+
+    Args:
+        base_url: Address of the gateway, with or without ``/v1``.
+    """
+    root = base_url.rstrip("/").removesuffix("/v1")
+    lines = []
+    for title, name, model in _LINES:
+        body = json.dumps(chat_request(BY_NAME[name], model=model), ensure_ascii=False)
+        words = [
+            "curl",
+            "-sS",
+            "-i",
+            f"{root}/v1/chat/completions",
+            "-H",
+            "content-type: application/json",
+            "-d",
+            body,
+        ]
+        lines.append((title, shlex.join(words)))
+    return lines
+
+
+def chat_request(
+    conversation: Conversation, *, model: str = DEFAULT_MODEL, **fields: object
+) -> dict[str, object]:
+    """Body of a chat request with the conversation's question and passages.
+
+    Args:
+        conversation: One of ``CONVERSATIONS``.
+        model: Which answer the demo backend gives; one of ``MODELS``.
+        fields: Further fields of the request.
+    """
+    text = "\n\n".join(conversation.passages)
+    question = conversation.question
+    request: dict[str, object] = {"model": model}
+    match conversation.layout:
+        case Layout.TAG:
+            request["messages"] = [_user(f"<context>\n{text}\n</context>\n\n{question}")]
+        case Layout.LABEL:
+            request["messages"] = [_user(_labelled(conversation, text))]
+        case Layout.NUMBERED:
+            sources = "\n".join(
+                f"[{number}] {passage}" for number, passage in enumerate(conversation.passages, 1)
+            )
+            request["messages"] = [_user(f"{sources}\n\nQuestion: {question}")]
+        case Layout.SYSTEM:
+            request["messages"] = [{"role": "system", "content": text}, _user(question)]
+        case Layout.DOCUMENTS:
+            request["messages"] = [_user(question)]
+            request["documents"] = [
+                {"title": conversation.name, "text": passage} for passage in conversation.passages
+            ]
+        case Layout.TOOL:
+            request["messages"] = tool_turn(conversation)
+        case Layout.NONE:
+            request["messages"] = [_user(question)]
+    return request | fields
+
+
+def tool_turn(conversation: Conversation) -> list[dict[str, object]]:
+    """Messages of a tool conversation after the tool has answered."""
+    result = json.dumps(
+        {"results": [{"text": passage} for passage in conversation.passages]}, ensure_ascii=False
+    )
+    return [
+        _user(conversation.question),
+        {"role": "assistant", "content": None, "tool_calls": [tool_call(conversation)]},
+        {"role": "tool", "tool_call_id": "call_demo", "content": result},
+    ]
+
+
+def tool_call(conversation: Conversation) -> dict[str, object]:
+    """The call that a tool conversation begins with."""
+    function = {"name": conversation.tool, "arguments": conversation.arguments}
+    return {"id": "call_demo", "type": "function", "function": function}
+
+
+def _labelled(conversation: Conversation, text: str) -> str:
+    if conversation.question.isascii():
+        return f"Context:\n{text}\n\nQuestion: {conversation.question}"
+    return f"参考资料：\n{text}\n\n问题：{conversation.question}"
+
+
+def _user(content: str) -> dict[str, object]:
+    return {"role": "user", "content": content}

@@ -1,0 +1,165 @@
+"""The OpenAI chat and completions APIs: requests as ``Exchange`` records, and the responses' functions by name.
+
+Deliberately not here: how answers are read and rewritten (``response``), finding evidence in text (``evidence``), streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from truthlens.core.errors import DialectError
+from truthlens.core.records import Endpoint, EvidenceRules, Exchange, Message
+from truthlens.exchange import jsontext
+from truthlens.exchange.content import request_text
+from truthlens.exchange.evidence import take_evidence
+from truthlens.exchange.response import Response, parse_response, rewrite_response
+
+__all__ = [
+    "Response",
+    "endpoint_of",
+    "parse_request",
+    "parse_response",
+    "rewrite_response",
+    "set_model",
+]
+
+# Fields by which OpenAI, vLLM and other compatible servers constrain the answer to a format that a
+# program reads. Forced tool calls are not here: they come back as tool calls, which are never changed.
+_FORMAT_FIELDS = (
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "structured_outputs",
+    "structural_tag",
+    "json_schema",
+    "regex",
+    "ebnf",
+    "grammar",
+    "format",
+)
+
+
+def endpoint_of(path: str) -> Endpoint | None:
+    """The API that a request path belongs to, by its ending; ``None`` for every other path.
+
+    The query string is ignored and any prefix is accepted, so gateways may mount the API where they like.
+    """
+    route = path.partition("?")[0].partition("#")[0].rstrip("/")
+    if route.endswith("/chat/completions"):
+        return Endpoint.CHAT
+    if route.endswith("/completions"):
+        return Endpoint.COMPLETIONS
+    return None
+
+
+def parse_request(body: bytes, endpoint: Endpoint, rules: EvidenceRules) -> Exchange:
+    """The request half of an exchange.
+
+    A completions request must hold one prompt: with several, or with token ids, an answer cannot be
+    attributed to a text, and the exchange is of no dialect that can be checked.
+
+    Args:
+        body: Decoded request body.
+        endpoint: What ``endpoint_of`` said of the path.
+        rules: How passages are taken.
+
+    Raises:
+        DialectError: The body is not UTF-8, not JSON, or not of the API's shape.
+    """
+    request = jsontext.load_object(jsontext.decode(body))
+    messages = _chat_messages(request) if endpoint is Endpoint.CHAT else (_prompt_message(request),)
+    evidence = take_evidence(messages, _documents(request), rules)
+    model = request.get("model")
+    if model is not None and not isinstance(model, str):
+        raise DialectError(f"model is {jsontext.describe(model)}; expected a string")
+    return Exchange(
+        endpoint=endpoint,
+        model=jsontext.show(model or ""),
+        query=evidence.query,
+        passages=evidence.passages,
+        messages=messages,
+        stream=request.get("stream") is True,
+        structured=_is_structured(request),
+        echoed=_echoed(request, messages),
+        notes=evidence.notes,
+    )
+
+
+def set_model(body: bytes, model: str) -> bytes:
+    """``body`` with its ``model`` replaced, or added; every other character stays.
+
+    Raises:
+        DialectError: The body is not UTF-8 or not a JSON object.
+    """
+    text = jsontext.decode(body)
+    value = jsontext.dump(model)
+    if "model" in jsontext.load_object(text):
+        text = jsontext.edit_object(text, lambda key, raw: value if key == "model" else raw)
+    else:
+        text = jsontext.append_member(text, "model", value)
+    return text.encode()
+
+
+def _chat_messages(request: Mapping[str, object]) -> tuple[Message, ...]:
+    messages = request.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise DialectError(
+            f"messages is {jsontext.describe(messages)}; expected a list of at least one message"
+        )
+    return tuple(_message(message, f"messages[{index}]") for index, message in enumerate(messages))
+
+
+def _message(message: object, where: str) -> Message:
+    if not isinstance(message, dict):
+        raise DialectError(f"{where} is {jsontext.describe(message)}; expected an object")
+    role = message.get("role")
+    if not isinstance(role, str):
+        raise DialectError(f"{where}.role is {jsontext.describe(role)}; expected a string")
+    return Message(role=jsontext.show(role), text=request_text(message.get("content"), where=where))
+
+
+def _prompt_message(request: Mapping[str, object]) -> Message:
+    prompt = request.get("prompt")
+    if isinstance(prompt, list) and len(prompt) == 1:
+        prompt = prompt[0]
+    if not isinstance(prompt, str):
+        held = f"a list of {len(prompt)}" if isinstance(prompt, list) else jsontext.describe(prompt)
+        raise DialectError(f"prompt is {held}; expected one string, no token ids")
+    return Message(role="user", text=jsontext.show(prompt))
+
+
+def _documents(request: Mapping[str, object]) -> list[object]:
+    """Documents of the request: the field of its own and the one for vLLM's chat template."""
+    found = _document_list(request.get("documents"), "documents")
+    template = request.get("chat_template_kwargs")
+    if isinstance(template, dict):
+        found += _document_list(template.get("documents"), "chat_template_kwargs.documents")
+    return found
+
+
+def _document_list(value: object, where: str) -> list[object]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list) and all(isinstance(item, str | dict) for item in value):
+        return list(value)
+    raise DialectError(f"{where} is {jsontext.describe(value)}; expected a list of strings or objects")
+
+
+def _is_structured(request: Mapping[str, object]) -> bool:
+    response_format = request.get("response_format")
+    if isinstance(response_format, dict) and response_format.get("type") not in (None, "text"):
+        return True
+    return any(request.get(name) not in (None, "", False, {}, []) for name in _FORMAT_FIELDS)
+
+
+def _echoed(request: Mapping[str, object], messages: tuple[Message, ...]) -> str:
+    """Text that the backend repeats before the answer, where the request asks for that."""
+    if request.get("echo") is not True:
+        return ""
+    if "prompt" in request:
+        return messages[-1].text
+    # vLLM's chat API repeats the last message only where the answer continues it.
+    return messages[-1].text if messages[-1].role == "assistant" else ""

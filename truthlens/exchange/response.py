@@ -1,0 +1,228 @@
+"""Responses of the OpenAI chat and completions APIs: their answers, and their bodies with new answers.
+
+Deliberately not here: deciding what an answer's new text is (``finalize``), streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from truthlens.core.errors import DialectError
+from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
+from truthlens.exchange import jsontext
+from truthlens.exchange.content import part_texts, text_of_part
+
+LOGPROBS_DROPPED = "logprobs-dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One JSON response.
+
+    ``answers`` has one entry per choice, in the response's order, ``finish_reasons`` likewise. ``usage`` is
+    the backend's own count, whole numbers only. ``body_text`` and ``echoes`` are what ``rewrite_response`` edits.
+    """
+
+    endpoint: Endpoint
+    answers: tuple[Answer, ...]
+    finish_reasons: tuple[str | None, ...] = ()
+    model: str = ""
+    usage: Mapping[str, int] = field(default_factory=dict)
+    body_text: str = field(default="", repr=False)
+    echoes: tuple[str, ...] = field(default=(), repr=False)
+
+
+def parse_response(body: bytes, exchange: Exchange) -> Response:
+    """The answers of a response.
+
+    ``Answer.index`` is the choice's own ``index`` where all choices have one of their own, else its place.
+    An answer given in parts is the parts' texts, one directly after the other. Reasoning is no answer.
+
+    Args:
+        body: Decoded response body.
+        exchange: The request half. Where an answer starts with ``echoed``, the answer is what follows.
+
+    Raises:
+        DialectError: The body is not UTF-8, not JSON, or not of the API's shape.
+    """
+    text = jsontext.decode(body)
+    response = jsontext.load_object(text)
+    choices = response.get("choices")
+    if choices is None and response.get("error") is not None:
+        raise DialectError("body is an error object; expected choices")
+    if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+        raise DialectError(f"choices is {jsontext.describe(choices)}; expected a list of objects")
+    echoed = exchange.echoed
+    read = _chat_answer if exchange.endpoint is Endpoint.CHAT else _completion_answer
+    indexes = _indexes(choices)
+    answers: list[Answer] = []
+    echoes: list[str] = []
+    for index, choice in zip(indexes, choices, strict=True):
+        kind, answer = read(choice)
+        echo = echoed if echoed and answer.startswith(echoed) else ""
+        answer = answer[len(echo) :]
+        if kind is AnswerKind.TEXT and not answer.strip():
+            kind = AnswerKind.EMPTY
+        answers.append(Answer(index=index, kind=kind, text=answer))
+        echoes.append(echo)
+    model = response.get("model")
+    return Response(
+        endpoint=exchange.endpoint,
+        answers=tuple(answers),
+        finish_reasons=tuple(_string_or_none(choice.get("finish_reason")) for choice in choices),
+        model=jsontext.show(model) if isinstance(model, str) else "",
+        usage=_usage(response.get("usage")),
+        body_text=text,
+        echoes=tuple(echoes),
+    )
+
+
+def rewrite_response(
+    response: Response, texts: Mapping[int, str], truthlens: Mapping[str, object] | None
+) -> bytes:
+    """The response's body with new answers and, where given, the ``truthlens`` object.
+
+    Everything else keeps its place and its characters. The changed choices lose their ``logprobs``, which
+    describe a text that is gone; ``truthlens.notes`` says so, also where no object was asked for. A
+    ``truthlens`` member that the backend sent is removed.
+
+    Args:
+        response: What ``parse_response`` gave.
+        texts: New text by ``Answer.index``; other choices are not touched. Text that the backend echoed
+            stays in front of it.
+        truthlens: The object to add, or ``None``.
+
+    Raises:
+        ValueError: ``texts`` names a choice that the response lacks or that holds no text.
+    """
+    known = {answer.index for answer in response.answers if answer.kind is AnswerKind.TEXT}
+    if not known.issuperset(texts):
+        raise ValueError(
+            f"choices {sorted(set(texts) - known)} cannot be changed; with text: {sorted(known)}"
+        )
+    dropped: list[str] = []
+
+    def edit_choice(position: int, raw: str) -> str:
+        # A body that repeats ``choices`` was read by its last; an earlier one may be of any shape.
+        answer = response.answers[position] if position < len(response.answers) else None
+        if answer is None or answer.index not in texts or not raw.startswith("{"):
+            return raw
+        old = response.echoes[position] + answer.text
+        new = response.echoes[position] + texts[answer.index]
+        return _edit_choice(raw, old, new, response.endpoint, dropped)
+
+    def edit_top(key: str, raw: str) -> str | None:
+        if key == "truthlens":
+            return None
+        return jsontext.edit_array(raw, edit_choice) if key == "choices" and raw.startswith("[") else raw
+
+    text = jsontext.edit_object(response.body_text, edit_top)
+    extra = dict(truthlens) if truthlens is not None else {}
+    if dropped:
+        notes = extra.get("notes")
+        extra["notes"] = [*(notes if isinstance(notes, list | tuple) else ()), LOGPROBS_DROPPED]
+    if truthlens is not None or dropped:
+        text = jsontext.append_member(text, "truthlens", jsontext.dump(extra))
+    return text.encode()
+
+
+def _edit_choice(raw: str, old: str, new: str, endpoint: Endpoint, dropped: list[str]) -> str:
+    def edit(key: str, value: str) -> str | None:
+        if key == "logprobs" and value != "null":
+            dropped.append(key)
+            return None
+        if endpoint is Endpoint.COMPLETIONS:
+            return jsontext.dump(new) if key == "text" else value
+        if key == "message" and value.startswith("{"):
+            return jsontext.edit_object(
+                value,
+                lambda name, content: _edit_content(content, old, new) if name == "content" else content,
+            )
+        return value
+
+    return jsontext.edit_object(raw, edit)
+
+
+def _edit_content(raw: str, old: str, new: str) -> str:
+    """New content of the shape of the old: a string, or parts.
+
+    In parts, what stands before or after an unchanged answer goes into the first or the last text part;
+    an answer that is new itself takes the first text part's place, and the other text parts go.
+    """
+    if not raw.startswith("["):
+        return jsontext.dump(new)
+    parts = jsontext.load_object(f'{{"parts": {raw}}}')["parts"]
+    assert isinstance(parts, list)
+    places = [place for place, part in enumerate(parts) if text_of_part(part) is not None]
+    if not places:
+        return raw
+    changed: dict[int, str | None]
+    if new.endswith(old):
+        before = new[: len(new) - len(old)]
+        changed = {places[0]: before + str(text_of_part(parts[places[0]]))}
+    elif new.startswith(old):
+        changed = {places[-1]: str(text_of_part(parts[places[-1]])) + new[len(old) :]}
+    else:
+        changed = dict.fromkeys(places, None) | {places[0]: new}
+
+    def edit_part(place: int, part: str) -> str | None:
+        if place not in changed:
+            return part
+        text = changed[place]
+        if text is None:
+            return None
+        value = jsontext.dump(text)
+        if part.startswith('"'):
+            return value
+        return jsontext.edit_object(part, lambda key, member: value if key == "text" else member)
+
+    return jsontext.edit_array(raw, edit_part)
+
+
+def _chat_answer(choice: Mapping[str, object]) -> tuple[AnswerKind, str]:
+    message = choice.get("message")
+    if message is None:
+        return AnswerKind.EMPTY, ""
+    if not isinstance(message, dict):
+        raise DialectError(f"a choice's message is {jsontext.describe(message)}; expected an object")
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [content] if isinstance(content, str) else []
+    if content is not None and not isinstance(content, str | list):
+        raise DialectError(
+            f"a message's content is {jsontext.describe(content)}; expected a string, a list of parts or null"
+        )
+    text = "".join(part_texts(parts))
+    if message.get("tool_calls") or message.get("function_call"):
+        return AnswerKind.TOOL_CALL, text
+    if text.strip():
+        return AnswerKind.TEXT, text
+    refused = message.get("refusal") or any(
+        isinstance(part, dict) and part.get("type") == "refusal" for part in parts
+    )
+    return (AnswerKind.REFUSAL, text) if refused else (AnswerKind.EMPTY, text)
+
+
+def _completion_answer(choice: Mapping[str, object]) -> tuple[AnswerKind, str]:
+    text = choice.get("text")
+    if text is not None and not isinstance(text, str):
+        raise DialectError(f"a choice's text is {jsontext.describe(text)}; expected a string")
+    return AnswerKind.TEXT, jsontext.show(text or "")
+
+
+def _indexes(choices: list[dict[str, object]]) -> list[int]:
+    given = [choice.get("index") for choice in choices]
+    own = [index for index in given if isinstance(index, int) and not isinstance(index, bool)]
+    return own if len(own) == len(given) == len(set(own)) else list(range(len(choices)))
+
+
+def _usage(usage: object) -> dict[str, int]:
+    if not isinstance(usage, dict):
+        return {}
+    return {
+        key: value for key, value in usage.items() if isinstance(value, int) and not isinstance(value, bool)
+    }
+
+
+def _string_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None

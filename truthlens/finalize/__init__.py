@@ -1,0 +1,27 @@
+"""What leaves TruthLens: the headers, the warning, the ``truthlens`` object, the error of a held-back answer.
+
+Pure functions of records. Deliberately not here: JSON bodies of the API (``exchange``), header mutation
+(``gateway``), the choice of the action and the order of the stages (``pipeline``).
+"""
+
+from truthlens.finalize.details import blocked_body, truthlens_object, verdict_object
+from truthlens.finalize.headers import HEADER_NAMES, format_score, headers, pending_headers, risk_of, worst
+from truthlens.finalize.warning import Delivery, Warned, apply_warning, takes_warning, warn, warning_for
+
+__all__ = [
+    "HEADER_NAMES",
+    "Delivery",
+    "Warned",
+    "apply_warning",
+    "blocked_body",
+    "format_score",
+    "headers",
+    "pending_headers",
+    "risk_of",
+    "takes_warning",
+    "truthlens_object",
+    "verdict_object",
+    "warn",
+    "warning_for",
+    "worst",
+]

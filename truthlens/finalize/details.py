@@ -1,0 +1,169 @@
+"""Bodies of TruthLens's own: the ``truthlens`` object, and the error in place of an answer that is held back.
+
+The ``truthlens`` object (all scores 0..1, offsets in characters of the text that the client receives)::
+
+    {"status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?, "decision", "mode", "action",
+     "iterations", "initial_score"?, "review_id"?,
+     "choices": [{"index", "warned", "status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?,
+                  "spans": [{"start", "end", "text", "score", "detector", "passage"?}],
+                  "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?}]}],
+     "passages": [{"index", "id"?, "title"?, "provenance", "excerpt"}],
+     "models": [...], "usage"?: {...}, "notes": [...]}
+
+``coverage`` is ``{"answer", "evidence", "answer_tokens", "answer_tokens_scored", "evidence_tokens",
+"evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1.
+A key with ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages,
+and ``passages`` lists those that some span names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from truthlens.core.records import Coverage, DetectorResult, Exchange, Reason, Span, Verdict
+from truthlens.finalize.headers import risk_of
+from truthlens.finalize.warning import Delivery, Warned
+
+_EXCERPT_CHARS = 300
+
+
+def truthlens_object(
+    warned: Warned, exchange: Exchange, *, usage: Mapping[str, int] | None = None
+) -> dict[str, object]:
+    """The ``truthlens`` object of a response body; its keys are in the module's docstring.
+
+    Args:
+        warned: The outcome and the texts that the client receives.
+        exchange: The request half.
+        usage: Tokens of extra generations.
+    """
+    outcome = warned.outcome
+    verdicts = outcome.verdicts
+    named = sorted(
+        {span.passage for verdict in verdicts for span in verdict.spans if span.passage is not None}
+    )
+    return _present(
+        {
+            **_verdict(outcome.verdict),
+            "decision": outcome.plan.decision,
+            "mode": outcome.mode.value,
+            "action": outcome.action.value,
+            "iterations": outcome.iterations,
+            "initial_score": outcome.initial_score,
+            "review_id": outcome.review_id,
+            "choices": [
+                _choice(delivery, verdict)
+                for delivery, verdict in zip(warned.deliveries, verdicts, strict=True)
+            ],
+            "passages": [_passage(exchange, index) for index in named if index < len(exchange.passages)],
+            "models": [outcome.model] if outcome.model else [],
+            "usage": dict(usage) if usage else None,
+            "notes": list(dict.fromkeys((*outcome.notes, *exchange.notes))),
+        }
+    )
+
+
+def verdict_object(verdict: Verdict) -> dict[str, object]:
+    """One verdict as JSON: the keys of a choice without ``index``, ``warned`` and the spans' texts."""
+    return {
+        **_verdict(verdict),
+        "spans": [_span(span) for span in verdict.spans],
+        "detectors": [_result(result) for result in verdict.results],
+    }
+
+
+def blocked_body(reason: Reason | None) -> bytes:
+    """Error body, in the API's own shape, of an answer that the plan holds back.
+
+    Args:
+        reason: Why the answer was not fully checked, or ``None`` where it was checked and is held back.
+    """
+    why = (
+        f"it was not fully checked ({reason.value})" if reason is not None else "its claims are not supported"
+    )
+    error = {
+        "message": f"The answer is held back by policy: {why}.",
+        "type": "truthlens_blocked",
+        "param": None,
+        "code": reason.value if reason is not None else "unsupported",
+    }
+    return json.dumps({"error": error}).encode()
+
+
+def _choice(delivery: Delivery, verdict: Verdict) -> dict[str, object]:
+    spans: list[dict[str, object]] = []
+    for span in verdict.spans:
+        start, end = span.start + delivery.offset, span.end + delivery.offset
+        spans.append({**_span(span), "start": start, "end": end, "text": delivery.text[start:end]})
+    return {"index": delivery.index, "warned": delivery.warned, **verdict_object(verdict), "spans": spans}
+
+
+def _verdict(verdict: Verdict) -> dict[str, object]:
+    return _present(
+        {
+            "status": verdict.status.value,
+            "reason": verdict.reason.value if verdict.reason is not None else None,
+            "score": verdict.score,
+            "threshold": verdict.threshold,
+            "detected": verdict.flagged if verdict.score is not None else None,
+            "risk": risk_of(verdict.score).value if verdict.score is not None else None,
+            "coverage": _coverage(verdict.coverage) if verdict.coverage is not None else None,
+        }
+    )
+
+
+def _coverage(coverage: Coverage) -> dict[str, object]:
+    return {
+        "answer": coverage.answer_ratio,
+        "evidence": coverage.evidence_ratio,
+        "answer_tokens": coverage.answer_tokens,
+        "answer_tokens_scored": coverage.answer_tokens_scored,
+        "evidence_tokens": coverage.evidence_tokens,
+        "evidence_tokens_seen": coverage.evidence_tokens_seen,
+        "evidence_tokens_read": coverage.evidence_tokens_read,
+        "windows": coverage.windows,
+    }
+
+
+def _span(span: Span) -> dict[str, object]:
+    return _present(
+        {
+            "start": span.start,
+            "end": span.end,
+            "score": span.score,
+            "detector": str(span.detector),
+            "passage": span.passage,
+        }
+    )
+
+
+def _result(result: DetectorResult) -> dict[str, object]:
+    return _present(
+        {
+            "name": result.detector,
+            "score": result.score,
+            "reason": result.reason.value if result.reason is not None else None,
+            "weight": result.weight,
+            "duration_ms": round(result.duration_s * 1000, 1),
+            "explanation": result.explanation or None,
+            "details": dict(result.details) or None,
+        }
+    )
+
+
+def _passage(exchange: Exchange, index: int) -> dict[str, object]:
+    passage = exchange.passages[index]
+    return _present(
+        {
+            "index": index,
+            "id": passage.id or None,
+            "title": passage.title or None,
+            "provenance": passage.provenance.value,
+            "excerpt": passage.text[:_EXCERPT_CHARS],
+        }
+    )
+
+
+def _present(fields: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in fields.items() if value is not None}

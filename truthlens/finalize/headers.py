@@ -1,0 +1,116 @@
+"""The verdict of all choices, and the response headers that tell of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import quote
+
+from truthlens.core.records import Outcome, Plan, Reason, Risk, Status, Verdict, unchecked
+
+HEADER_NAMES = (
+    "x-truthlens-enabled",
+    "x-truthlens-mode",
+    "x-truthlens-score",
+    "x-truthlens-detected",
+    "x-truthlens-iterations",
+    "x-truthlens-latency-ms",
+    "x-truthlens-status",
+    "x-truthlens-reason",
+    "x-truthlens-decision",
+    "x-truthlens-action",
+    "x-truthlens-risk",
+    "x-truthlens-initial-score",
+    "x-truthlens-review-id",
+)
+
+_LOW_RISK = 0.3
+_MODERATE_RISK = 0.6
+# There was no answer to check, or checking is switched off: a failure of another choice says more.
+_NOTHING_TO_CHECK = (Reason.DISABLED, Reason.TOOL_CALL, Reason.EMPTY_ANSWER, Reason.UPSTREAM_ERROR)
+
+
+def risk_of(score: float) -> Risk:
+    """Risk level of a score: low up to 0.3, moderate up to 0.6, high above."""
+    if score > _MODERATE_RISK:
+        return Risk.HIGH
+    return Risk.MODERATE if score > _LOW_RISK else Risk.LOW
+
+
+def format_score(score: float, threshold: float) -> str:
+    """``score`` with two decimals, never moved across the threshold or, where possible, a risk level.
+
+    Without this a score of 0.598 would be shown as 0.60 beside ``Detected: false`` at a threshold of 0.6.
+    """
+    candidates = (round(score, 2), math.floor(score * 100) / 100, math.ceil(score * 100) / 100)
+    same_side = [shown for shown in candidates if (shown >= threshold) == (score >= threshold)]
+    same_risk = [shown for shown in same_side if risk_of(shown) is risk_of(score)]
+    return f"{next(iter(same_risk or same_side or candidates)):.2f}"
+
+
+def headers(outcome: Outcome) -> dict[str, str]:
+    """Response headers of a finished exchange: lower-case names, values without any text of the exchange."""
+    verdict = outcome.verdict
+    fields = {
+        "x-truthlens-enabled": _boolean(verdict.status in (Status.CHECKED, Status.PARTIAL)),
+        "x-truthlens-mode": outcome.mode.value,
+        "x-truthlens-status": verdict.status.value,
+        "x-truthlens-decision": _header_value(outcome.plan.decision),
+        "x-truthlens-action": outcome.action.value,
+        "x-truthlens-iterations": str(outcome.iterations),
+        "x-truthlens-latency-ms": str(max(0, round(outcome.latency_s * 1000))),
+    }
+    if verdict.reason is not None:
+        fields["x-truthlens-reason"] = verdict.reason.value
+    if verdict.score is not None:
+        fields["x-truthlens-score"] = format_score(verdict.score, verdict.threshold)
+        fields["x-truthlens-detected"] = _boolean(verdict.flagged)
+        fields["x-truthlens-risk"] = risk_of(verdict.score).value
+    if outcome.initial_score is not None:
+        fields["x-truthlens-initial-score"] = format_score(outcome.initial_score, verdict.threshold)
+    if outcome.review_id is not None:
+        fields["x-truthlens-review-id"] = _header_value(outcome.review_id)
+    return fields
+
+
+def pending_headers(plan: Plan) -> dict[str, str]:
+    """Headers of a stream whose verdict comes at its end: enabled, mode, decision, and status ``pending``."""
+    return {
+        "x-truthlens-enabled": _boolean(plan.enabled),
+        "x-truthlens-mode": plan.mode.value,
+        "x-truthlens-status": Status.PENDING.value,
+        "x-truthlens-decision": _header_value(plan.decision),
+    }
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict of all choices together: the highest score, and the poorest status.
+
+    It is ``checked`` only where every choice is; ``partial`` where some choice was scored and some choice was
+    not, or not wholly; ``unchecked`` where none was. The coverage is the poorest that is known.
+    """
+    if not verdicts:
+        return unchecked(Reason.EMPTY_ANSWER)
+    scored = [verdict for verdict in verdicts if verdict.score is not None]
+    lacking = [verdict for verdict in verdicts if verdict.status is not Status.CHECKED]
+    lacking.sort(key=lambda verdict: verdict.reason in _NOTHING_TO_CHECK)
+    if not scored:
+        return lacking[0]
+    top = max(scored, key=lambda verdict: (verdict.flagged, verdict.score))
+    if not lacking:
+        return top
+    coverages = [verdict.coverage for verdict in scored if verdict.coverage is not None]
+    poorest = min(
+        coverages, key=lambda coverage: coverage.answer_ratio * coverage.evidence_ratio, default=None
+    )
+    return replace(top, status=Status.PARTIAL, reason=lacking[0].reason, coverage=poorest)
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _header_value(text: str) -> str:
+    # Names come from configuration in any script; a header holds visible ASCII.
+    return quote(text, safe=" !#$&'()*+,-./:;<=>?@[]^_`{|}~")

@@ -1,0 +1,160 @@
+"""The gRPC server: ext_proc streams and ``grpc.health.v1``, on a TCP address or a unix socket, with or without TLS.
+
+It carries a session's commands out and does nothing else: no policy, no HTTP. An ext_proc stream is never closed
+cleanly before its exchange has ended, because Envoy takes a clean close as "let everything pass", whatever
+``failure_mode_allow`` says; a stream that cannot go on is aborted with INTERNAL instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import grpc
+import structlog
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from truthlens.core.errors import StartError
+from truthlens.core.records import ResponseHead
+from truthlens.gateway import wire
+from truthlens.gateway._pb import ext_proc_pb2 as pb
+from truthlens.gateway.events import Reply
+from truthlens.gateway.session import Desk, Judge, Judgement, Open, ProtocolError, Session, Ticket
+
+log = structlog.get_logger("truthlens.gateway")
+
+MAX_MESSAGE_BYTES = 128 << 20
+_OPTIONS = [
+    ("grpc.so_reuseport", 0),  # one endpoint a process: Envoy keeps one connection per worker and endpoint
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    # Envoy's keepalive pings come with and without streams; grpc's defaults would answer with GOAWAY.
+    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_ping_strikes", 0),
+]
+# gRPC's and Envoy's own metadata; everything else was put on the route by the operator.
+_OWN_METADATA = ("grpc-", ":", "user-agent", "te", "content-type", "x-envoy-", "x-forwarded-", "x-request-id")
+
+
+class Pipeline(Desk, Protocol):
+    """What the server needs of the pipeline."""
+
+    async def open(self, ticket: Any, body: bytes) -> Ticket:
+        """Read the request."""
+
+    async def judge(self, ticket: Any, head: ResponseHead, body: bytes) -> Judgement:
+        """Judge the response."""
+
+    def abandon(self, ticket: Any) -> None:
+        """Note that the stream ended before its exchange did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Certificate chain and private key, PEM files; ``client_ca`` demands client certificates."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+
+class Server:
+    """The ext_proc server of one process."""
+
+    def __init__(self, pipeline: Pipeline, *, address: str, tls: Tls | None = None) -> None:
+        self._pipeline = pipeline
+        self._address = address
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(options=_OPTIONS)
+        handler = grpc.stream_stream_rpc_method_handler(
+            self._process, pb.ProcessingRequest.FromString, pb.ProcessingResponse.SerializeToString
+        )
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(wire.SERVICE, {"Process": handler}),)
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        try:
+            if tls is None:
+                self.port = self._server.add_insecure_port(address)
+            else:
+                self.port = self._server.add_secure_port(address, _credentials(tls))
+        except RuntimeError as error:
+            raise StartError(
+                f"cannot listen for ext_proc on {address}: is another process there? Choose another with --extproc"
+            ) from error
+
+    async def start(self) -> None:
+        """Accept streams; health stays NOT_SERVING until ``set_serving``."""
+        await self.set_serving(False)
+        await self._server.start()
+
+    async def set_serving(self, serving: bool) -> None:
+        """Tell Envoy's health check whether this process takes new exchanges."""
+        status = (
+            health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
+        )
+        for service in ("", wire.SERVICE):
+            await self._health.set(service, status)
+
+    async def drain(self, *, notice_s: float, grace_s: float) -> None:
+        """Leave without losing an exchange.
+
+        Args:
+            notice_s: how long to report NOT_SERVING before new streams are refused; longer than Envoy's health
+                check interval times its unhealthy threshold.
+            grace_s: how long the streams in flight may then take.
+        """
+        await self.set_serving(False)
+        await asyncio.sleep(notice_s)
+        await self._server.stop(grace_s)
+
+    async def stop(self) -> None:
+        """Stop at once."""
+        await self._server.stop(0)
+
+    async def _process(self, _requests: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        session = Session(self._pipeline)
+        route = _route_metadata(context)
+        try:
+            while (message := await context.read()) is not grpc.aio.EOF:
+                reply = await self._step(session, wire.parse(message, route))
+                await context.write(wire.render(reply))
+        except asyncio.CancelledError:
+            # How Envoy ends most streams, finished or not; re-raising would only print a traceback.
+            return
+        except (ProtocolError, wire.WireError) as error:
+            log.error("ext_proc stream aborted", error=str(error))
+            await context.abort(grpc.StatusCode.INTERNAL, str(error))
+        finally:
+            if not session.concluded and session.ticket is not None:
+                self._pipeline.abandon(session.ticket)
+
+    async def _step(self, session: Session, event: Any) -> Reply:
+        result = session.receive(event)
+        if isinstance(result, Open):
+            return session.opened(await self._pipeline.open(result.ticket, result.body))
+        if isinstance(result, Judge):
+            return session.judged(await self._pipeline.judge(result.ticket, result.head, result.body))
+        return result
+
+
+def _route_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Mapping[str, str]:
+    metadata: Callable[[], Any] = context.invocation_metadata
+    return {
+        key.lower(): value
+        for key, value in metadata() or ()
+        if isinstance(value, str) and not key.lower().startswith(_OWN_METADATA)
+    }
+
+
+def _credentials(tls: Tls) -> grpc.ServerCredentials:
+    try:
+        pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
+        roots = tls.client_ca.read_bytes() if tls.client_ca else None
+    except OSError as error:
+        raise StartError(f"cannot read the TLS file {error.filename}: {error.strerror}") from error
+    return grpc.ssl_server_credentials([pair], root_certificates=roots, require_client_auth=roots is not None)

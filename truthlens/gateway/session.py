@@ -1,0 +1,317 @@
+"""One ext_proc stream as a state machine: an event in, one reply or one piece of work out. No I/O.
+
+    request headers ─▶ request body ─▶ response headers ─▶ response body ─▶ ended
+            │                │                 │
+            └── bypass: no body is shipped ────┴── nothing to score: headers only
+
+The session knows HTTP: which bodies to ask Envoy for, which headers must go or be made right. What an answer
+is worth is the pipeline's business: the session hands it work (``Open``, ``Judge``) and gets a record back.
+Exactly one reply is given for every event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Protocol
+
+from truthlens.core.errors import TruthLensError
+from truthlens.core.records import Action, Outcome, Reason, RequestHead, ResponseHead, Status
+from truthlens.gateway.events import (
+    BodyMode,
+    Continue,
+    Event,
+    FilterModes,
+    Phase,
+    Reply,
+    RequestBody,
+    RequestHeaders,
+    Respond,
+    ResponseBody,
+    ResponseHeaders,
+    Trailers,
+)
+
+PREFIX = "x-truthlens-"
+# Set by the Envoy route, overwritten by us: they stay until the verdict is known, so that a fail-open in
+# between is visible to the client.
+_ROUTE_DEFAULTS = frozenset({"x-truthlens-enabled", "x-truthlens-status", "x-truthlens-reason"})
+_ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "br", "deflate"})
+
+
+class ProtocolError(TruthLensError):
+    """Envoy sent a message that does not follow from the last one, or is configured in a way that cannot work."""
+
+
+class Ticket(Protocol):
+    """What the pipeline knows of an exchange; opaque here but for these two."""
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the answer will not be scored, if that is known already."""
+
+    @property
+    def request_body(self) -> bytes | None:
+        """New request body, or ``None`` where the client's passes untouched."""
+
+
+class Judgement(Protocol):
+    """What the pipeline makes of an exchange that has ended."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome; ``outcome.body`` is the new response body or ``None``."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The ``x-truthlens-*`` response headers."""
+
+
+class Desk(Protocol):
+    """The pure half of the pipeline, called by the session itself."""
+
+    @property
+    def max_body_bytes(self) -> int:
+        """Largest response body that is asked for, in bytes."""
+
+    def admit(self, head: RequestHead) -> Ticket:
+        """The ticket of an exchange of which only the request head is known."""
+
+    def skip(self, ticket: Any, reason: Reason) -> Judgement:
+        """The judgement of an answer that is not scored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Work: read the request. Ends with ``Session.opened``."""
+
+    ticket: Ticket
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Work: judge the response. Ends with ``Session.judged``."""
+
+    ticket: Ticket
+    head: ResponseHead
+    body: bytes
+
+
+Work = Open | Judge
+
+
+class State(Enum):
+    """Which message comes next."""
+
+    REQUEST_HEADERS = auto()
+    REQUEST_BODY = auto()
+    RESPONSE_HEADERS = auto()
+    RESPONSE_BODY = auto()
+    ENDED = auto()
+
+
+class Session:
+    """One exchange."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.state = State.REQUEST_HEADERS
+        self.ticket: Ticket | None = None
+        self.concluded = False
+        self._desk = desk
+        self._response = ResponseHead(0, {})
+        self._bodiless = False
+
+    def receive(self, event: Event) -> Reply | Work:
+        """Take the next event.
+
+        Raises:
+            ProtocolError: the event is out of order, or the filter's configuration cannot work.
+        """
+        match event:
+            case RequestHeaders() if self.state is State.REQUEST_HEADERS:
+                return self._request_headers(event)
+            case RequestBody() if self.state is State.REQUEST_BODY:
+                assert self.ticket is not None
+                return Open(self.ticket, event.body)
+            case ResponseHeaders() if self.state in (State.RESPONSE_HEADERS, State.REQUEST_BODY):
+                # After REQUEST_BODY: Envoy answered by itself (413, say) before the client's body was complete.
+                return self._response_headers(event)
+            case ResponseBody() if self.state is State.RESPONSE_BODY:
+                assert self.ticket is not None
+                if not event.end_of_stream:
+                    return self._pass(Phase.RESPONSE_BODY, Reason.TOO_LARGE)
+                return Judge(self.ticket, self._response, event.body)
+            case Trailers():
+                return Continue(event.phase)
+            case RequestBody() | ResponseBody() if self.state in (State.RESPONSE_HEADERS, State.ENDED):
+                # The rest of a body that was not asked for, or that was given up on.
+                phase = Phase.REQUEST_BODY if isinstance(event, RequestBody) else Phase.RESPONSE_BODY
+                return Continue(phase)
+        raise ProtocolError(
+            f"{type(event).__name__} in state {self.state.name}: the ext_proc stream is out of step"
+        )
+
+    def opened(self, ticket: Ticket) -> Reply:
+        """The request has been read."""
+        self.ticket = ticket
+        self.state = State.RESPONSE_HEADERS
+        if ticket.request_body is None:
+            return Continue(Phase.REQUEST_BODY)
+        return Continue(
+            Phase.REQUEST_BODY,
+            set_headers={"content-length": str(len(ticket.request_body))},
+            body=ticket.request_body,
+        )
+
+    def judged(self, judgement: Judgement) -> Reply:
+        """The response has been judged."""
+        self.state = State.ENDED
+        self.concluded = True
+        outcome = judgement.outcome
+        if outcome.action is Action.BLOCK:
+            return _blocked(judgement)
+        headers = dict(judgement.headers)
+        remove = _stale(headers)
+        if outcome.body is not None:
+            headers["content-length"] = str(len(outcome.body))
+            # A changed body leaves uncompressed, and is not the entity that these described.
+            remove += tuple(
+                h
+                for h in ("content-encoding", "etag", "content-md5", "digest")
+                if h in self._response.headers
+            )
+        return Continue(
+            Phase.RESPONSE_BODY,
+            set_headers=headers,
+            remove_headers=remove,
+            body=outcome.body,
+            metadata=_metadata(outcome),
+        )
+
+    def _request_headers(self, event: RequestHeaders) -> Reply:
+        _check_modes(event.modes)
+        self.ticket = self._desk.admit(event.head)
+        spoofed = tuple(name for name in event.head.headers if name.startswith(PREFIX))
+        self._bodiless = event.end_of_stream
+        if self.ticket.reason is not None or event.end_of_stream:
+            self.state = State.RESPONSE_HEADERS
+            return Continue(
+                Phase.REQUEST_HEADERS,
+                remove_headers=spoofed,
+                request_body=BodyMode.NONE,
+                response_body=BodyMode.NONE,
+            )
+        self.state = State.REQUEST_BODY
+        buffered = event.modes is None or event.modes.request_body is BodyMode.BUFFERED
+        return Continue(
+            Phase.REQUEST_HEADERS,
+            set_headers={"accept-encoding": "identity"},
+            remove_headers=spoofed,
+            request_body=None if buffered else BodyMode.BUFFERED,
+        )
+
+    def _response_headers(self, event: ResponseHeaders) -> Reply:
+        assert self.ticket is not None
+        self._response = event.head
+        reason = self.ticket.reason or _reason_of(
+            event.head, ended=event.end_of_stream, max_body_bytes=self._desk.max_body_bytes
+        )
+        if reason is None and self.state is State.REQUEST_BODY:
+            reason = Reason.UPSTREAM_ERROR
+        if reason is None and self._bodiless:
+            reason = Reason.DIALECT
+        if reason is not None:
+            return self._pass(Phase.RESPONSE_HEADERS, reason)
+        self.state = State.RESPONSE_BODY
+        return Continue(
+            Phase.RESPONSE_HEADERS,
+            remove_headers=tuple(
+                name for name in event.head.headers if name.startswith(PREFIX) and name not in _ROUTE_DEFAULTS
+            ),
+            response_body=BodyMode.BUFFERED,
+        )
+
+    def _pass(self, phase: Phase, reason: Reason) -> Reply:
+        """End the exchange without scoring: the backend's bytes pass as they are."""
+        assert self.ticket is not None
+        judgement = self._desk.skip(self.ticket, reason)
+        self.state = State.ENDED
+        self.concluded = True
+        if judgement.outcome.action is Action.BLOCK:
+            return _blocked(judgement)
+        headers = dict(judgement.headers)
+        spoofed = tuple(n for n in self._response.headers if n.startswith(PREFIX) and n not in headers)
+        return Continue(
+            phase,
+            set_headers=headers,
+            remove_headers=tuple(dict.fromkeys(spoofed + _stale(headers))),
+            metadata=_metadata(judgement.outcome),
+        )
+
+
+def _blocked(judgement: Judgement) -> Respond:
+    outcome = judgement.outcome
+    return Respond(
+        status=outcome.block_status,
+        headers={"content-type": "application/json", **judgement.headers},
+        body=outcome.body or b"",
+        details=f"truthlens_blocked_{outcome.verdict.reason or 'score'}",
+    )
+
+
+def _stale(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Route defaults that the final headers do not replace (``reason`` of a checked answer)."""
+    return tuple(sorted(_ROUTE_DEFAULTS - headers.keys()))
+
+
+def _check_modes(modes: FilterModes | None) -> None:
+    if modes is not None and BodyMode.FULL_DUPLEX_STREAMED in (modes.request_body, modes.response_body):
+        raise ProtocolError(
+            "the ext_proc filter is configured with FULL_DUPLEX_STREAMED, under which Envoy ignores mode overrides;"
+            " set request_body_mode: BUFFERED, response_body_mode: NONE and allow_mode_override: true"
+        )
+    if modes is not None and modes.response_body is not BodyMode.NONE:
+        raise ProtocolError(
+            f"the ext_proc filter is configured with response_body_mode: {modes.response_body}, under which Envoy"
+            " rejects long streams before they can be let through; set response_body_mode: NONE and"
+            " allow_mode_override: true"
+        )
+
+
+def _reason_of(head: ResponseHead, *, ended: bool, max_body_bytes: int) -> Reason | None:
+    """Why a response can be told not to be scored from its head alone."""
+    if not 200 <= head.status < 300:
+        return Reason.UPSTREAM_ERROR
+    media_type = head.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type == "text/event-stream":
+        return Reason.STREAMING
+    if ended:
+        return Reason.EMPTY_ANSWER
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        return Reason.DIALECT
+    encodings = head.headers.get("content-encoding", "").lower().split(",")
+    if any(encoding.strip() not in _ENCODINGS for encoding in encodings):
+        return Reason.ENCODING
+    length = head.headers.get("content-length", "")
+    if length.isdigit() and int(length) > max_body_bytes:
+        return Reason.TOO_LARGE
+    return None
+
+
+def _metadata(outcome: Outcome) -> dict[str, str | float | bool]:
+    """Figures for Envoy's access log (``%DYNAMIC_METADATA(truthlens:score)%``)."""
+    verdict = outcome.verdict
+    metadata: dict[str, str | float | bool] = {
+        "status": verdict.status.value,
+        "decision": outcome.plan.decision,
+        "mode": outcome.mode.value,
+        "action": outcome.action.value,
+    }
+    if verdict.reason is not None:
+        metadata["reason"] = verdict.reason.value
+    if verdict.score is not None and verdict.status is not Status.UNCHECKED:
+        metadata["score"] = round(verdict.score, 4)
+        metadata["detected"] = verdict.flagged
+    return metadata

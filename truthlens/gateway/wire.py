@@ -1,0 +1,119 @@
+"""Protobuf messages of ext_proc to events, and replies to protobuf messages. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from truthlens.core.errors import TruthLensError
+from truthlens.core.records import RequestHead, ResponseHead
+from truthlens.gateway._pb import ext_proc_pb2 as pb
+from truthlens.gateway.events import (
+    BodyMode,
+    Event,
+    FilterModes,
+    Phase,
+    Reply,
+    RequestBody,
+    RequestHeaders,
+    Respond,
+    ResponseBody,
+    ResponseHeaders,
+    Trailers,
+)
+
+SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
+METADATA_NAMESPACE = "truthlens"
+
+_BODY_MODES = {number: BodyMode(name) for name, number in pb.BodySendMode.items()}
+_BODY_NUMBERS = {mode: number for number, mode in _BODY_MODES.items()}
+
+
+class WireError(TruthLensError):
+    """A message that no configuration of Envoy's filter sends."""
+
+
+def parse(message: pb.ProcessingRequest, route: Mapping[str, str]) -> Event:
+    """The event that ``message`` stands for.
+
+    Args:
+        message: what Envoy sent.
+        route: gRPC initial metadata of the stream (only the operator can set it).
+
+    Raises:
+        WireError: for a message without a known phase.
+    """
+    match message.WhichOneof("request"):
+        case "request_headers":
+            headers = _headers(message.request_headers.headers)
+            head = RequestHead(
+                method=headers.pop(":method", ""), path=headers.pop(":path", ""), headers=headers, route=route
+            )
+            return RequestHeaders(head, message.request_headers.end_of_stream, _modes(message))
+        case "request_body":
+            return RequestBody(message.request_body.body, message.request_body.end_of_stream)
+        case "response_headers":
+            headers = _headers(message.response_headers.headers)
+            status = headers.pop(":status", "")
+            return ResponseHeaders(
+                ResponseHead(int(status) if status.isdigit() else 0, headers),
+                message.response_headers.end_of_stream,
+            )
+        case "response_body":
+            return ResponseBody(message.response_body.body, message.response_body.end_of_stream)
+        case "request_trailers":
+            return Trailers(Phase.REQUEST_TRAILERS)
+        case "response_trailers":
+            return Trailers(Phase.RESPONSE_TRAILERS)
+    raise WireError("a message without a known phase: is this Envoy older or newer than the API v3?")
+
+
+def _headers(headers: pb.HeaderMap) -> dict[str, str]:
+    merged: dict[str, str] = {}
+    for header in headers.headers:
+        # Envoy fills raw_value; value is what other senders of the API fill.
+        value = header.raw_value.decode("utf-8", "replace") or header.value
+        key = header.key.lower()
+        merged[key] = f"{merged[key]}, {value}" if key in merged else value
+    return merged
+
+
+def _modes(message: pb.ProcessingRequest) -> FilterModes | None:
+    if not message.HasField("protocol_config"):
+        return None
+    config = message.protocol_config
+    return FilterModes(_BODY_MODES[config.request_body_mode], _BODY_MODES[config.response_body_mode])
+
+
+def render(reply: Reply) -> pb.ProcessingResponse:
+    """The protobuf message for ``reply``."""
+    response = pb.ProcessingResponse()
+    if isinstance(reply, Respond):
+        immediate = response.immediate_response
+        immediate.status.code = reply.status
+        immediate.body = reply.body
+        immediate.details = reply.details
+        _set_headers(immediate.headers, reply.headers)
+        return response
+    if reply.phase in (Phase.REQUEST_TRAILERS, Phase.RESPONSE_TRAILERS):
+        getattr(response, reply.phase.value).SetInParent()
+        return response
+    common = getattr(response, reply.phase.value).response
+    common.SetInParent()
+    _set_headers(common.header_mutation, reply.set_headers)
+    common.header_mutation.remove_headers.extend(reply.remove_headers)
+    if reply.body is not None:
+        common.body_mutation.body = reply.body
+    if reply.request_body is not None or reply.response_body is not None:
+        override = response.mode_override
+        override.request_body_mode = _BODY_NUMBERS[reply.request_body or BodyMode.NONE]
+        override.response_body_mode = _BODY_NUMBERS[reply.response_body or BodyMode.NONE]
+        override.response_header_mode = pb.ProcessingMode.SEND
+    if reply.metadata:
+        response.dynamic_metadata.get_or_create_struct(METADATA_NAMESPACE).update(dict(reply.metadata))
+    return response
+
+
+def _set_headers(mutation: pb.HeaderMutation, headers: Mapping[str, str]) -> None:
+    for key, value in headers.items():
+        # raw_value: Envoy takes `value` as an empty header here.
+        mutation.set_headers.add().header.MergeFrom(pb.HeaderValue(key=key, raw_value=value.encode("ascii")))

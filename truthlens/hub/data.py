@@ -1,0 +1,163 @@
+"""Labelled grounding data: reading, splitting by source text, mixing. Knows no model and no tokenizer."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+SplitName = Literal["train", "calibration", "test"]
+
+
+class DataError(ValueError):
+    """A data file cannot be used; the message names file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One labelled answer.
+
+    ``label`` is 1 where the response holds something that ``context`` does not support. ``spans`` are the
+    unsupported characters where people marked them (``()``: all supported), ``None`` where nobody did.
+    Examples with one ``group`` share a source text and stay on one side of every split.
+    """
+
+    id: str
+    source: str
+    task: str
+    query: str
+    context: tuple[str, ...]
+    response: str
+    label: int
+    spans: tuple[tuple[int, int], ...] | None
+    group: str
+    quality: str = "good"
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Share of groups kept out of training."""
+
+    calibration: float = 0.0
+    test: float = 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """How many rows of a source one epoch draws, and how much each counts in the loss."""
+
+    rows: int
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Splits and mixture by source; a source that is not named gets the defaults."""
+
+    shares: Mapping[str, Shares] = field(default_factory=dict)
+    mixture: Mapping[str, Mixture] = field(default_factory=dict)
+    default_shares: Shares = Shares()
+    default_mixture: Mixture = Mixture(rows=2_000)
+
+
+def read_examples(path: Path) -> list[Example]:
+    """All rows of a JSON-lines file, gzip'd or not.
+
+    Raises:
+        DataError: a line is not a row of the format.
+    """
+    opener = gzip.open if path.suffix == ".gz" else open
+    examples: list[Example] = []
+    with opener(path, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                examples.append(_example(json.loads(line), default_id=f"{path.name}:{number}"))
+            except (ValueError, KeyError, TypeError) as error:
+                raise DataError(
+                    f"{path}, line {number}: {type(error).__name__} {error}; expected an object with "
+                    "context (list of strings), response and label (0 or 1)"
+                ) from error
+    return examples
+
+
+def read_folder(folder: Path) -> list[Example]:
+    """All rows of the ``*.jsonl`` and ``*.jsonl.gz`` files of ``folder``, files in order of their names.
+
+    Raises:
+        DataError: there is no such file, or one cannot be read.
+    """
+    paths = sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
+    if not paths:
+        raise DataError(f"{folder} holds no *.jsonl or *.jsonl.gz file; give the folder of the labelled data")
+    return [example for path in paths for example in read_examples(path)]
+
+
+def _example(row: dict[str, Any], *, default_id: str) -> Example:
+    context = row["context"]
+    if not isinstance(context, list) or not all(isinstance(passage, str) for passage in context):
+        raise ValueError("context is no list of strings")
+    label = int(row["label"])
+    if label not in (0, 1):
+        raise ValueError(f"label is {label}")
+    marked = row.get("spans")
+    response = str(row["response"])
+    spans = None
+    if marked is not None:
+        spans = tuple((int(span["start"]), int(span["end"])) for span in marked)
+        if any(not 0 <= start <= end <= len(response) for start, end in spans):
+            raise ValueError("a span lies outside the response")
+    source = str(row.get("source", ""))
+    return Example(
+        id=str(row.get("id", default_id)),
+        source=source,
+        task=str(row.get("task", "")),
+        query=str(row.get("query") or ""),
+        context=tuple(context),
+        response=response,
+        label=label,
+        spans=spans,
+        group=f"{source}:{row.get('group') or _digest(*context)}",
+        quality=str(row.get("quality", "good")),
+    )
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+
+def split_of(group: str, shares: Shares, *, salt: str = "truthlens-1") -> SplitName:
+    """The side that a group is on: a pure function of its name, so that splits never drift."""
+    place = int(_digest(salt, group), 16) / 16**16
+    if place < shares.test:
+        return "test"
+    return "calibration" if place < shares.test + shares.calibration else "train"
+
+
+def split(examples: Iterable[Example], recipe: Recipe) -> dict[SplitName, list[Example]]:
+    """``examples`` by side, in their order."""
+    sides: dict[SplitName, list[Example]] = {"train": [], "calibration": [], "test": []}
+    for example in examples:
+        shares = recipe.shares.get(example.source, recipe.default_shares)
+        sides[split_of(example.group, shares)].append(example)
+    return sides
+
+
+def draw(examples: Sequence[Example], recipe: Recipe, *, seed: int) -> list[Example]:
+    """One epoch's rows: of every source as many as its mixture says (at most all of them), shuffled."""
+    dice = random.Random(seed)
+    by_source: dict[str, list[Example]] = {}
+    for example in examples:
+        by_source.setdefault(example.source, []).append(example)
+    drawn: list[Example] = []
+    for source, rows in sorted(by_source.items()):
+        wanted = recipe.mixture.get(source, recipe.default_mixture).rows
+        drawn.extend(rows if wanted >= len(rows) else dice.sample(rows, wanted))
+    dice.shuffle(drawn)
+    return drawn

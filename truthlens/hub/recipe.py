@@ -1,0 +1,45 @@
+"""The recipe of the bundled model: which data, how much of each, in which input format."""
+
+from __future__ import annotations
+
+from truthlens.detection.manifest import DataSource, InputFormat
+from truthlens.hub.corrupt import SOURCE as SYNTHETIC
+from truthlens.hub.data import Example, Mixture, Recipe, Shares
+
+MAIN_SOURCE = "ragtruth"
+INPUT = InputFormat(max_tokens=512, segment_ids=True, features="lexical-v1")
+# Few answer chunks and, where the evidence is long, small windows: most of the time goes into tokens.
+TRAIN_INPUT = INPUT.model_copy(update={"answer_tokens": 288, "answer_overlap": 16})
+TRAIN_INPUT_SMALL = INPUT.model_copy(
+    update={"max_tokens": 320, "answer_tokens": 160, "answer_overlap": 16}
+)
+
+BUNDLED_RECIPE = Recipe(
+    shares={MAIN_SOURCE: Shares(calibration=0.15, test=0.15)},
+    mixture={
+        MAIN_SOURCE: Mixture(rows=100_000),
+        SYNTHETIC: Mixture(rows=1_500),
+        "summedits": Mixture(rows=1_000),
+        "bump": Mixture(rows=650),
+        "wice": Mixture(rows=600),
+        "xsum_hallucination": Mixture(rows=400, weight=0.5),
+        "begin": Mixture(rows=1_500),
+        "fever_symmetric": Mixture(rows=1_000),
+        "snli": Mixture(rows=3_000, weight=0.5),
+    },
+)
+LICENCES = (
+    DataSource(name="RAGTruth (QA, train; ParticleMedia)", licence="MIT"),
+    DataSource(name="WiCE", licence="ODC-BY (text CC BY-SA / Common Crawl terms)"),
+    DataSource(name="BUMP", licence="MIT"),
+    DataSource(name="XSum hallucination annotations", licence="CC BY 4.0 (labels)"),
+    DataSource(name="BEGIN", licence="CC BY"),
+    DataSource(name="FEVER-symmetric", licence="MIT / CC BY-SA"),
+    DataSource(name="SummEdits", licence="Apache-2.0"),
+    DataSource(name="SNLI", licence="CC BY-SA 4.0"),
+)
+
+
+def train_format(example: Example) -> InputFormat:
+    """The window sizes that ``example`` is trained with."""
+    return TRAIN_INPUT if example.source == MAIN_SOURCE else TRAIN_INPUT_SMALL

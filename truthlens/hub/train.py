@@ -1,0 +1,314 @@
+"""Train the token classifier on labelled answers, on a CPU, within a wall-clock budget.
+
+Checkpoints and resumes. It neither exports nor calibrates; see ``export`` and ``calibrate``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import platform
+import shutil
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn import functional
+
+from truthlens.detection.lexical import FEATURE_COUNT
+from truthlens.detection.windows import load_tokenizer
+from truthlens.hub.batches import IGNORED, Batch, Item, encode_examples, iterate, make_batches
+from truthlens.hub.corrupt import synthesize
+from truthlens.hub.data import Example, Mixture, Recipe, draw, read_folder, split
+from truthlens.hub.figures import auroc, best_f1
+from truthlens.hub.model import BUNDLED_BASE, TokenClassifier, build_model, find_base
+from truthlens.hub.predict import predict, response_hazard
+from truthlens.hub.recipe import BUNDLED_RECIPE, INPUT, train_format
+
+CHECKPOINT = "checkpoint.pt"
+WEIGHTS = "model.pt"
+SUMMARY = "train.json"
+_POSITIVE_WEIGHT = 2.0
+_EXAMPLE_LOSS_SHARE = 0.5
+_TOP_TOKENS = 3
+_CLIP = 1.0
+_FEATURE_DROPOUT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class TrainSettings:
+    """What to train, on what, and for how long.
+
+    ``data`` is the folder of labelled JSON lines, ``run`` the folder that checkpoints and weights go to.
+    The learning rate falls to zero after ``epochs`` or ``minutes``, whichever comes first. ``limit`` bounds
+    the rows of every source (for a trial run). ``synthetic`` is the number of synthetic answers an epoch.
+    """
+
+    data: Path
+    run: Path
+    base: str = BUNDLED_BASE
+    epochs: int = 2
+    minutes: float = 120.0
+    batch_tokens: int = 6_000
+    learning_rate: float = 1.5e-4
+    head_learning_rate: float = 1e-3
+    warmup: float = 0.06
+    synthetic: int = 1_500
+    limit: int | None = None
+    threads: int = 2
+    seed: int = 1
+    checkpoint_minutes: float = 4.0
+    resume: bool = True
+
+
+@dataclass(slots=True)
+class _State:
+    model: TokenClassifier
+    optimizer: torch.optim.Optimizer
+    epoch: int = 0
+    batch: int = 0
+    step: int = 0
+    elapsed_s: float = 0.0
+    figures: list[dict[str, Any]] | None = None
+
+
+def train(settings: TrainSettings, *, recipe: Recipe = BUNDLED_RECIPE, console: Console | None = None) -> Path:
+    """The run folder, with ``model.pt``, tokenizer, configuration and ``train.json`` (rows and figures).
+
+    Raises:
+        DataError: the data folder cannot be used.
+        ModelError: the base model cannot be found.
+    """
+    console = console or Console()
+    torch.set_num_threads(settings.threads)
+    torch.manual_seed(settings.seed)
+    _keep_freed_memory()
+    base = find_base(settings.base)
+    tokenizer = load_tokenizer(base.folder)
+    if settings.limit is not None:
+        mixture = {source: Mixture(min(m.rows, settings.limit), m.weight) for source, m in recipe.mixture.items()}
+        recipe = replace(recipe, mixture=mixture, default_mixture=Mixture(settings.limit))
+    sides = split(read_folder(settings.data), recipe)
+    watched = _watched(sides["calibration"], sides["test"], most=settings.limit or 150)
+    settings.run.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(settings.run / "tokenizer.json"))
+    shutil.copyfile(base.folder / "config.json", settings.run / "config.json")
+
+    state = _start(settings, base.folder)
+    rows: Counter[str] = Counter()
+    while state.epoch < settings.epochs:
+        drawn = _epoch_rows(sides["train"], recipe, settings, epoch=state.epoch)
+        rows.update(example.source for example in drawn)
+        console.print(f"epoch {state.epoch + 1}: encoding {len(drawn)} answers")
+        items = encode_examples(
+            tokenizer,
+            drawn,
+            format_of=train_format,
+            weight_of=lambda row: recipe.mixture.get(row.source, recipe.default_mixture).weight,
+        )
+        done = _run_epoch(state, items, settings, pad_id=tokenizer.token_to_id("[PAD]") or 0, console=console)
+        figures = _figures(state.model, tokenizer, watched)
+        console.print(f"epoch {state.epoch + 1} figures: {json.dumps(figures)}")
+        state.figures = [*(state.figures or []), figures]
+        state.epoch, state.batch = state.epoch + 1, 0
+        _save(state, settings)
+        if not done:
+            break
+    torch.save(state.model.state_dict(), settings.run / WEIGHTS)
+    summary = {
+        "settings": {key: str(value) if isinstance(value, Path) else value for key, value in asdict(settings).items()},
+        "base": base.name,
+        "base_licence": base.licence,
+        "rows": dict(sorted(rows.items())),
+        "steps": state.step,
+        "minutes": round(state.elapsed_s / 60, 1),
+        "epochs": state.figures,
+    }  # fmt: skip
+    del summary["settings"]["data"]
+    (settings.run / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
+    return settings.run
+
+
+def _keep_freed_memory() -> None:
+    """Make glibc keep freed blocks: activations are as large each step, and mapping them anew costs more
+    than computing them (measured: four times the throughput).
+    """
+    if platform.system() != "Linux":
+        return
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        trim_threshold, top_pad, mmap_max = -1, -2, -4
+        libc.mallopt(mmap_max, 0)
+        libc.mallopt(trim_threshold, 2**31 - 1)
+        libc.mallopt(top_pad, 256 * 1024 * 1024)
+
+
+def _start(settings: TrainSettings, folder: Path) -> _State:
+    model = build_model(folder, features=FEATURE_COUNT)
+    head = [*model.feature_mlp.parameters(), *model.head.parameters()]
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": list(model.encoder.parameters()), "peak": settings.learning_rate},
+            {"params": head, "peak": settings.head_learning_rate},
+        ],
+        lr=settings.learning_rate,
+        weight_decay=0.01,
+        fused=True,
+    )
+    state = _State(model, optimizer)
+    path = settings.run / CHECKPOINT
+    if settings.resume and path.is_file():
+        saved = torch.load(path, weights_only=True)
+        model.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        state.epoch, state.batch, state.step = saved["epoch"], saved["batch"], saved["step"]
+        state.elapsed_s, state.figures = saved["elapsed_s"], saved["figures"]
+    return state
+
+
+def _save(state: _State, settings: TrainSettings) -> None:
+    path = settings.run / CHECKPOINT
+    partial = path.with_suffix(".partial")
+    torch.save(
+        {
+            "model": state.model.state_dict(),
+            "optimizer": state.optimizer.state_dict(),
+            "epoch": state.epoch,
+            "batch": state.batch,
+            "step": state.step,
+            "elapsed_s": state.elapsed_s,
+            "figures": state.figures,
+        },
+        partial,
+    )
+    partial.replace(path)
+
+
+def _epoch_rows(
+    train_side: list[Example], recipe: Recipe, settings: TrainSettings, *, epoch: int
+) -> list[Example]:
+    seed = settings.seed * 1000 + epoch
+    contexts = [row for row in train_side if row.source in {"ragtruth", "summedits", "wice", "bump"}]
+    count = min(settings.synthetic, settings.limit or settings.synthetic)
+    made = synthesize(contexts or train_side, count=count, seed=seed)
+    return draw([*train_side, *made], recipe, seed=seed)
+
+
+def _run_epoch(
+    state: _State, items: list[Item], settings: TrainSettings, *, pad_id: int, console: Console
+) -> bool:
+    """Whether the whole epoch was run; false where the time ended before."""
+    batches = make_batches(items, budget_tokens=settings.batch_tokens, seed=settings.seed + state.epoch)
+    total = len(batches) * settings.epochs
+    state.model.train()
+    last = saved = time.monotonic()
+    running: list[float] = []
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("training", total=len(batches), completed=state.batch)
+        for batch in iterate(items, batches[state.batch :], pad_id=pad_id):
+            share = max(state.step / total, state.elapsed_s / 60 / settings.minutes)
+            if share >= 1.0:
+                return False
+            running.append(_step(state, batch, rate=_schedule(share, settings.warmup)))
+            now = time.monotonic()
+            state.elapsed_s += now - last
+            last = now
+            state.batch += 1
+            state.step += 1
+            progress.update(task, advance=1, description=f"training, loss {_mean(running[-50:]):.4f}")
+            if state.step % 25 == 0 and not console.is_terminal:
+                console.print(
+                    f"step {state.step}/{total} loss {_mean(running[-25:]):.4f} minutes {state.elapsed_s / 60:.1f}"
+                )
+            if now - saved >= settings.checkpoint_minutes * 60:
+                _save(state, settings)
+                saved = now
+    return True
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _schedule(share: float, warmup: float) -> float:
+    return share / warmup if share < warmup else (1.0 - share) / (1.0 - warmup)
+
+
+def _step(state: _State, batch: Batch, *, rate: float) -> float:
+    for group in state.optimizer.param_groups:
+        group["lr"] = group["peak"] * max(rate, 1e-3)
+    # Some answers are learnt without features, so that the encoder does not lean on them alone.
+    keep = (torch.rand(len(batch.items), 1, 1) >= _FEATURE_DROPOUT).float()
+    logits = state.model(
+        batch.input_ids, batch.attention_mask, batch.token_type_ids, batch.features * keep
+    )
+    loss = batch_loss(logits, batch)
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(state.model.parameters(), _CLIP)
+    state.optimizer.step()
+    state.optimizer.zero_grad()
+    value = loss.item()
+    if not math.isfinite(value):
+        raise FloatingPointError(f"the loss became {value} at step {state.step}; lower the learning rate")
+    return value
+
+
+def batch_loss(logits: Tensor, batch: Batch) -> Tensor:
+    """Token cross-entropy where spans are marked, plus half the example's on its three worst tokens.
+
+    Args:
+        logits: shape (batch, tokens, 2).
+        batch: the labels.
+    """
+    known = batch.token_labels != IGNORED
+    weights = batch.weight[:, None] * torch.where(batch.token_labels == 1, _POSITIVE_WEIGHT, 1.0) * known
+    losses = functional.cross_entropy(
+        logits.flatten(0, 1), batch.token_labels.flatten(), ignore_index=IGNORED, reduction="none"
+    ).view_as(batch.token_labels)
+    token = (losses * weights).sum() / weights.sum().clamp(min=1.0)
+    margin = (logits[..., 1] - logits[..., 0]).masked_fill(~batch.answer_mask, -torch.inf)
+    top = margin.topk(min(_TOP_TOKENS, margin.shape[1]), dim=1).values
+    finite = torch.isfinite(top)
+    mean = top.masked_fill(~finite, 0.0).sum(dim=1) / finite.sum(dim=1).clamp(min=1)
+    example = functional.binary_cross_entropy_with_logits(mean, batch.label, reduction="none")
+    whole = (example * batch.weight).sum() / batch.weight.sum().clamp(min=1e-6)
+    return token + _EXAMPLE_LOSS_SHARE * whole
+
+
+def _watched(calibration: list[Example], test: list[Example], *, most: int) -> list[Example]:
+    """What figures are shown on after each epoch: the calibration side, and a few test rows of the others."""
+    seen: Counter[str] = Counter(row.source for row in calibration)
+    rows = calibration[: most * 4]
+    sources = set(seen)
+    for row in test:
+        if row.source not in sources and seen[row.source] < most:
+            seen[row.source] += 1
+            rows.append(row)
+    return rows
+
+
+def _figures(model: TokenClassifier, tokenizer: Tokenizer, rows: list[Example]) -> dict[str, Any]:
+    scores = [response_hazard(tokens) for tokens in predict(model, tokenizer, rows, fmt=INPUT)]
+    figures: dict[str, Any] = {}
+    for source in sorted({row.source for row in rows}):
+        places = [place for place, row in enumerate(rows) if row.source == source]
+        labels = [rows[place].label for place in places]
+        values = [scores[place] for place in places]
+        area = auroc(labels, values)
+        figures[source] = {
+            "rows": len(places),
+            "auroc": None if area is None else round(area, 4),
+            "best_f1": round(best_f1(labels, values)[0], 4),
+        }
+    return figures

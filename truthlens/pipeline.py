@@ -1,0 +1,287 @@
+"""The stages of an exchange, in order, on one screen.
+
+    request headers   admit   policy snapshot; bypass where the head alone says so
+    request body      open    JSON -> Exchange (query, passages) -> plan; model ``auto`` resolved
+    response headers  skip    answers that cannot or need not be scored pass, and say why
+    response body     judge   JSON -> answers -> verdicts -> action -> new body and headers
+
+This is the only module that knows the order. Stages return records; metrics and log lines are written here. The
+one broad ``except`` of the serving path stands in ``judge``: whatever fails costs a verdict, not an answer, unless
+the plan says ``on_unchecked: block``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import structlog
+
+from truthlens.core.errors import BodyEncodingError, BodyTooLargeError, DialectError
+from truthlens.core.records import (
+    Action,
+    Answer,
+    Endpoint,
+    Exchange,
+    Facts,
+    Mode,
+    OnUnchecked,
+    Outcome,
+    Plan,
+    Reason,
+    RequestHead,
+    ResponseHead,
+    Status,
+    Verdict,
+    unchecked,
+)
+from truthlens.detection.engine import Engine
+from truthlens.exchange.chat import endpoint_of, parse_request, set_model
+from truthlens.exchange.encoding import decode_body
+from truthlens.exchange.response import Response, parse_response, rewrite_response
+from truthlens.finalize import blocked_body, headers, truthlens_object, warn, worst
+from truthlens.policy import Policy, PolicyHolder
+from truthlens.telemetry.logs import log_abandoned, log_exchange
+from truthlens.telemetry.recent import Recent
+from truthlens.telemetry.signals import Signals
+
+log = structlog.get_logger("truthlens.pipeline")
+
+# The model name that asks the policy to choose.
+AUTO_MODEL = "auto"
+DETAILS_HEADER = "x-truthlens-details"
+# JSON of this size takes a millisecond or two to parse; larger bodies are parsed on a worker thread.
+_INLINE_BYTES = 256 << 10
+# There is no text to check here, so there is nothing that ``on_unchecked: block`` could mean.
+_NOTHING_TO_CHECK = frozenset({Reason.DISABLED, Reason.UPSTREAM_ERROR, Reason.TOOL_CALL, Reason.EMPTY_ANSWER})
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What is known of an exchange after its request phase.
+
+    ``reason`` is set where the answer will not be scored. The policy snapshot is the one that the exchange began
+    with: a reload does not touch it.
+    """
+
+    policy: Policy
+    head: RequestHead
+    endpoint: Endpoint | None
+    plan: Plan
+    exchange: Exchange | None = None
+    reason: Reason | None = None
+    request_body: bytes | None = None
+    request_s: float = 0.0
+
+    @property
+    def wants_details(self) -> bool:
+        """Whether the body may carry the ``truthlens`` object: by plan, or by a header that the operator allows."""
+        asked = self.head.headers.get(DETAILS_HEADER, "").strip().lower() == "spans"
+        return self.plan.details or (asked and DETAILS_HEADER in self.policy.trusted_headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """An ended exchange: the outcome, and the response headers that tell of it."""
+
+    outcome: Outcome
+    headers: Mapping[str, str]
+
+
+class Pipeline:
+    """The stages, wired to one policy holder, one engine and one set of metrics."""
+
+    def __init__(
+        self,
+        policy: PolicyHolder,
+        engine: Engine,
+        signals: Signals,
+        recent: Recent,
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._policy = policy
+        self._engine = engine
+        self._signals = signals
+        self._recent = recent
+        self._clock = clock
+        self._held_bytes = 0
+
+    @property
+    def max_body_bytes(self) -> int:
+        """Largest body that is scored, in bytes."""
+        return self._policy.current.limits.max_body_bytes
+
+    # --- request phase ------------------------------------------------------------------------------------
+
+    def admit(self, head: RequestHead) -> Ticket:
+        """Take the policy snapshot; find out whether the bodies are needed at all."""
+        policy = self._policy.current
+        endpoint = endpoint_of(head.path) if head.method == "POST" else None
+        plan = policy.early(head)
+        ticket = Ticket(policy, head, endpoint, plan or policy.default)
+        if endpoint is None:
+            return replace(ticket, reason=Reason.DIALECT)
+        if plan is not None and not plan.enabled and not plan.model_refs:
+            return replace(ticket, reason=Reason.DISABLED)
+        return ticket
+
+    async def open(self, ticket: Ticket, body: bytes) -> Ticket:
+        """Read the request: evidence, query, plan."""
+        started = self._clock()
+        with self._signals.inflight.track_inprogress():
+            opened = await self._inline(len(body), lambda: self._open(ticket, body))
+        return replace(opened, request_s=self._clock() - started)
+
+    def _open(self, ticket: Ticket, body: bytes) -> Ticket:
+        assert ticket.endpoint is not None
+        policy, encoding = ticket.policy, ticket.head.headers.get("content-encoding", "")
+        try:
+            plain = decode_body(body, encoding, limit=policy.limits.max_body_bytes)
+            exchange = parse_request(plain, ticket.endpoint, policy.default.evidence)
+        except DialectError:
+            return replace(ticket, reason=Reason.DIALECT)
+        except BodyEncodingError:
+            return replace(ticket, reason=Reason.ENCODING)
+        except BodyTooLargeError:
+            return replace(ticket, reason=Reason.TOO_LARGE)
+        text = (
+            "\n".join(message.text for message in exchange.messages if message.role == "user")
+            or exchange.query
+        )
+        plan = policy.select(Facts(head=ticket.head, model=exchange.model, text=text))
+        if plan.evidence != policy.default.evidence:
+            exchange = parse_request(plain, ticket.endpoint, plan.evidence)
+        request_body = None
+        if exchange.model == AUTO_MODEL and plan.model_refs:
+            request_body = set_model(plain, plan.model_refs[0])
+        reason = None if plan.enabled else Reason.DISABLED
+        return replace(ticket, plan=plan, exchange=exchange, reason=reason, request_body=request_body)
+
+    # --- response phase -----------------------------------------------------------------------------------
+
+    def skip(self, ticket: Ticket, reason: Reason) -> Judgement:
+        """The judgement of an answer that is not scored; the backend's bytes pass."""
+        return self._conclude(ticket, self._unscored(ticket, reason))
+
+    async def judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Judgement:
+        """Score the answer and act on the verdict."""
+        started = self._clock()
+        if self._held_bytes + len(body) > ticket.policy.limits.max_held_bytes:
+            outcome = self._unscored(ticket, Reason.OVERLOADED)
+        else:
+            self._hold(len(body))
+            try:
+                with self._signals.inflight.track_inprogress():
+                    outcome = await self._judge(ticket, head, body)
+            except Exception as error:  # noqa: BLE001 - the stage border: a failure of ours costs a verdict, not an answer
+                # The type alone: a message or a traceback may quote the text that was being judged.
+                log.error("judging failed", error=type(error).__name__, decision=ticket.plan.decision)
+                outcome = self._unscored(ticket, Reason.DETECTOR_ERROR)
+            finally:
+                self._hold(-len(body))
+        outcome = replace(outcome, latency_s=ticket.request_s + self._clock() - started)
+        return self._conclude(ticket, outcome)
+
+    async def _judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Outcome:
+        plan, exchange = ticket.plan, ticket.exchange
+        assert exchange is not None
+        limit, encoding = ticket.policy.limits.max_body_bytes, head.headers.get("content-encoding", "")
+
+        def read() -> Response:
+            plain = decode_body(body, encoding, limit=limit)
+            return parse_response(plain, exchange)
+
+        try:
+            response = await self._inline(len(body), read)
+        except DialectError:
+            return self._unscored(ticket, Reason.DIALECT)
+        except BodyEncodingError:
+            return self._unscored(ticket, Reason.ENCODING)
+        except BodyTooLargeError:
+            return self._unscored(ticket, Reason.TOO_LARGE)
+        verdicts = await self._engine.detect(plan, exchange, response.answers)
+        outcome = self._outcome(ticket, worst(verdicts), verdicts)
+        if outcome.action is Action.BLOCK:
+            return outcome
+        return await self._inline(len(body), lambda: _rewrite(ticket, exchange, response, outcome))
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Note that the stream ended before its answer was judged (client gone, backend gone)."""
+        self._signals.abandoned.inc()
+        log_abandoned(decision=ticket.plan.decision, request_id=_request_id(ticket.head))
+
+    async def score(self, plan: Plan, exchange: Exchange, answer: Answer) -> Verdict:
+        """The verdict on one answer outside of any HTTP exchange (the console's ``/v1/detect``)."""
+        with self._signals.inflight.track_inprogress():
+            (verdict,) = await self._engine.detect(plan, exchange, (answer,))
+        return verdict
+
+    # --- helpers ------------------------------------------------------------------------------------------
+
+    def _unscored(self, ticket: Ticket, reason: Reason) -> Outcome:
+        return self._outcome(ticket, unchecked(reason, threshold=ticket.plan.threshold))
+
+    def _outcome(self, ticket: Ticket, verdict: Verdict, verdicts: tuple[Verdict, ...] = ()) -> Outcome:
+        plan = ticket.plan
+        outcome = Outcome(
+            plan=plan,
+            verdict=verdict,
+            verdicts=verdicts,
+            # The only mode that this version carries out; policy loading says so for every other.
+            mode=Mode.LIGHTWEIGHT,
+            action=Action.WARN if verdict.flagged else Action.PASS,
+            latency_s=ticket.request_s,
+            model=self._engine.model_name(plan),
+        )
+        blocks = plan.on_unchecked is OnUnchecked.BLOCK and verdict.reason not in _NOTHING_TO_CHECK
+        if blocks and verdict.status in (Status.UNCHECKED, Status.PARTIAL):
+            assert verdict.reason is not None
+            return replace(outcome, action=Action.BLOCK, body=blocked_body(verdict.reason))
+        return outcome
+
+    def _conclude(self, ticket: Ticket, outcome: Outcome) -> Judgement:
+        request_s, exchange = ticket.request_s, ticket.exchange
+        response_s = max(0.0, outcome.latency_s - request_s)
+        self._signals.observe(outcome, request_s=request_s, response_s=response_s)
+        self._recent.add(outcome, time=datetime.now(UTC))
+        log_exchange(
+            outcome,
+            endpoint=ticket.endpoint,
+            request_id=_request_id(ticket.head),
+            passages=len(exchange.passages) if exchange else 0,
+            stream=exchange.stream if exchange else False,
+            request_s=request_s,
+            response_s=response_s,
+        )
+        return Judgement(outcome, headers(outcome))
+
+    def _hold(self, size: int) -> None:
+        self._held_bytes += size
+        self._signals.held_bytes.set(self._held_bytes)
+
+    async def _inline(self, size: int, work: Callable[[], _T]) -> _T:
+        return work() if size <= _INLINE_BYTES else await asyncio.to_thread(work)
+
+
+def _rewrite(ticket: Ticket, exchange: Exchange, response: Response, outcome: Outcome) -> Outcome:
+    """The outcome with its new body, where the plan or the client wants one."""
+    warned = warn(outcome, exchange, response.answers)
+    details = truthlens_object(warned, exchange) if ticket.wants_details else None
+    if not warned.texts and details is None:
+        return warned.outcome
+    return replace(warned.outcome, body=rewrite_response(response, warned.texts, details))
+
+
+def _request_id(head: RequestHead) -> str:
+    """Envoy's request id, if it looks like one: a client may have chosen it."""
+    given = head.headers.get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else ""

@@ -1,0 +1,27 @@
+"""The policy: a YAML file to compiled plans, and the choice of one for each exchange.
+
+``compile`` makes a ``Policy`` of a file, ``plan`` chooses, ``watch`` follows the file. Nothing here looks
+at answers or evidence, or carries anything out.
+"""
+
+from truthlens.policy.compile import check_file, compile_policy, default_policy, load_policy
+from truthlens.policy.diagnostics import Diagnostic, InvalidPolicyError, Severity
+from truthlens.policy.holder import PolicyHolder
+from truthlens.policy.plan import Decision, Limits, Policy, Telemetry
+from truthlens.policy.schema import json_schema
+
+__all__ = [
+    "Decision",
+    "Diagnostic",
+    "InvalidPolicyError",
+    "Limits",
+    "Policy",
+    "PolicyHolder",
+    "Severity",
+    "Telemetry",
+    "check_file",
+    "compile_policy",
+    "default_policy",
+    "json_schema",
+    "load_policy",
+]

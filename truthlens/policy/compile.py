@@ -1,0 +1,229 @@
+"""A policy file to a compiled policy, with all of its mistakes at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from truthlens.core.records import Plan
+from truthlens.policy.diagnostics import Diagnostic, InvalidPolicyError, KeyPath, Report, Severity
+from truthlens.policy.lint import PlacedDecision, lint
+from truthlens.policy.meanings import Meanings, compile_signals
+from truthlens.policy.plan import DEFAULT_DECISION, Decision, Limits, Policy, Telemetry
+from truthlens.policy.rules import All, Any, Atom, ConditionType, Not, Rule
+from truthlens.policy.schema import Behaviour, Condition, Group, HallucinationPlugin, PolicyFile
+from truthlens.policy.schema import Decision as DecisionSection
+from truthlens.policy.settings import PlanBuilder
+from truthlens.policy.shape import Shaped, shape
+from truthlens.policy.source import read_document
+
+_LATER_SECTIONS = ("detectors", "review", "cache")
+_BUILT_IN = "hallucination: {enabled: true}\n"
+
+
+def load_policy(path: Path | str, *, model_exists: Callable[[str], bool] | None = None) -> Policy:
+    """The policy in the file at ``path``; see ``compile_policy``.
+
+    Raises:
+        InvalidPolicyError: the file cannot be read, or has mistakes.
+    """
+    return compile_policy(read_text(path), file=str(path), model_exists=model_exists)
+
+
+def compile_policy(text: str, *, file: str, model_exists: Callable[[str], bool] | None = None) -> Policy:
+    """The policy that the YAML ``text`` says; ``file`` is its name in messages.
+
+    ``model_exists`` says whether a ``model_id`` can be loaded; left out, a folder of that name counts.
+
+    Raises:
+        InvalidPolicyError: the text has mistakes; the message has one line for each of them.
+    """
+    policy, report = _compile(text, file, model_exists or _is_folder)
+    if policy is None:
+        raise InvalidPolicyError(report.errors)
+    return policy
+
+
+def check_file(path: Path | str, *, model_exists: Callable[[str], bool] | None = None) -> list[Diagnostic]:
+    """All errors, then all warnings, that loading the file at ``path`` gives; empty for a sound file."""
+    try:
+        text = read_text(path)
+    except InvalidPolicyError as error:
+        return list(error.diagnostics)
+    _, report = _compile(text, str(path), model_exists or _is_folder)
+    return [*report.errors, *report.warnings]
+
+
+def default_policy() -> Policy:
+    """The policy where no file is given: one lightweight plan for everything."""
+    return compile_policy(_BUILT_IN, file="(built in)")
+
+
+def read_text(path: Path | str) -> str:
+    """The text of a policy file.
+
+    Raises:
+        InvalidPolicyError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        message, remedy = f"cannot be read: {error.strerror}", "mend the path or its permissions"
+    except UnicodeDecodeError as error:
+        message, remedy = f"byte {error.start} is not UTF-8", "save the file as UTF-8"
+    raise InvalidPolicyError([Diagnostic(Severity.ERROR, str(path), 1, "(file)", message, remedy)])
+
+
+def version_of(text: str) -> str:
+    """The version of a policy: the first 12 hex digits of the SHA-256 of its text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _is_folder(model_id: str) -> bool:
+    return Path(model_id).is_dir()
+
+
+def _compile(text: str, file: str, model_exists: Callable[[str], bool]) -> tuple[Policy | None, Report]:
+    document = read_document(text, file=file)
+    report = document.report
+    if document.data is None:
+        return None, report
+    shaped = shape(document)
+    policy = _Compiler(shaped, report, model_exists).policy(text)
+    if report.errors:
+        return None, report
+    return replace(policy, warnings=report.warnings), report
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiler:
+    shaped: Shaped
+    report: Report
+    model_exists: Callable[[str], bool]
+
+    def policy(self, text: str) -> Policy:
+        file = self.shaped.file
+        self._note_later_sections(file)
+        meanings = compile_signals(file, self.report, complete="signals" not in self.shaped.damaged)
+        builder = PlanBuilder(self.report, self.model_exists, self._model_names(file))
+        version = version_of(text)
+        base = Plan(DEFAULT_DECISION, policy_version=version)
+        default = builder.build(base, file.hallucination, ("hallucination",))
+        placed = [
+            self._decision(builder, meanings, default, section, index)
+            for section, index in zip(file.decisions, self.shaped.indexes, strict=True)
+        ]
+        self._refuse_doubled_names(placed)
+        placed.sort(key=lambda item: -item.decision.priority)
+        lint(placed, default, meanings.signals, self.report)
+        return Policy(
+            file=self.report.file,
+            version=version,
+            decisions=tuple(item.decision for item in placed),
+            default=default,
+            default_may_be_chosen=bool(file.hallucination.client_may_choose),
+            signals=meanings.signals,
+            limits=Limits(**file.limits.model_dump()),
+            telemetry=Telemetry(**file.telemetry.model_dump()),
+            models=None if file.models is None else tuple(model.name for model in file.models),
+        )
+
+    def _note_later_sections(self, file: PolicyFile) -> None:
+        for section in _LATER_SECTIONS:
+            if section in file.model_fields_set:
+                self.report.warn(
+                    (section,),
+                    "this section is not in this version and has no effect",
+                    "leave it for a later version, or remove it",
+                )
+        if file.models is not None:
+            message = "names are checked against this section, but this version calls no model"
+            self.report.warn(("models",), message, "leave it for a later version, or remove it")
+
+    def _model_names(self, file: PolicyFile) -> frozenset[str] | None:
+        if file.models is None or "models" in self.shaped.damaged:
+            return None
+        seen: set[str] = set()
+        for index, model in enumerate(file.models):
+            if model.name in seen:
+                path = ("models", index, "name")
+                self.report.error(path, f"the model {model.name!r} is written twice", "keep one")
+            seen.add(model.name)
+        return frozenset(seen)
+
+    def _decision(
+        self,
+        builder: PlanBuilder,
+        meanings: Meanings,
+        default: Plan,
+        section: DecisionSection,
+        index: int,
+    ) -> PlacedDecision:
+        path: KeyPath = ("decisions", index)
+        for number, reference in enumerate(section.model_refs):
+            builder.check_model(reference.model, (*path, "modelRefs", number, "model"))
+        named = replace(
+            default,
+            decision=section.name,
+            model_refs=tuple(reference.model for reference in section.model_refs),
+        )
+        keys, keys_path = self._configuration(section, path)
+        plan = builder.build(named, keys, keys_path)
+        may_choose = keys.client_may_choose
+        if may_choose is None:
+            may_choose = bool(self.shaped.file.hallucination.client_may_choose)
+        rule = self._rule(section.rules, (*path, "rules"), meanings)
+        return PlacedDecision(Decision(plan, section.priority, rule, may_choose), path)
+
+    def _configuration(self, section: DecisionSection, path: KeyPath) -> tuple[Behaviour, KeyPath]:
+        found: tuple[Behaviour, KeyPath] | None = None
+        for index, plugin in enumerate(section.plugins):
+            place = (*path, "plugins", index)
+            if not isinstance(plugin, HallucinationPlugin):
+                self.report.warn(
+                    (*place, "type"),
+                    f"plugins of type {plugin.type!r} are not for TruthLens and are ignored",
+                    "leave it for the router that reads it, or remove it",
+                )
+            elif found is not None:
+                message = "the decision has a second plugin of type hallucination"
+                self.report.error(place, message, "put all keys into one configuration")
+            else:
+                found = (plugin.configuration, (*place, "configuration"))
+        return found or (Behaviour(), path)
+
+    def _rule(self, rule: Group | Condition, path: KeyPath, meanings: Meanings) -> Rule:
+        if isinstance(rule, Condition):
+            atom = Atom(ConditionType(rule.type), rule.name)
+            meanings.check(atom, (*path, "name"), self.report)
+            return atom
+        rules = tuple(
+            self._rule(inner, (*path, "conditions", index), meanings)
+            for index, inner in enumerate(rule.conditions)
+        )
+        match rule.operator:
+            case "AND":
+                return All(rules)
+            case "OR":
+                return Any(rules)
+            case "NOT":
+                if len(rules) != 1:
+                    message = f"NOT takes exactly one condition, found {len(rules)}"
+                    self.report.error((*path, "conditions"), message, "wrap them in an OR or AND inside NOT")
+                return Not(rules[0] if len(rules) == 1 else Any(rules))
+
+    def _refuse_doubled_names(self, placed: Sequence[PlacedDecision]) -> None:
+        first: dict[str, KeyPath] = {}
+        for item in placed:
+            name, path = item.decision.plan.decision, (*item.path, "name")
+            if name == DEFAULT_DECISION:
+                message = f"the name {name!r} is taken by the plan of `hallucination`"
+                self.report.error(path, message, "choose another name")
+            elif name in first:
+                line = self.report.line(first[name])
+                self.report.error(
+                    path, f"the name {name!r} is already used on line {line}", "choose another name"
+                )
+            first.setdefault(name, path)

@@ -1,0 +1,155 @@
+"""A compiled policy: it chooses the plan of an exchange.
+
+How it is made from a file is in ``compile``; nothing here knows YAML.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from truthlens.core.records import Facts, Plan, RequestHead
+from truthlens.policy.diagnostics import Diagnostic
+from truthlens.policy.rules import Atom, Rule, Truth, evaluate
+from truthlens.policy.signals import Signals, View, route_values
+from truthlens.policy.strength import weaknesses
+from truthlens.policy.words import UserText
+
+DEFAULT_DECISION = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A plan and when it applies.
+
+    ``client_may_choose`` lets what the client sends lead to this plan although it is weaker than the
+    one that would apply otherwise.
+    """
+
+    plan: Plan
+    priority: int
+    rule: Rule
+    client_may_choose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on memory and work: bytes of one body and of all held bodies, waiting checks, model windows of an answer."""
+
+    max_body_bytes: int = 50 * 1024 * 1024
+    max_held_bytes: int = 512 * 1024 * 1024
+    queue_limit: int = 64
+    max_windows: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """What may be logged: ``log_text`` allows texts of users and models."""
+
+    log_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """All decisions of one policy file.
+
+    ``decisions`` come in the order in which they are tried. ``version`` is the start of the SHA-256 of
+    the file's text. ``models`` are the names under ``models:``, or ``None`` where the section is left out
+    and every model is reached at the upstream. Names of ``trusted_headers`` are lower-case.
+    """
+
+    file: str
+    version: str
+    decisions: tuple[Decision, ...]
+    default: Plan
+    default_may_be_chosen: bool = False
+    signals: Signals = field(default_factory=Signals)
+    limits: Limits = Limits()
+    telemetry: Telemetry = Telemetry()
+    models: tuple[str, ...] | None = None
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the decisions, in the order in which they are tried; without the default."""
+        return tuple(decision.plan for decision in self.decisions)
+
+    @property
+    def decision_names(self) -> tuple[str, ...]:
+        """Every name that an exchange's decision can have."""
+        return (*(plan.decision for plan in self.plans), self.default.decision)
+
+    @property
+    def trusted_headers(self) -> frozenset[str]:
+        """Lower-case names of the headers that only an upstream router can set."""
+        return self.signals.trusted_headers
+
+    @property
+    def header_names(self) -> frozenset[str]:
+        """Every request header (lower-case) that the choice of a plan can depend on."""
+        return self.signals.header_names
+
+    def early(self, head: RequestHead) -> Plan | None:
+        """The plan that ``select`` will give whatever the body says, or ``None`` where that is open."""
+        pinned = self._pinned(head)
+        if pinned is not None:
+            return pinned
+        certain = [
+            self._certain(self.signals.head_view(head, with_client=with_client))
+            for with_client in (True, False)
+        ]
+        return certain[0] if certain[0] is certain[1] else None
+
+    def select(self, facts: Facts) -> Plan:
+        """The plan of an exchange: of the decisions that match, the first in order.
+
+        The route's ``truthlens-decision`` metadata goes before all rules. A decision that is weaker than
+        the one that would apply had the client said nothing is passed over, unless it has
+        ``client_may_choose``: nothing that a client sends picks a weaker plan.
+        """
+        pinned = self._pinned(facts.head)
+        if pinned is not None:
+            return pinned
+        floor = self._first(self.signals.neutral_view(facts))
+        view = self.signals.full_view(facts, UserText(facts.text, facts.language))
+        truth = partial(self._truth, view)
+        for decision in self.decisions:
+            if evaluate(decision.rule, truth) and (
+                decision.client_may_choose or not weaknesses(decision.plan, than=floor)
+            ):
+                return decision.plan
+        if self.default_may_be_chosen or not weaknesses(self.default, than=floor):
+            return self.default
+        return floor
+
+    def unknown_route_values(self, head: RequestHead) -> tuple[str, ...]:
+        """What the route's metadata name that this policy does not know, as ``key=value``.
+
+        Such a decision is ignored and such a domain matches nothing; the values are the operator's own,
+        from the Envoy configuration, so they may be logged.
+        """
+        known = {"decision": set(self.decision_names), "domain": set(self.signals.domains)}
+        return tuple(
+            f"truthlens-{what}={value}"
+            for what, names in known.items()
+            for value in sorted(route_values(head.route, what) - names)
+        )
+
+    def _pinned(self, head: RequestHead) -> Plan | None:
+        names = route_values(head.route, "decision")
+        return next((plan for plan in (*self.plans, self.default) if plan.decision in names), None)
+
+    def _first(self, view: View) -> Plan:
+        truth = partial(self._truth, view)
+        return next((d.plan for d in self.decisions if evaluate(d.rule, truth)), self.default)
+
+    def _certain(self, view: View) -> Plan | None:
+        truth = partial(self._truth, view)
+        for decision in self.decisions:
+            value = evaluate(decision.rule, truth)
+            if value is not False:
+                return decision.plan if value else None
+        return self.default
+
+    def _truth(self, view: View, atom: Atom) -> Truth:
+        return self.signals.truth(atom, view)

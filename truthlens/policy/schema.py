@@ -1,0 +1,346 @@
+"""The shape of the policy YAML, as pydantic models; the JSON Schema in ``config/`` is generated from it.
+
+Only shapes and ranges are judged here. What keys mean together is for ``compile`` and ``lint``.
+A key that is ``None`` was not written and is inherited.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
+
+from truthlens.core.records import Aggregation, Mode, OnUnchecked, Streaming, WarningPosition
+
+Unit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}$")]
+Text = Annotated[str, Field(min_length=1)]
+HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~\-]+$")]
+# An enum member never stands in YAML, so these fields take its text although the models are strict.
+_Lax = Strict(strict=False)
+
+
+class Section(BaseModel):
+    """Base of all sections: unknown keys and values of another type are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class CostThreshold(Section):
+    """A threshold from costs: 1 / (1 + cost_ratio * (1 - prior) / prior)."""
+
+    cost_ratio: float = Field(
+        gt=0, allow_inf_nan=False, description="Cost of a miss / cost of a false alarm."
+    )
+    prior: float = Field(gt=0, lt=1, description="Share of answers that are unsupported.")
+
+
+class MissRateThreshold(Section):
+    """A threshold with a bounded miss rate on a labelled file."""
+
+    max_miss_rate: float = Field(gt=0, lt=1)
+    calibration: Text = Field(description="File written by `truthlens calibrate`.")
+
+
+def _threshold_tag(value: object) -> str:
+    if not isinstance(value, dict):
+        return "number"
+    return "MissRateThreshold" if "max_miss_rate" in value else "CostThreshold"
+
+
+Threshold = Annotated[
+    Annotated[Unit, Tag("number")]
+    | Annotated[CostThreshold, Tag("CostThreshold")]
+    | Annotated[MissRateThreshold, Tag("MissRateThreshold")],
+    Discriminator(_threshold_tag),
+]
+
+
+class WeightedDetector(Section):
+    """A detector with its weight in fusion."""
+
+    name: Text
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+
+
+def _detector_tag(value: object) -> str:
+    return "WeightedDetector" if isinstance(value, dict) else "name"
+
+
+Detector = Annotated[
+    Annotated[Text, Tag("name")] | Annotated[WeightedDetector, Tag("WeightedDetector")],
+    Discriminator(_detector_tag),
+]
+
+
+class StandardSection(Section):
+    """Settings of the standard mode."""
+
+    max_iterations: int | None = Field(default=None, ge=1, le=20)
+    convergence_threshold: Unit | None = None
+
+
+class PremiumSection(Section):
+    """Settings of the premium mode."""
+
+    verification_models: list[Text] | None = None
+    judge_model: Text | None = None
+    max_iterations: int | None = Field(default=None, ge=1, le=20)
+    require_consensus: bool | None = None
+
+
+class EvidenceSection(Section):
+    """How passages are taken out of a request."""
+
+    system_min_chars: int | None = Field(
+        default=None, ge=0, description="Shorter system messages without a marked block are no evidence."
+    )
+    system_instruction_share: Unit | None = Field(
+        default=None,
+        description="A system message is no evidence where at least this share of its sentences instructs.",
+    )
+    user_patterns: list[Text] | None = Field(
+        default=None, description="Regular expressions with one group each, which captures a passage."
+    )
+
+
+class Behaviour(Section):
+    """What may stand in `hallucination` and in every plugin configuration."""
+
+    enabled: bool | None = Field(default=None, description="false switches detection off. Default true.")
+    default_mode: Annotated[Mode, _Lax] | None = Field(default=None, description="Default lightweight.")
+    threshold: Threshold | None = Field(
+        default=None, description="Scores at or above it are acted on; lower is stricter. Default 0.6."
+    )
+    model_id: Text | None = Field(default=None, description="Model folder. Default: the bundled model.")
+    use_cpu: bool | None = Field(default=None, description="false: run the model on a GPU. Default true.")
+    aggregation: Annotated[Aggregation, _Lax] | None = Field(
+        default=None, description="How token scores become one score. Default: the model's own."
+    )
+    streaming: Annotated[Streaming, _Lax] | None = Field(
+        default=None, description="What is done with a streamed answer. Default buffer."
+    )
+    on_unchecked: Annotated[OnUnchecked, _Lax] | None = Field(
+        default=None, description="What is done with an answer not fully checked. Default annotate."
+    )
+    details: bool | None = Field(default=None, description="Put span detail into the body. Default false.")
+    detectors: list[Detector] | None = Field(default=None, min_length=1, description="Default [encoder].")
+    warning_template: Text | None = Field(
+        default=None, description="Default: built in, by the answer's script."
+    )
+    warning_position: Annotated[WarningPosition, _Lax] | None = Field(
+        default=None, description="Where the warning stands. Default before."
+    )
+    require_disclaimer: bool | None = None
+    timeout_s: float | None = Field(
+        default=None, gt=0, le=600, description="Seconds that checking one exchange may take. Default 4."
+    )
+    client_may_choose: bool | None = Field(
+        default=None,
+        description="true: what a client sends may choose this decision although it is weaker than the one "
+        "that would apply otherwise. Default false.",
+    )
+    standard: StandardSection | None = None
+    premium: PremiumSection | None = None
+    evidence: EvidenceSection | None = None
+
+
+class PluginConfiguration(Behaviour):
+    """`configuration` of a plugin of type hallucination: every key of `hallucination`, and two more."""
+
+    mode: Annotated[Mode, _Lax] | None = Field(default=None, description="Same as default_mode.")
+    max_iterations: int | None = Field(
+        default=None, ge=1, le=20, description="Short for standard.max_iterations and premium.max_iterations."
+    )
+
+
+class HallucinationPlugin(Section):
+    """The plugin that TruthLens reads."""
+
+    type: Literal["hallucination"]
+    configuration: PluginConfiguration = PluginConfiguration()
+
+
+class OtherPlugin(BaseModel):
+    """A plugin of another type (of an upstream router); it is ignored, with a warning."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    # Editors choose between the plugin kinds by the JSON Schema alone.
+    type: Text = Field(json_schema_extra={"not": {"const": "hallucination"}})
+
+
+def _plugin_tag(value: object) -> str:
+    kind = value.get("type") if isinstance(value, dict) else None
+    return "OtherPlugin" if isinstance(kind, str) and kind != "hallucination" else "HallucinationPlugin"
+
+
+Plugin = Annotated[
+    Annotated[HallucinationPlugin, Tag("HallucinationPlugin")] | Annotated[OtherPlugin, Tag("OtherPlugin")],
+    Discriminator(_plugin_tag),
+]
+
+
+class Condition(Section):
+    """One condition: a signal by type and name."""
+
+    type: Literal["domain", "keyword", "header", "model", "language", "tenant"]
+    name: Text
+
+
+class Group(Section):
+    """Conditions joined by an operator; NOT takes exactly one."""
+
+    operator: Literal["AND", "OR", "NOT"]
+    conditions: list[Rule] = Field(min_length=1)
+
+
+def _rule_tag(value: object) -> str:
+    return "Group" if isinstance(value, dict) and value.keys() & {"operator", "conditions"} else "Condition"
+
+
+Rule = Annotated[
+    Annotated[Group, Tag("Group")] | Annotated[Condition, Tag("Condition")], Discriminator(_rule_tag)
+]
+
+
+class ModelRef(Section):
+    """The model that answers when the request's model is `auto`."""
+
+    model: Text
+
+
+class Decision(Section):
+    """A named policy and when it applies."""
+
+    name: Label
+    description: str | None = None
+    priority: int = Field(default=0, description="The highest wins; equal ones in file order.")
+    rules: Rule
+    model_refs: list[ModelRef] = Field(default_factory=list, alias="modelRefs")
+    plugins: list[Plugin] = Field(default_factory=list)
+
+
+HeaderValues = dict[HeaderName, list[Text]]
+
+
+class DomainSignal(Section):
+    """What a `domain` condition means; keys left out of a built-in domain keep their built-in value."""
+
+    name: Label
+    headers: HeaderValues | None = Field(default=None, description="Header name to the values that mean it.")
+    keywords: list[Text] | None = None
+    examples: list[Text] | None = Field(
+        default=None, description="Questions of this domain; compared by their words, not by meaning."
+    )
+    min_similarity: float = Field(default=0.5, gt=0, le=1, description="How near an example counts, 0..1.")
+
+
+class KeywordSignal(Section):
+    """What a `keyword` condition means: any of the terms stands in the user's text."""
+
+    name: Label
+    terms: list[Text] = Field(min_length=1, description="Words or phrases; a final * matches any ending.")
+
+
+class HeaderSignal(Section):
+    """What a `header` condition means: the header has one of the values, or any where none are given."""
+
+    name: Label
+    header: HeaderName
+    values: list[Text] = Field(default_factory=list)
+
+
+class ModelSignal(Section):
+    """What a `model` condition means; a condition may also name a model itself."""
+
+    name: Label
+    models: list[Text] = Field(min_length=1, description="Model names; * and ? stand for any characters.")
+
+
+class LanguageSignal(Section):
+    """What a `language` condition means; a condition may also name a language code itself."""
+
+    name: Label
+    languages: list[Text] = Field(min_length=1)
+
+
+class TenantSignal(Section):
+    """What a `tenant` condition means besides the route's own metadata."""
+
+    name: Label
+    headers: HeaderValues = Field(default_factory=dict)
+
+
+class SignalsSection(Section):
+    """What the conditions mean; common domains and keyword sets are built in."""
+
+    domains: list[DomainSignal] = Field(default_factory=list)
+    keywords: list[KeywordSignal] = Field(default_factory=list)
+    headers: list[HeaderSignal] = Field(default_factory=list)
+    models: list[ModelSignal] = Field(default_factory=list)
+    languages: list[LanguageSignal] = Field(default_factory=list)
+    tenants: list[TenantSignal] = Field(default_factory=list)
+
+
+class Price(Section):
+    """USD per million tokens."""
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+
+
+class ModelEntry(Section):
+    """A model that can be called."""
+
+    name: Text
+    base_url: str = Field(pattern=r"^https?://[^\s]+$")
+    api_key_env: str | None = Field(
+        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Environment variable with the key."
+    )
+    price: Price | None = None
+    reliability: Unit | None = None
+
+
+class LimitsSection(Section):
+    """Bounds on memory and work."""
+
+    max_body_bytes: int = Field(
+        default=50 * 1024 * 1024, ge=1024, description="Larger bodies are not checked."
+    )
+    max_held_bytes: int = Field(
+        default=512 * 1024 * 1024, ge=1024, description="All answers being checked at one time."
+    )
+    queue_limit: int = Field(
+        default=64, ge=1, description="Checks waiting; one more is refused (overloaded)."
+    )
+    max_windows: int = Field(default=256, ge=1, description="Model windows for one answer.")
+
+
+class TelemetrySection(Section):
+    """What is logged."""
+
+    log_text: bool = Field(default=False, description="true: texts of users and models are logged.")
+
+
+class PolicyFile(Section):
+    """A TruthLens policy."""
+
+    hallucination: Behaviour = Behaviour()
+    decisions: list[Decision] = Field(default_factory=list)
+    signals: SignalsSection = SignalsSection()
+    trusted_headers: list[HeaderName] = Field(
+        default_factory=list,
+        description="Request headers that only an upstream router can set, never a client.",
+    )
+    models: list[ModelEntry] | None = None
+    limits: LimitsSection = LimitsSection()
+    telemetry: TelemetrySection = TelemetrySection()
+    detectors: Any = Field(default=None, description="Not read by this version.")
+    review: Any = Field(default=None, description="Not read by this version.")
+    cache: Any = Field(default=None, description="Not read by this version.")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a policy file, for editors."""
+    schema = PolicyFile.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -1,0 +1,38 @@
+"""Whether one plan checks less than another.
+
+This is what keeps a client from choosing its own policy: what a client sends may lead to a stricter plan,
+never to a weaker one.
+"""
+
+from __future__ import annotations
+
+from truthlens.core.records import Mode, OnUnchecked, Plan, Streaming
+
+# ``auto`` may choose lightweight, but not only that.
+_MODES = (Mode.LIGHTWEIGHT, Mode.AUTO, Mode.STANDARD, Mode.AGENTIC, Mode.PREMIUM)
+_STREAMING = (Streaming.OBSERVE, Streaming.GATE, Streaming.BUFFER)
+_ON_UNCHECKED = (OnUnchecked.PASS, OnUnchecked.ANNOTATE, OnUnchecked.BLOCK)
+
+
+def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
+    """In what ``plan`` is weaker than ``than``, in words; empty where it is not.
+
+    Nothing is weaker than a plan with detection switched off.
+    """
+    if not than.enabled:
+        return ()
+    if not plan.enabled:
+        return ("detection is off",)
+    found = []
+    if plan.threshold > than.threshold:
+        found.append(f"threshold {plan.threshold:.2f} instead of {than.threshold:.2f}")
+    if _MODES.index(plan.mode) < _MODES.index(than.mode):
+        found.append(f"mode {plan.mode} instead of {than.mode}")
+    if _ON_UNCHECKED.index(plan.on_unchecked) < _ON_UNCHECKED.index(than.on_unchecked):
+        found.append(f"on_unchecked {plan.on_unchecked} instead of {than.on_unchecked}")
+    if _STREAMING.index(plan.streaming) < _STREAMING.index(than.streaming):
+        found.append(f"streaming {plan.streaming} instead of {than.streaming}")
+    missing = {spec.name for spec in than.detectors} - {spec.name for spec in plan.detectors}
+    if missing:
+        found.append(f"without the detector {', '.join(sorted(missing))}")
+    return tuple(found)

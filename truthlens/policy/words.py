@@ -1,0 +1,158 @@
+"""What can be told from the words of the user: terms, the nearest example, the language.
+
+No model and no embedding: terms are compared as they are written, examples by the words that they
+share with a sentence. A paraphrase in other words is not found.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from truthlens.core.text import sentences
+
+_HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_KANA = r"\u3040-\u30ff"
+_HANGUL = r"\uac00-\ud7af"
+_UNSPACED = re.compile(f"[{_HAN}{_KANA}]")
+_UNSPACED_RUN = re.compile(f"[{_HAN}{_KANA}]+")
+_WORD = re.compile(f"[^\\W_{_HAN}{_KANA}]+")
+_FUNCTION_WORDS = {
+    "en": "the a an of to in is are was and what how do does can i my it for on with that this be you",
+    "de": "der die das und ist ein eine nicht ich wie was zu den mit von für auf sind kann wird es im",
+    "fr": "le la les des est un une et que quel quelle comment je du dans pour sur avec pas ce sont mon",
+    "es": "el los las es una y qué cómo de la en por para con que mi se del son puedo cuál un",
+    "it": "il gli che è una di come per con non sono del della cosa posso mi le un e qual quale",
+    "pt": "o os as é uma e que como de da do em para com não meu minha são posso qual um",
+    "nl": "de het een en is van wat hoe ik niet voor met op zijn kan mijn te dat deze er",
+}
+_LANGUAGE_WORDS = {code: frozenset(words.split()) for code, words in _FUNCTION_WORDS.items()}
+_QUESTION_WORDS = "which when where who why should would could will there any if or at by from me we our your"
+_COMMON = _LANGUAGE_WORDS["en"] | frozenset(_QUESTION_WORDS.split())
+LANGUAGES = frozenset({*_LANGUAGE_WORDS, "zh", "ja", "ko"})
+
+
+class UserText:
+    """The user's text, with what is worked out of it kept for the next question."""
+
+    def __init__(self, text: str, language: str = "") -> None:
+        self._text = text
+        self._language = language
+
+    @cached_property
+    def plain(self) -> str:
+        """The text in one form: NFKC, case folded, single spaces."""
+        return _plain(self._text)
+
+    @cached_property
+    def language(self) -> str:
+        """The language code, or ``""`` where it cannot be told."""
+        return self._language or language_of(self._text)
+
+    @cached_property
+    def sentence_features(self) -> tuple[Counter[str], ...]:
+        """The content words of each sentence."""
+        return tuple(_features(self._text[start:end]) for start, end in sentences(self._text))
+
+
+class Terms:
+    """A set of words and phrases that may stand in a text.
+
+    A term matches whole words, in any case; between CJK characters it matches anywhere, since they are
+    written without spaces. A final ``*`` matches any ending.
+    """
+
+    def __init__(self, terms: Iterable[str]) -> None:
+        plain = [(_plain(term.rstrip("*")), term.endswith("*")) for term in terms]
+        self._terms = tuple((term, stem) for term, stem in plain if term)
+
+    def found_in(self, text: UserText) -> bool:
+        """Whether any of the terms stands in ``text``."""
+        plain = text.plain
+        # Nearly every term is absent, and ``in`` says so fastest.
+        return any(_stands_in(term, plain, stem=stem) for term, stem in self._terms if term in plain)
+
+
+class Examples:
+    """Example questions; a text is near when one of its sentences shares enough weighty words with one."""
+
+    def __init__(self, examples: Sequence[str], *, min_similarity: float) -> None:
+        counted = [_features(example) for example in examples]
+        self._document_count = len(counted)
+        self._frequency = Counter(word for words in counted for word in words)
+        self._min_similarity = min_similarity
+        self._vectors = tuple(self._vector(words) for words in counted)
+
+    def near(self, text: UserText) -> bool:
+        """Whether the best cosine similarity of a sentence and an example reaches ``min_similarity``."""
+        return any(
+            _cosine(self._vector(words), example) >= self._min_similarity
+            for words in text.sentence_features
+            for example in self._vectors
+        )
+
+    def _vector(self, words: Counter[str]) -> dict[str, float]:
+        weights = {
+            word: 1 + math.log((1 + self._document_count) / (1 + self._frequency[word])) for word in words
+        }
+        norm = math.sqrt(sum(weight * weight for weight in weights.values()))
+        return {word: weight / norm for word, weight in weights.items()}
+
+
+def language_of(text: str) -> str:
+    """The language of ``text`` as a code of ``LANGUAGES``, or ``""`` where it cannot be told.
+
+    Chinese, Japanese and Korean are told by script, the others by their function words.
+    """
+    sample = text[:4000]
+    if len(re.findall(f"[{_HANGUL}]", sample)) * 5 > len(sample):
+        return "ko"
+    if unspaced := len(_UNSPACED.findall(sample)):
+        letters = sum(character.isalpha() for character in sample)
+        if unspaced * 5 >= letters:
+            return "ja" if re.search(f"[{_KANA}]", sample) else "zh"
+    words = _WORD.findall(sample.casefold())
+    counts = {code: sum(word in known for word in words) for code, known in _LANGUAGE_WORDS.items()}
+    first, second = sorted(counts, key=lambda code: -counts[code])[:2]
+    return first if counts[first] > counts[second] else ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _stands_in(term: str, text: str, *, stem: bool) -> bool:
+    start = text.find(term)
+    while start >= 0:
+        end = start + len(term)
+        if _is_edge(text, start - 1, term[0]) and (stem or _is_edge(text, end, term[-1])):
+            return True
+        start = text.find(term, start + 1)
+    return False
+
+
+def _is_edge(text: str, index: int, inner: str) -> bool:
+    """Whether a word ends between ``inner`` and the character at ``index``."""
+    if not 0 <= index < len(text) or not _joins(inner):
+        return True
+    return not _joins(text[index])
+
+
+def _joins(character: str) -> bool:
+    return (character.isalnum() or character == "_") and not _UNSPACED.match(character)
+
+
+def _features(text: str) -> Counter[str]:
+    plain = _plain(text)
+    words = [word.removesuffix("s") if len(word) > 3 else word for word in _WORD.findall(plain)]
+    runs = _UNSPACED_RUN.findall(plain)
+    pairs = [run[i : i + 2] for run in runs for i in range(max(len(run) - 1, 1))]
+    return Counter(word for word in (*words, *pairs) if word not in _COMMON)
+
+
+def _cosine(left: dict[str, float], right: dict[str, float]) -> float:
+    return sum(weight * right[word] for word, weight in left.items() if word in right)

@@ -1,0 +1,1 @@
+"""The real Envoy beside TruthLens: its configuration as data, and its process."""

@@ -1,0 +1,317 @@
+"""Envoy's configuration for TruthLens, as plain data.
+
+One function makes both the files in ``envoy/`` and what ``truthlens up`` runs, so that they cannot drift apart.
+The choices behind every value are explained in ``envoy/README.md``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from truthlens.core.errors import StartError
+
+_TYPE = "type.googleapis.com/envoy."
+_HTTP = f"{_TYPE}extensions.filters.http."
+_EXT_PROC = "envoy.filters.http.ext_proc"
+
+# Set by the route and overwritten by TruthLens: what a client sees when the sidecar could not be asked.
+FAIL_OPEN_HEADERS = {
+    "x-truthlens-enabled": "false",
+    "x-truthlens-status": "unchecked",
+    "x-truthlens-reason": "unavailable",
+}
+# Never let through from a backend, even while the sidecar is down.
+OWN_HEADERS = tuple(
+    f"x-truthlens-{name}"
+    for name in (
+        "mode",
+        "score",
+        "detected",
+        "iterations",
+        "latency-ms",
+        "decision",
+        "action",
+        "risk",
+        "initial-score",
+        "review-id",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Host and port, or (``port`` 0 and ``host`` a path) a unix socket."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str, *, name: str) -> Address:
+        """Read ``HOST:PORT``, ``[V6]:PORT`` or ``unix:/PATH``.
+
+        Raises:
+            StartError: for anything else; ``name`` is the flag to mend.
+        """
+        if text.startswith("unix:"):
+            return cls(text.removeprefix("unix:"), 0)
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdigit() or not 0 < int(port) < 65536:
+            raise StartError(f"{name} is {text!r}, expected HOST:PORT (127.0.0.1:10000) or unix:/PATH")
+        return cls(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - an empty host means every interface
+
+    def __str__(self) -> str:
+        if not self.port:
+            return f"unix:{self.host}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def to_envoy(self) -> dict[str, Any]:
+        """Envoy's ``Address`` message."""
+        if not self.port:
+            return {"pipe": {"path": self.host}}
+        return {"socket_address": {"address": self.host, "port_value": self.port}}
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """The OpenAI-compatible backend: ``http(s)://host[:port][/prefix]``."""
+
+    host: str
+    port: int
+    tls: bool
+    prefix: str = ""
+
+    @classmethod
+    def parse(cls, url: str) -> Upstream:
+        """Read a base URL; a trailing ``/v1`` is taken as the API's own prefix and dropped.
+
+        Raises:
+            StartError: for another scheme or a URL without a host.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise StartError(f"--upstream is {url!r}, expected http://HOST:PORT or https://HOST")
+        prefix = parts.path.rstrip("/").removesuffix("/v1")
+        tls = parts.scheme == "https"
+        return cls(parts.hostname, parts.port or (443 if tls else 80), tls, prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class EnvoySettings:
+    """What differs between deployments. Times in seconds, sizes in bytes."""
+
+    listen: Address
+    extproc: Sequence[Address]
+    upstream: Upstream
+    admin: Address | None = None
+    failure_mode_allow: bool = True
+    message_timeout_s: float = 10.0
+    max_message_timeout_s: float = 300.0
+    idle_timeout_s: float = 300.0
+    buffer_bytes: int = 64 << 20
+    concurrency: int | None = None
+    access_log: str | None = "/dev/stdout"
+
+
+def envoy_config(settings: EnvoySettings) -> dict[str, Any]:
+    """The bootstrap configuration, ready for ``json.dumps`` or a YAML dump."""
+    config: dict[str, Any] = {
+        "static_resources": {
+            "listeners": [_listener(settings)],
+            "clusters": [_backend(settings), _sidecar(settings)],
+        }
+    }
+    if settings.admin:
+        config["admin"] = {"address": settings.admin.to_envoy()}
+    return config
+
+
+def render(settings: EnvoySettings) -> str:
+    """The bootstrap configuration as JSON, which Envoy reads as well as YAML."""
+    return json.dumps(envoy_config(settings), indent=1)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:g}s"
+
+
+def _listener(settings: EnvoySettings) -> dict[str, Any]:
+    manager: dict[str, Any] = {
+        "@type": f"{_TYPE}extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        "stat_prefix": "llm",
+        "codec_type": "AUTO",
+        "stream_idle_timeout": _seconds(settings.idle_timeout_s),
+        "route_config": {
+            "virtual_hosts": [{"name": "llm", "domains": ["*"], "routes": _routes(settings)}],
+        },
+        "http_filters": [
+            {"name": _EXT_PROC, "typed_config": _processor(settings)},
+            {"name": "envoy.filters.http.router", "typed_config": {"@type": f"{_HTTP}router.v3.Router"}},
+        ],
+    }
+    if settings.access_log:
+        manager["access_log"] = [_access_log(settings.access_log)]
+    return {
+        "name": "llm",
+        "address": settings.listen.to_envoy(),
+        "per_connection_buffer_limit_bytes": 1 << 20,
+        "filter_chains": [
+            {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}
+        ],
+    }
+
+
+def _access_log(path: str) -> dict[str, Any]:
+    return {
+        "name": "envoy.access_loggers.file",
+        "typed_config": {
+            "@type": f"{_TYPE}extensions.access_loggers.file.v3.FileAccessLog",
+            "path": path,
+            "log_format": {
+                "json_format": {
+                    "time": "%START_TIME%",
+                    "request_id": "%REQ(X-REQUEST-ID)%",
+                    "path": "%PATH(NQ)%",
+                    "status": "%RESPONSE_CODE%",
+                    "flags": "%RESPONSE_FLAGS%",
+                    "details": "%RESPONSE_CODE_DETAILS%",
+                    "duration_ms": "%DURATION%",
+                    "truthlens": "%DYNAMIC_METADATA(truthlens)%",
+                }
+            },
+        },
+    }
+
+
+def _routes(settings: EnvoySettings) -> list[dict[str, Any]]:
+    route: dict[str, Any] = {
+        "cluster": "llm_backend",
+        # The default of 15 s cuts long answers; the client's own timeout and the idle timeout bound an exchange.
+        "timeout": "0s",
+    }
+    if settings.upstream.tls:
+        route["host_rewrite_literal"] = settings.upstream.host
+    if settings.upstream.prefix:
+        route["regex_rewrite"] = {"pattern": {"regex": "^/"}, "substitution": f"{settings.upstream.prefix}/"}
+    checked = {
+        "match": {"safe_regex": {"regex": "(/.*)?/v1/.*|(/.*)?/completions"}},
+        "route": route,
+        # Raises request and response buffering above the listener's limit.
+        "request_body_buffer_limit": settings.buffer_bytes,
+        "response_headers_to_add": [
+            {"header": {"key": key, "value": value}, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}
+            for key, value in FAIL_OPEN_HEADERS.items()
+        ],
+        "response_headers_to_remove": list(OWN_HEADERS),
+    }
+    # Model lists, health and metrics of the backend: no message at all to the sidecar.
+    untouched = {
+        "match": {"prefix": "/"},
+        "route": route,
+        "typed_per_filter_config": {
+            _EXT_PROC: {"@type": f"{_HTTP}ext_proc.v3.ExtProcPerRoute", "disabled": True}
+        },
+    }
+    return [checked, untouched]
+
+
+def _processor(settings: EnvoySettings) -> dict[str, Any]:
+    return {
+        "@type": f"{_HTTP}ext_proc.v3.ExternalProcessor",
+        "grpc_service": {
+            "envoy_grpc": {"cluster_name": "truthlens"},
+            "retry_policy": {
+                "num_retries": 2,
+                "retry_on": "unavailable,connect-failure,reset,refused-stream",
+            },
+        },
+        "processing_mode": {
+            "request_header_mode": "SEND",
+            "request_body_mode": "BUFFERED",
+            "request_trailer_mode": "SKIP",
+            "response_header_mode": "SEND",
+            # TruthLens asks for the body of each answer that it can score, once it has seen the headers.
+            "response_body_mode": "NONE",
+            "response_trailer_mode": "SKIP",
+        },
+        "allow_mode_override": True,
+        "message_timeout": _seconds(settings.message_timeout_s),
+        "max_message_timeout": _seconds(settings.max_message_timeout_s),
+        "failure_mode_allow": settings.failure_mode_allow,
+        "status_on_error": {"code": "ServiceUnavailable"},
+        "request_attributes": ["request.id", "xds.route_name"],
+        "metadata_options": {"receiving_namespaces": {"untyped": ["truthlens"]}},
+    }
+
+
+_LIMITS = {"thresholds": [{"max_connections": 10000, "max_pending_requests": 10000, "max_requests": 10000}]}
+
+
+def _cluster(name: str, addresses: Sequence[Address], *, dns: bool) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "STRICT_DNS" if dns else "STATIC",
+        "connect_timeout": "2s",
+        "circuit_breakers": _LIMITS,
+        "load_assignment": {
+            "cluster_name": name,
+            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": a.to_envoy()}} for a in addresses]}],
+        },
+    }
+
+
+def _is_ip(host: str) -> bool:
+    return ":" in host or host.replace(".", "").isdigit()
+
+
+def _backend(settings: EnvoySettings) -> dict[str, Any]:
+    upstream = settings.upstream
+    address = Address(upstream.host, upstream.port)
+    cluster = _cluster("llm_backend", [address], dns=not _is_ip(upstream.host))
+    if upstream.tls:
+        cluster["transport_socket"] = {
+            "name": "envoy.transport_sockets.tls",
+            "typed_config": {
+                "@type": f"{_TYPE}extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+                "sni": upstream.host,
+                "common_tls_context": {
+                    "validation_context": {
+                        "trusted_ca": {"filename": "/etc/ssl/certs/ca-certificates.crt"},
+                        "match_typed_subject_alt_names": [
+                            {"san_type": "DNS", "matcher": {"exact": upstream.host}}
+                        ],
+                    }
+                },
+            },
+        }
+    return cluster
+
+
+def _sidecar(settings: EnvoySettings) -> dict[str, Any]:
+    dns = any(address.port and not _is_ip(address.host) for address in settings.extproc)
+    cluster = _cluster("truthlens", settings.extproc, dns=dns)
+    cluster["lb_policy"] = "LEAST_REQUEST"
+    # Without this Envoy would send exchanges to processes that said they are draining.
+    cluster["common_lb_config"] = {"healthy_panic_threshold": {"value": 0}}
+    cluster["health_checks"] = [
+        {
+            "timeout": "1s",
+            "interval": "1s",
+            "no_traffic_interval": "1s",
+            "unhealthy_threshold": 2,
+            "healthy_threshold": 1,
+            "grpc_health_check": {},
+        }
+    ]
+    cluster["typed_extension_protocol_options"] = {
+        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+            "@type": f"{_TYPE}extensions.upstreams.http.v3.HttpProtocolOptions",
+            "explicit_http_config": {
+                "http2_protocol_options": {"connection_keepalive": {"interval": "10s", "timeout": "3s"}}
+            },
+        }
+    }
+    return cluster

@@ -1,0 +1,68 @@
+"""What a process is told from outside: addresses, paths, sizes. Read once, by the command line.
+
+Every field has a flag and an environment variable (``TRUTHLENS_<FIELD>``, see ``truthlens serve --help``).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from truthlens.proxy.config import Address
+
+DEFAULT_LISTEN = "127.0.0.1:10000"
+DEFAULT_EXTPROC = "127.0.0.1:18080"
+DEFAULT_CONSOLE = "127.0.0.1:8088"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of one serving process.
+
+    Args:
+        extproc: address of the gRPC server.
+        console: address of the console and metrics.
+        config: policy file; ``None`` for the built-in policy.
+        models: folder of model folders; ``None`` for the one that came with the package.
+        threads: threads of one scoring.
+        workers: scorings at the same time.
+        tls_certificate: PEM chain for ext_proc; ``None`` for plaintext.
+        tls_key: PEM key that belongs to it.
+        tls_client_ca: PEM roots of accepted client certificates; ``None`` accepts all.
+        drain_notice_s: how long health says NOT_SERVING before streams are refused.
+        drain_grace_s: how long exchanges in flight may then take.
+        reload: whether the policy file is watched.
+    """
+
+    extproc: Address
+    console: Address
+    config: Path | None = None
+    models: Path | None = None
+    threads: int = 1
+    workers: int = 1
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    tls_client_ca: Path | None = None
+    drain_notice_s: float = 3.0
+    drain_grace_s: float = 30.0
+    reload: bool = True
+
+
+def cpu_quota() -> int:
+    """CPUs that this process may use: the cgroup's quota where there is one, else the affinity mask; at least 1."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+    except (OSError, ValueError):
+        return max(1, cpus)
+    return max(1, min(cpus, int(quota) // int(period)) if quota != "max" else cpus)
+
+
+def models_folder(override: Path | None = None) -> Path:
+    """The folder of model folders: ``override``, else the repository's ``models/``, else the installed one."""
+    if override is not None:
+        return override
+    package = Path(__file__).parent
+    checkout = package.parent / "models"
+    return checkout if checkout.is_dir() else package / "_models"

@@ -1,0 +1,1 @@
+"""What operators see: Prometheus metrics and one canonical log line an exchange."""

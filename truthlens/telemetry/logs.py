@@ -1,0 +1,90 @@
+"""Structured logs: JSON lines on standard error, one canonical line an exchange.
+
+No text of a user, a document or a model is ever logged: the canonical line holds names from the configuration,
+closed lists, counts and times.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from truthlens.core.records import Endpoint, Outcome
+
+_exchange_log = structlog.get_logger("truthlens.exchange")
+
+
+def configure(*, level: str = "info", console: bool = False) -> None:
+    """Set up logging for the process.
+
+    Args:
+        level: debug, info, warning or error.
+        console: human-readable lines in place of JSON.
+    """
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        if console
+        else structlog.processors.JSONRenderer(ensure_ascii=False)
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+
+
+def log_exchange(
+    outcome: Outcome,
+    *,
+    endpoint: Endpoint | None,
+    request_id: str,
+    passages: int,
+    stream: bool,
+    request_s: float,
+    response_s: float,
+) -> None:
+    """Write the canonical line of one exchange; times in seconds, logged in milliseconds."""
+    verdict = outcome.verdict
+    coverages = [v.coverage for v in outcome.verdicts if v.coverage is not None]
+    _exchange_log.info(
+        "exchange",
+        request_id=request_id,
+        endpoint=endpoint.value if endpoint else None,
+        decision=outcome.plan.decision,
+        policy=outcome.plan.policy_version,
+        mode=outcome.mode.value,
+        status=verdict.status.value,
+        reason=verdict.reason.value if verdict.reason else None,
+        score=round(verdict.score, 4) if verdict.score is not None else None,
+        threshold=verdict.threshold,
+        detected=verdict.flagged if verdict.score is not None else None,
+        action=outcome.action.value,
+        iterations=outcome.iterations,
+        choices=len(outcome.verdicts),
+        spans=sum(len(v.spans) for v in outcome.verdicts),
+        passages=passages,
+        answer_tokens=sum(c.answer_tokens for c in coverages),
+        evidence_tokens=max((c.evidence_tokens for c in coverages), default=0),
+        windows=sum(c.windows for c in coverages),
+        coverage_answer=min((c.answer_ratio for c in coverages), default=None),
+        coverage_evidence=min((c.evidence_ratio for c in coverages), default=None),
+        model=outcome.model or None,
+        stream=stream,
+        request_ms=round(request_s * 1000, 2),
+        response_ms=round(response_s * 1000, 2),
+    )
+
+
+def log_abandoned(*, decision: str, request_id: str) -> None:
+    """Write the line of an exchange whose stream ended before its answer was judged."""
+    _exchange_log.info("exchange abandoned", decision=decision, request_id=request_id)
