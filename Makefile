@@ -52,7 +52,7 @@ format: $(VENV)/.dev ## Format and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-generate: $(VENV)/.serve ## Write the generated files again (JSON Schema, Envoy configurations, command help)
+generate: $(VENV)/.serve ## Write the generated files again (JSON Schema, Envoy configurations)
 	$(BIN)/python -m truthlens.generate
 
 bench: bench-detect bench-gateway ## All benchmarks; results go to bench/results/

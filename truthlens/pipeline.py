@@ -46,7 +46,7 @@ from truthlens.exchange.encoding import decode_body
 from truthlens.exchange.response import Response, parse_response, rewrite_response
 from truthlens.finalize import blocked_body, headers, truthlens_object, warn, worst
 from truthlens.policy import Policy, PolicyHolder
-from truthlens.telemetry.logs import log_abandoned, log_exchange
+from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
 
@@ -59,6 +59,7 @@ DETAILS_HEADER = "x-truthlens-details"
 _INLINE_BYTES = 256 << 10
 # There is no text to check here, so there is nothing that ``on_unchecked: block`` could mean.
 _NOTHING_TO_CHECK = frozenset({Reason.DISABLED, Reason.UPSTREAM_ERROR, Reason.TOOL_CALL, Reason.EMPTY_ANSWER})
+_MOST_ROUTE_WARNINGS = 100
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 _T = TypeVar("_T")
@@ -114,6 +115,7 @@ class Pipeline:
         self._recent = recent
         self._clock = clock
         self._held_bytes = 0
+        self._unknown_route_values: set[str] = set()
 
     @property
     def max_body_bytes(self) -> int:
@@ -127,6 +129,7 @@ class Pipeline:
         policy = self._policy.current
         endpoint = endpoint_of(head.path) if head.method == "POST" else None
         plan = policy.early(head)
+        self._warn_of_unknown(policy, head)
         ticket = Ticket(policy, head, endpoint, plan or policy.default)
         if endpoint is None:
             return replace(ticket, reason=Reason.DIALECT)
@@ -208,6 +211,8 @@ class Pipeline:
             return self._unscored(ticket, Reason.ENCODING)
         except BodyTooLargeError:
             return self._unscored(ticket, Reason.TOO_LARGE)
+        if ticket.policy.telemetry.log_text:
+            log_texts(exchange, response.answers, request_id=_request_id(ticket.head))
         verdicts = await self._engine.detect(plan, exchange, response.answers)
         outcome = self._outcome(ticket, worst(verdicts), verdicts)
         if outcome.action is Action.BLOCK:
@@ -264,6 +269,15 @@ class Pipeline:
         )
         return Judgement(outcome, headers(outcome))
 
+    def _warn_of_unknown(self, policy: Policy, head: RequestHead) -> None:
+        """Say once of each name on an Envoy route that the policy does not know: it would be ignored in silence."""
+        if not head.route:
+            return
+        for value in policy.unknown_route_values(head):
+            if value not in self._unknown_route_values and len(self._unknown_route_values) < _MOST_ROUTE_WARNINGS:
+                self._unknown_route_values.add(value)
+                log.warning("the Envoy route names something that the policy does not know", metadata=value)
+
     def _hold(self, size: int) -> None:
         self._held_bytes += size
         self._signals.held_bytes.set(self._held_bytes)
@@ -275,7 +289,8 @@ class Pipeline:
 def _rewrite(ticket: Ticket, exchange: Exchange, response: Response, outcome: Outcome) -> Outcome:
     """The outcome with its new body, where the plan or the client wants one."""
     warned = warn(outcome, exchange, response.answers)
-    details = truthlens_object(warned, exchange) if ticket.wants_details else None
+    silent = outcome.verdict.score is None and ticket.plan.on_unchecked is OnUnchecked.PASS
+    details = truthlens_object(warned, exchange) if ticket.wants_details and not silent else None
     if not warned.texts and details is None:
         return warned.outcome
     return replace(warned.outcome, body=rewrite_response(response, warned.texts, details))

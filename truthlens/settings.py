@@ -66,3 +66,10 @@ def models_folder(override: Path | None = None) -> Path:
     package = Path(__file__).parent
     checkout = package.parent / "models"
     return checkout if checkout.is_dir() else package / "_models"
+
+
+def shipped_policy() -> Path:
+    """The policy file that TruthLens ships with: the repository's ``config/truthlens.yaml``, else the installed one."""
+    package = Path(__file__).parent
+    checkout = package.parent / "config" / "truthlens.yaml"
+    return checkout if checkout.is_file() else package / "_config" / "truthlens.yaml"

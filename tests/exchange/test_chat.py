@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from truthlens.core.errors import DialectError
 from truthlens.core.records import Endpoint, EvidenceRules, Exchange, Message
@@ -80,7 +81,13 @@ def test_formats_for_programs_are_structured(fields: dict[str, object]) -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{}, {"response_format": {"type": "text"}}, {"response_format": None}, {"guided_json": None}, {"tool_choice": "required"}],
+    [
+        {},
+        {"response_format": {"type": "text"}},
+        {"response_format": None},
+        {"guided_json": None},
+        {"tool_choice": "required"},
+    ],
 )
 def test_plain_answers_are_not_structured(fields: dict[str, object]) -> None:
     """Text, absent formats and tool choices leave an answer for people."""
@@ -108,11 +115,19 @@ def test_a_wrong_shape_says_where(fields: dict[str, object], problem: str) -> No
 
 
 def test_a_request_without_a_model_is_read() -> None:
-    """vLLM fills in its own model."""
-    assert parse_request(b'{"messages": [{"role": "user", "content": "x"}]}', Endpoint.CHAT, EvidenceRules()).model == ""
+    """VLLM fills in its own model."""
+    assert (
+        parse_request(
+            b'{"messages": [{"role": "user", "content": "x"}]}', Endpoint.CHAT, EvidenceRules()
+        ).model
+        == ""
+    )
 
 
-@pytest.mark.parametrize("prompt", ["Context: It is red.\nQuestion: Which colour?", ["Context: It is red.\nQuestion: Which colour?"]])
+@pytest.mark.parametrize(
+    "prompt",
+    ["Context: It is red.\nQuestion: Which colour?", ["Context: It is red.\nQuestion: Which colour?"]],
+)
 def test_a_prompt_is_read_like_a_user_message(prompt: object) -> None:
     """A string and a list of one string mean the same."""
     exchange = completion(prompt=prompt)
@@ -162,7 +177,10 @@ def test_a_missing_model_is_added() -> None:
 
 def test_only_the_top_level_model_is_set() -> None:
     """A field of that name further down is the client's business."""
-    assert json.loads(set_model(b'{"a": {"model": 1}, "model": null}', "m")) == {"a": {"model": 1}, "model": "m"}
+    assert json.loads(set_model(b'{"a": {"model": 1}, "model": null}', "m")) == {
+        "a": {"model": 1},
+        "model": "m",
+    }
 
 
 @given(body=st.binary(max_size=200))
@@ -178,7 +196,9 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 def test_lone_surrogates_do_not_reach_the_stages() -> None:
     """An escape that is no character becomes the replacement character."""
     exchange = parse_request(
-        b'{"messages": [{"role": "user", "content": "<context>a\\ud800b</context> q\\udc00?"}]}', Endpoint.CHAT, EvidenceRules()
+        b'{"messages": [{"role": "user", "content": "<context>a\\ud800b</context> q\\udc00?"}]}',
+        Endpoint.CHAT,
+        EvidenceRules(),
     )
     assert exchange.passages[0].text == "a\ufffdb"
     assert exchange.query == "q\ufffd?"

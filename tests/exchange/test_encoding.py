@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import brotli
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from truthlens.core.errors import BodyEncodingError, BodyTooLargeError
 from truthlens.exchange.encoding import decode_body
@@ -46,7 +47,7 @@ def test_identity_is_the_body_itself(name: str) -> None:
 
 
 def test_stacked_codings_are_undone_last_first() -> None:
-    """"gzip, br" was gzip first and br second."""
+    """Codings are listed in the order in which they were applied."""
     assert decode_body(brotli.compress(gzip.compress(b"plain")), "gzip, br", limit=LIMIT) == b"plain"
 
 

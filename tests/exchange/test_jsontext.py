@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from truthlens.core.errors import DialectError
 from truthlens.exchange import jsontext
@@ -37,7 +38,9 @@ def test_removing_and_replacing_members_means_what_it_says(
     edited = jsontext.edit_object(
         raw, lambda key, text: {"keep": text, "drop": None, "set": '"new"'}[fates[key]]
     )
-    expected = {key: "new" if fates[key] == "set" else item for key, item in value.items() if fates[key] != "drop"}
+    expected = {
+        key: "new" if fates[key] == "set" else item for key, item in value.items() if fates[key] != "drop"
+    }
     assert list(json.loads(edited).items()) == list(expected.items())
 
 
@@ -59,7 +62,9 @@ def test_a_member_is_added_at_the_end(value: dict[str, object], added: object) -
 def test_repeated_keys_are_each_edited() -> None:
     """A reader that takes the first of two keys sees the change as well."""
     raw = '{"a": 1, "b": 2, "a": 3}'
-    assert jsontext.edit_object(raw, lambda key, text: "9" if key == "a" else text) == '{"a": 9, "b": 2, "a": 9}'
+    assert (
+        jsontext.edit_object(raw, lambda key, text: "9" if key == "a" else text) == '{"a": 9, "b": 2, "a": 9}'
+    )
     assert json.loads(jsontext.edit_object(raw, lambda key, text: None if key == "a" else text)) == {"b": 2}
 
 

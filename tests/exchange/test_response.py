@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from truthlens.core.errors import DialectError
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
@@ -17,8 +18,12 @@ COMPLETIONS = Exchange(Endpoint.COMPLETIONS, "m", "q", ())
 
 
 def chat_body(*messages: object, **fields: object) -> bytes:
-    choices = [{"index": n, "message": message, "finish_reason": "stop"} for n, message in enumerate(messages)]
-    return json.dumps({"id": "x", "object": "chat.completion", "created": 7, "model": "m", "choices": choices, **fields}).encode()
+    choices = [
+        {"index": n, "message": message, "finish_reason": "stop"} for n, message in enumerate(messages)
+    ]
+    return json.dumps(
+        {"id": "x", "object": "chat.completion", "created": 7, "model": "m", "choices": choices, **fields}
+    ).encode()
 
 
 def read(*messages: object, **fields: object) -> Response:
@@ -33,7 +38,11 @@ def rewritten(response: Response, texts: dict[int, str], truthlens: dict[str, ob
     ("message", "kind", "text"),
     [
         ({"role": "assistant", "content": "Red."}, AnswerKind.TEXT, "Red."),
-        ({"content": [{"type": "text", "text": "It is "}, {"type": "text", "text": "red."}]}, AnswerKind.TEXT, "It is red."),
+        (
+            {"content": [{"type": "text", "text": "It is "}, {"type": "text", "text": "red."}]},
+            AnswerKind.TEXT,
+            "It is red.",
+        ),
         ({"content": "Red.", "refusal": None, "tool_calls": []}, AnswerKind.TEXT, "Red."),
         ({"content": None}, AnswerKind.EMPTY, ""),
         ({"content": ""}, AnswerKind.EMPTY, ""),
@@ -54,9 +63,15 @@ def test_a_choice_is_read_for_what_it_is(message: object, kind: AnswerKind, text
 
 
 def test_every_choice_is_an_answer() -> None:
-    """n choices give n answers, with model, finish reasons and usage beside them."""
-    response = read({"content": "a"}, {"content": None}, {"content": "c"}, usage={"total_tokens": 3, "details": {}})
-    assert [answer.kind for answer in response.answers] == [AnswerKind.TEXT, AnswerKind.EMPTY, AnswerKind.TEXT]
+    """N choices give n answers, with model, finish reasons and usage beside them."""
+    response = read(
+        {"content": "a"}, {"content": None}, {"content": "c"}, usage={"total_tokens": 3, "details": {}}
+    )
+    assert [answer.kind for answer in response.answers] == [
+        AnswerKind.TEXT,
+        AnswerKind.EMPTY,
+        AnswerKind.TEXT,
+    ]
     assert response.model == "m"
     assert response.finish_reasons == ("stop", "stop", "stop")
     assert response.usage == {"total_tokens": 3}
@@ -98,7 +113,9 @@ def test_only_the_named_choice_changes() -> None:
         b'"content":"Old.","extra":[1,2 ]},"logprobs":null}, {"index":1,"message":{"content":"Same \\u00e9"}} ], "usage": {"total_tokens": 12}}'
     )
     response = parse_response(body, CHAT)
-    assert rewrite_response(response, {0: "Nový.\n\"x\""}, None) == body.replace(b'"Old."', '"Nový.\\n\\"x\\""'.encode())
+    assert rewrite_response(response, {0: 'Nový.\n"x"'}, None) == body.replace(
+        b'"Old."', '"Nový.\\n\\"x\\""'.encode()
+    )
     assert rewrite_response(response, {}, None) == body
 
 
@@ -128,8 +145,22 @@ def test_the_backend_cannot_speak_for_truthlens() -> None:
 @pytest.mark.parametrize(
     ("new", "parts"),
     [
-        ("Note. One two.", [{"type": "text", "text": "Note. One "}, {"type": "image"}, {"type": "text", "text": "two.", "x": 1}]),
-        ("One two. Note.", [{"type": "text", "text": "One "}, {"type": "image"}, {"type": "text", "text": "two. Note.", "x": 1}]),
+        (
+            "Note. One two.",
+            [
+                {"type": "text", "text": "Note. One "},
+                {"type": "image"},
+                {"type": "text", "text": "two.", "x": 1},
+            ],
+        ),
+        (
+            "One two. Note.",
+            [
+                {"type": "text", "text": "One "},
+                {"type": "image"},
+                {"type": "text", "text": "two. Note.", "x": 1},
+            ],
+        ),
         ("Else.", [{"type": "text", "text": "Else."}, {"type": "image"}]),
     ],
 )
@@ -139,7 +170,9 @@ def test_an_answer_in_parts_stays_in_parts(new: str, parts: list[object]) -> Non
     assert rewritten(read({"content": content}), {0: new})["choices"][0]["message"]["content"] == parts
 
 
-@pytest.mark.parametrize("message", [{"content": None}, {"content": "x", "tool_calls": [{}]}, {"content": None, "refusal": "No."}])
+@pytest.mark.parametrize(
+    "message", [{"content": None}, {"content": "x", "tool_calls": [{}]}, {"content": None, "refusal": "No."}]
+)
 def test_only_text_can_be_changed(message: object) -> None:
     """Tool calls, refusals and empty answers are never given a text."""
     with pytest.raises(ValueError, match=r"choices \[0\] cannot be changed"):
@@ -157,7 +190,9 @@ def test_a_completion_is_read_and_rewritten() -> None:
 def test_an_echoed_prompt_is_no_part_of_the_answer() -> None:
     """The answer starts after the prompt, and the prompt stays in front of a new answer."""
     exchange = Exchange(Endpoint.COMPLETIONS, "m", "q", (), echoed="The sky is")
-    body = json.dumps({"choices": [{"text": "The sky is blue."}, {"text": "green."}, {"text": "The sky is"}]}).encode()
+    body = json.dumps(
+        {"choices": [{"text": "The sky is blue."}, {"text": "green."}, {"text": "The sky is"}]}
+    ).encode()
     response = parse_response(body, exchange)
     assert [answer.text for answer in response.answers] == [" blue.", "green.", ""]
     assert response.answers[2].kind is AnswerKind.EMPTY
@@ -186,7 +221,9 @@ TEXT = st.text(min_size=1).filter(lambda text: text.strip() != "")
 @given(texts=st.lists(TEXT, min_size=1, max_size=3), new=st.text(), ascii_only=st.booleans())
 def test_any_text_survives_reading_and_rewriting(texts: list[str], new: str, ascii_only: bool) -> None:
     """Every Unicode text that a body can hold is read as it is and written as it is."""
-    body = json.dumps({"choices": [{"message": {"content": text}} for text in texts]}, ensure_ascii=ascii_only)
+    body = json.dumps(
+        {"choices": [{"message": {"content": text}} for text in texts]}, ensure_ascii=ascii_only
+    )
     response = parse_response(body.encode(), CHAT)
     assert [answer.text for answer in response.answers] == texts
     changed = json.loads(rewrite_response(response, {0: new}, None))

@@ -21,7 +21,7 @@ from truthlens.core.errors import StartError
 from truthlens.demo import curl_lines, demo_app
 from truthlens.proxy.config import Address, EnvoySettings, Upstream, render
 from truthlens.proxy.process import Envoy
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, Settings, cpu_quota
+from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, Settings, cpu_quota, shipped_policy
 from truthlens.telemetry import logs
 
 out = Console(soft_wrap=True, highlight=False)
@@ -57,7 +57,7 @@ def up(
         typer.Option(
             envvar="TRUTHLENS_ENVOY_LOG",
             dir_okay=False,
-            help="Where Envoy logs [a temporary file].",
+            help="Where Envoy logs (default: a temporary file).",
             show_default=False,
         ),
     ] = None,
@@ -122,10 +122,7 @@ def _announce(addresses: list[tuple[str, str]], settings: Settings, *, demo_url:
     table = Table.grid(padding=(0, 2))
     for name, address in addresses:
         table.add_row(f"[bold]{name}[/bold]", address)
-    table.add_row(
-        "[bold]policy[/bold]",
-        str(settings.config) if settings.config else "built in (give your own with --config)",
-    )
+    table.add_row("[bold]policy[/bold]", f"{settings.config} (edit it: the next answer is judged by it)")
     out.print("\n[bold green]TruthLens is up.[/bold green] Ctrl-C stops it.\n")
     out.print(table)
     if demo_url is not None:
@@ -238,7 +235,7 @@ def _settings(
     return Settings(
         extproc=Address.parse(extproc, name="--extproc"),
         console=Address.parse(console, name="--console"),
-        config=config,
+        config=config or shipped_policy(),
         models=models,
         threads=threads,
         workers=workers or max(1, cpu_quota() // threads),

@@ -17,14 +17,14 @@ Config = Annotated[
         envvar="TRUTHLENS_CONFIG",
         exists=True,
         dir_okay=False,
-        help="Policy file (YAML); edits are taken over at once. Left out: the built-in policy.",
+        help="Policy file (YAML); edits are taken over at once. Left out: the shipped config/truthlens.yaml.",
     ),
 ]
 Listen = Annotated[
     str,
     typer.Option(
         envvar="TRUTHLENS_LISTEN",
-        help=f"Where Envoy listens for clients [{DEFAULT_LISTEN}].",
+        help=f"Where Envoy listens for clients (default: {DEFAULT_LISTEN}).",
         show_default=False,
     ),
 ]
@@ -32,7 +32,7 @@ Extproc = Annotated[
     str,
     typer.Option(
         envvar="TRUTHLENS_EXTPROC",
-        help=f"Address of the ext_proc server, HOST:PORT or unix:/PATH [{DEFAULT_EXTPROC}].",
+        help=f"Address of the ext_proc server, HOST:PORT or unix:/PATH (default: {DEFAULT_EXTPROC}).",
         show_default=False,
     ),
 ]
@@ -41,7 +41,7 @@ ConsoleAddress = Annotated[
     typer.Option(
         "--console",
         envvar="TRUTHLENS_CONSOLE",
-        help=f"Address of the console, health and metrics [{DEFAULT_CONSOLE}].",
+        help=f"Address of the console, health and metrics (default: {DEFAULT_CONSOLE}).",
         show_default=False,
     ),
 ]
@@ -51,7 +51,7 @@ Models = Annotated[
         "--models",
         envvar="TRUTHLENS_MODELS",
         file_okay=False,
-        help="Folder of model folders [the bundled one].",
+        help="Folder of model folders (default: the bundled one).",
         show_default=False,
     ),
 ]
@@ -61,7 +61,7 @@ Workers = Annotated[
     typer.Option(
         envvar="TRUTHLENS_WORKERS",
         min=1,
-        help="Scorings at the same time [CPU quota / threads].",
+        help="Scorings at the same time (default: CPU quota / threads).",
         show_default=False,
     ),
 ]
@@ -71,7 +71,7 @@ ModelName = Annotated[
     typer.Option(
         "--model",
         envvar="TRUTHLENS_MODEL",
-        help="Model folder or name [the bundled one].",
+        help="Model folder or name (default: the bundled one).",
         show_default=False,
     ),
 ]

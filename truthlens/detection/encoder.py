@@ -159,7 +159,7 @@ class EncoderDetector:
         languages = self.manifest.languages or ("*",)
         if not answer.text.strip():
             return Reason.EMPTY_ANSWER
-        passages = [passage.text for passage in exchange.passages if passage.text.strip()]
+        passages = _evidence(exchange)
         if not passages:
             return Reason.NO_CONTEXT
         foreign = [text for text in passages if not readable(text, languages)]
@@ -182,7 +182,7 @@ class EncoderDetector:
             self._tokenizer,
             self.manifest.input,
             query=exchange.query,
-            passages=[passage.text for passage in exchange.passages if passage.text.strip()],
+            passages=_evidence(exchange),
             answer=answer,
             max_windows=self._max_windows,
         )
@@ -225,6 +225,15 @@ class EncoderDetector:
             explanation="the answer only abstains" if is_abstention(text) else "",
             details=MappingProxyType(details),
         )
+
+
+def _evidence(exchange: Exchange) -> list[str]:
+    """The texts of the passages that have any, each under its title: the model that answered saw both."""
+    return [
+        f"{passage.title}\n{passage.text}" if passage.title else passage.text
+        for passage in exchange.passages
+        if passage.text.strip()
+    ]
 
 
 def _sigmoid(odds: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The OpenAI chat and completions APIs: requests as ``Exchange`` records, and the responses' functions by name.
+"""The OpenAI chat and completions APIs: requests as ``Exchange`` records.
 
 Deliberately not here: how answers are read and rewritten (``response``), finding evidence in text (``evidence``), streams.
 """
@@ -12,16 +12,6 @@ from truthlens.core.records import Endpoint, EvidenceRules, Exchange, Message
 from truthlens.exchange import jsontext
 from truthlens.exchange.content import request_text
 from truthlens.exchange.evidence import take_evidence
-from truthlens.exchange.response import Response, parse_response, rewrite_response
-
-__all__ = [
-    "Response",
-    "endpoint_of",
-    "parse_request",
-    "parse_response",
-    "rewrite_response",
-    "set_model",
-]
 
 # Fields by which OpenAI, vLLM and other compatible servers constrain the answer to a format that a
 # program reads. Forced tool calls are not here: they come back as tool calls, which are never changed.

@@ -22,9 +22,10 @@ _LIST_KEYS = (
 )  # fmt: skip
 # Fields that describe the retrieval and not the world: no answer rests on them.
 _NOISE_KEYS = frozenset(
-    ("query", "q", "took", "took_ms", "ok", "success", "object", "type", "next", "next_page", "cursor",
-     "request_id", "score", "distance", "similarity", "rank", "embedding", "vector", "_score", "_index")
+    ("query", "q", "took", "took_ms", "ok", "success", "next_page", "cursor", "request_id", "embedding", "vector", "_index")
 )  # fmt: skip
+_RANKING_KEYS = frozenset(("score", "distance", "similarity", "rank", "_score"))
+_KINDS = ("text", "document", "search_result")
 _MAX_DEPTH = 4
 
 
@@ -77,7 +78,8 @@ def _document(document: Mapping[str, object], provenance: Provenance) -> Passage
         label, title = _first(document, _ID_KEYS) or body.id, _first(document, _TITLE_KEYS) or body.title
         return Passage(text=_joined(body.text, rest), provenance=provenance, id=label, title=title)
     title_key = next((key for key in _TITLE_KEYS if _plain(document.get(key))), "")
-    rest = _fields(document, leave=(*_ID_KEYS, title_key, text_key or ""))
+    # A record without a text is its fields, the name among them: alone they would say nothing of whom.
+    rest = _fields(document, leave=(*_ID_KEYS, title_key, text_key) if text_key else _ID_KEYS)
     text = show(inner).strip() if isinstance(inner, str) else ""
     return Passage(
         text=_joined(text, rest),
@@ -108,7 +110,7 @@ def _fields(document: Mapping[str, object], *, leave: Iterable[str]) -> str:
     left = set(leave) | _NOISE_KEYS
     lines: list[str] = []
     for key, value in document.items():
-        if key in left or value is None or value == "":
+        if key in left or value is None or value == "" or _is_ranking(key, value):
             continue
         if isinstance(value, dict):
             lines += [f"{show(inner)}: {_plain(item)}" for inner, item in value.items() if _plain(item)]
@@ -118,6 +120,11 @@ def _fields(document: Mapping[str, object], *, leave: Iterable[str]) -> str:
         else:
             lines.append(f"{show(key)}: {_plain(value)}")
     return "\n".join(lines)
+
+
+def _is_ranking(key: str, value: object) -> bool:
+    """Whether a field only places the document among others; a match's score, a text, is a fact."""
+    return (key in _RANKING_KEYS and isinstance(value, int | float)) or (key == "type" and value in _KINDS)
 
 
 def _first(document: Mapping[str, object], keys: Iterable[str]) -> str:

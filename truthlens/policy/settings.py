@@ -115,20 +115,23 @@ class PlanBuilder:
         if keys.detectors is None:
             return base.detectors
         specs: list[DetectorSpec] = []
+        available = ", ".join(sorted(AVAILABLE_DETECTORS))
         for index, entry in enumerate(keys.detectors):
             weighted = entry if isinstance(entry, WeightedDetector) else WeightedDetector(name=entry)
             place = (*path, "detectors", index)
-            available = ", ".join(sorted(AVAILABLE_DETECTORS))
             if weighted.name not in list(DetectorName):
                 remedy = suggest(weighted.name, DetectorName, otherwise=f"available: {available}")
                 self.report.error(place, f"there is no detector {weighted.name!r}", remedy)
             elif weighted.name not in AVAILABLE_DETECTORS:
-                message = f"the detector {weighted.name!r} is not in this version"
-                self.report.error(place, message, f"remove it; available: {available}")
+                message = f"the detector {weighted.name!r} is not in this version and does not run"
+                self.report.warn(place, message, f"leave it for a later version, or remove it; available: {available}")
             elif any(spec.name == weighted.name for spec in specs):
                 self.report.error(place, f"the detector {weighted.name!r} is listed twice", "keep one")
             else:
                 specs.append(DetectorSpec(weighted.name, weighted.weight))
+        if not specs and all(_detector_name(entry) in list(DetectorName) for entry in keys.detectors):
+            self.report.error((*path, "detectors"), "no detector is left that runs", f"add one of: {available}")
+            return base.detectors
         return tuple(specs)
 
     def _premium(self, base: PremiumSettings, keys: Behaviour, mode: Mode, path: KeyPath) -> PremiumSettings:
@@ -223,3 +226,7 @@ def _short_iterations(keys: Behaviour, mode: Mode, other: Mode) -> int | None:
 
 def _or(written: _T | None, inherited: _T) -> _T:
     return inherited if written is None else written
+
+
+def _detector_name(entry: str | WeightedDetector) -> str:
+    return entry.name if isinstance(entry, WeightedDetector) else entry

@@ -1,17 +1,19 @@
 """Structured logs: JSON lines on standard error, one canonical line an exchange.
 
-No text of a user, a document or a model is ever logged: the canonical line holds names from the configuration,
-closed lists, counts and times.
+No text of a user, a document or a model is logged: the canonical line holds names from the configuration, closed
+lists, counts and times. Only where the operator asks for it (``telemetry: {log_text: true}``) does a second line
+hold the texts.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 
 import structlog
 
-from truthlens.core.records import Endpoint, Outcome
+from truthlens.core.records import Answer, Endpoint, Exchange, Outcome
 
 _exchange_log = structlog.get_logger("truthlens.exchange")
 
@@ -88,3 +90,14 @@ def log_exchange(
 def log_abandoned(*, decision: str, request_id: str) -> None:
     """Write the line of an exchange whose stream ended before its answer was judged."""
     _exchange_log.info("exchange abandoned", decision=decision, request_id=request_id)
+
+
+def log_texts(exchange: Exchange, answers: Sequence[Answer], *, request_id: str) -> None:
+    """Write the texts of an exchange, for operators who asked for them."""
+    _exchange_log.info(
+        "exchange text",
+        request_id=request_id,
+        query=exchange.query,
+        passages=[passage.text for passage in exchange.passages],
+        answers=[answer.text for answer in answers],
+    )

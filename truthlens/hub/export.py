@@ -1,0 +1,234 @@
+"""A trained run as an ONNX file: exported, quantised to int8, and compared with what it came from.
+
+Neither calibrates nor writes a manifest; see ``build``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from onnx import numpy_helper
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from rich.console import Console
+from torch import Tensor, nn
+
+from truthlens.core.errors import ModelError
+from truthlens.detection.lexical import FEATURE_COUNT
+from truthlens.detection.manifest import InputFormat
+from truthlens.detection.runtime import TokenModel
+from truthlens.detection.runtime_onnx import OnnxModel
+from truthlens.detection.windows import Window, build_windows, load_tokenizer
+from truthlens.hub.attention import export_attention
+from truthlens.hub.batches import IGNORED, token_labels
+from truthlens.hub.data import Example
+from truthlens.hub.model import TokenClassifier, empty_model
+from truthlens.hub.predict import sigmoid
+
+ONNX_NAME = "model.onnx"
+WEIGHTS = "model.pt"
+OPSET = 17
+MOST_ACCURACY_LOSS = 0.005
+MOST_CHANGE_P99 = 0.03
+_MOST_EXPORT_DIFFERENCE = 1e-2
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "features")
+_LAST_BIAS = "head.3.bias"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """How faithful the exported file is.
+
+    ``quantized`` is false where the gate refused int8. ``change_p99`` is the 99th percentile of the change of
+    token probabilities by int8, ``accuracy_loss`` the loss of token accuracy (0..1; negative: a gain),
+    ``export_difference`` the largest difference of log-odds between PyTorch and the fp32 file.
+    """
+
+    file: Path
+    quantized: bool
+    change_p99: float
+    accuracy_loss: float
+    export_difference: float
+    tokens: int
+
+
+def export(
+    run: Path,
+    out: Path,
+    *,
+    fixture: Sequence[Example],
+    fmt: InputFormat,
+    console: Console | None = None,
+) -> ExportReport:
+    """Write ``model.onnx`` and ``tokenizer.json`` into ``out`` from a training run.
+
+    The file is int8 if that keeps to the gate (``MOST_ACCURACY_LOSS``, ``MOST_CHANGE_P99``) on ``fixture``; else
+    it is fp32, and the console says so.
+
+    Args:
+        run: folder of ``train``.
+        out: model folder; made if it is not there.
+        fixture: labelled answers that the files are compared on; at least one.
+        fmt: the model's input format.
+        console: where the report goes.
+
+    Raises:
+        ModelError: the exported graph does not compute what the run does.
+    """
+    console = console or Console(stderr=True)
+    model = load_run(run)
+    tokenizer = load_tokenizer(run)
+    windows, labels = _fixture_windows(run, fixture, fmt)
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        full, small = Path(scratch) / "fp32.onnx", Path(scratch) / "int8.onnx"
+        to_onnx(model, full)
+        expected = _torch_odds(model, windows)
+        exact = _odds(OnnxModel(full, threads=torch.get_num_threads()), windows)
+        difference = float(np.abs(exact - expected).max(initial=0.0))
+        if not difference <= _MOST_EXPORT_DIFFERENCE:
+            raise ModelError(
+                f"{run}: the exported graph differs from the trained model by {difference:.4f} in log-odds, "
+                f"expected at most {_MOST_EXPORT_DIFFERENCE}; use the PyTorch version that the project names"
+            )
+        quantize(full, small)
+        rounded = _odds(OnnxModel(small, threads=torch.get_num_threads()), windows)
+        change = float(np.percentile(np.abs(sigmoid(rounded) - sigmoid(exact)), 99))
+        loss = _accuracy(exact, labels) - _accuracy(rounded, labels)
+        quantized = change <= MOST_CHANGE_P99 and loss <= MOST_ACCURACY_LOSS
+        shutil.copyfile(small if quantized else full, out / ONNX_NAME)
+    tokenizer.save(str(out / "tokenizer.json"))
+    figures = f"99th percentile of change {change:.4f}, loss of token accuracy {loss:+.4f} on {len(exact)} tokens"
+    if quantized:
+        console.print(f"exported int8: {figures}")
+    else:
+        console.print(
+            f"[bold red]int8 refused[/]: {figures}; allowed are {MOST_CHANGE_P99} and {MOST_ACCURACY_LOSS}. "
+            "The exported file is fp32: four times the size, twice the time."
+        )
+    return ExportReport(out / ONNX_NAME, quantized, change, loss, difference, len(exact))
+
+
+def load_run(run: Path) -> TokenClassifier:
+    """The trained classifier of a run folder, in evaluation mode.
+
+    Raises:
+        ModelError: the run has no weights yet.
+    """
+    path = run / WEIGHTS
+    if not path.is_file():
+        raise ModelError(f"{path} is missing; finish the training first")
+    model = empty_model(run, features=FEATURE_COUNT)
+    model.load_state_dict(torch.load(path, weights_only=True))
+    return model.eval()
+
+
+class _Exported(nn.Module):
+    """The classifier with an additive mask that broadcasts, so that no (tokens, tokens) mask is built."""
+
+    def __init__(self, model: TokenClassifier) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, features: Tensor
+    ) -> Tensor:
+        mask = (1.0 - attention_mask[:, None, None, :].to(features.dtype)) * -10_000.0
+        logits: Tensor = self.model(input_ids, mask, token_type_ids, features)
+        return logits
+
+
+def to_onnx(model: TokenClassifier, file: Path) -> None:
+    """Write ``model`` as fp32 ONNX with inputs ``_INPUTS`` and output ``logits`` (batch, tokens, 2)."""
+    ids = torch.randint(5, 1000, (2, 20))
+    mask = torch.ones_like(ids)
+    mask[1, 15:] = 0
+    features = torch.rand(2, 20, FEATURE_COUNT)
+    axes = {name: {0: "batch", 1: "tokens"} for name in (*_INPUTS, "logits")}
+    with export_attention(model.encoder):
+        torch.onnx.export(
+            _Exported(model).eval(),
+            (ids, mask, torch.zeros_like(ids), features),
+            str(file),
+            opset_version=OPSET,
+            input_names=list(_INPUTS),
+            output_names=["logits"],
+            dynamic_axes=axes,
+            dynamo=False,
+        )
+
+
+def quantize(full: Path, small: Path) -> None:
+    """Dynamic int8 of the matrix products and of the embedding table, one scale a column."""
+    quantize_dynamic(
+        str(full),
+        str(small),
+        op_types_to_quantize=["MatMul", "Gather"],
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+    )
+
+
+def shift_bias(file: Path, shift: float) -> None:
+    """Add ``shift`` to the log-odds that an exported file gives, in its last bias.
+
+    Raises:
+        ModelError: the file has no such bias.
+    """
+    model = onnx.load(str(file))
+    for initializer in model.graph.initializer:
+        if initializer.name.endswith(_LAST_BIAS):
+            bias = numpy_helper.to_array(initializer).copy()
+            bias[1] += shift
+            initializer.CopyFrom(numpy_helper.from_array(bias, initializer.name))
+            onnx.save(model, str(file))
+            return
+    raise ModelError(f"{file} has no initializer {_LAST_BIAS}; export the model with this version")
+
+
+def _fixture_windows(
+    run: Path, fixture: Sequence[Example], fmt: InputFormat
+) -> tuple[list[Window], NDArray[np.int64]]:
+    tokenizer = load_tokenizer(run)
+    windows: list[Window] = []
+    labels: list[NDArray[np.int16]] = []
+    for example in fixture:
+        built = build_windows(
+            tokenizer, fmt, query=example.query, passages=example.context, answer=example.response
+        )
+        own = token_labels(built.offsets, example)
+        windows.extend(built.windows)
+        labels.extend(own[w.first : w.first + w.answer.stop - w.answer.start] for w in built.windows)
+    if not windows:
+        raise ModelError("the fixture of the export has no tokens; give labelled answers to compare on")
+    return windows, np.concatenate(labels).astype(np.int64)
+
+
+def _odds(model: TokenModel, windows: Sequence[Window]) -> NDArray[np.float64]:
+    return np.concatenate(model.log_odds(windows)).astype(np.float64)
+
+
+def _torch_odds(model: TokenClassifier, windows: Sequence[Window]) -> NDArray[np.float64]:
+    found: list[NDArray[np.float64]] = []
+    with torch.inference_mode():
+        for window in windows:
+            features = window.features
+            if features is None:
+                features = np.zeros((len(window.input_ids), FEATURE_COUNT), dtype=np.float32)
+            ids = torch.from_numpy(window.input_ids)[None]
+            types = torch.from_numpy(window.type_ids)[None]
+            logits = model(ids, torch.ones_like(ids), types, torch.from_numpy(features)[None])[0]
+            found.append((logits[window.answer, 1] - logits[window.answer, 0]).double().numpy())
+    return np.concatenate(found)
+
+
+def _accuracy(odds: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    known = labels != IGNORED
+    return float(((odds[known] > 0) == (labels[known] == 1)).mean()) if known.any() else 1.0
