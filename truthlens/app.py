@@ -177,7 +177,9 @@ async def node(
         web = await _start_web(app, settings.console, tasks)
         watcher = None
         if settings.config and settings.reload:
-            watcher = tasks.create_task(_watch(settings.config, holder, shelf, engine=engine, signals=signals, readiness=readiness))
+            watcher = tasks.create_task(
+                _watch(settings.config, holder, shelf, engine=engine, signals=signals, readiness=readiness)
+            )
         await server.set_serving(True)
         readiness.warm = True
         try:

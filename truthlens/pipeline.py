@@ -274,7 +274,10 @@ class Pipeline:
         if not head.route:
             return
         for value in policy.unknown_route_values(head):
-            if value not in self._unknown_route_values and len(self._unknown_route_values) < _MOST_ROUTE_WARNINGS:
+            if (
+                value not in self._unknown_route_values
+                and len(self._unknown_route_values) < _MOST_ROUTE_WARNINGS
+            ):
                 self._unknown_route_values.add(value)
                 log.warning("the Envoy route names something that the policy does not know", metadata=value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import typer
 from rich.console import Console
@@ -39,10 +40,14 @@ models.command("list")(workshop.list_models)
 app.add_typer(models, name="models")
 
 
-def main() -> None:
-    """Run the command line; an expected error is one message and exit status 1, never a traceback."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; an expected error is one message and exit status 1, never a traceback.
+
+    Args:
+        arguments: the words after ``truthlens``; left out, the process's own.
+    """
     try:
-        app()
+        app(args=list(arguments) if arguments is not None else None)
     except* TruthLensError as group:
         for error in _leaves(group):
             Console(stderr=True, soft_wrap=True).print(

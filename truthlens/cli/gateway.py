@@ -21,7 +21,14 @@ from truthlens.core.errors import StartError
 from truthlens.demo import curl_lines, demo_app
 from truthlens.proxy.config import Address, EnvoySettings, Upstream, render
 from truthlens.proxy.process import Envoy
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, Settings, cpu_quota, shipped_policy
+from truthlens.settings import (
+    DEFAULT_CONSOLE,
+    DEFAULT_EXTPROC,
+    DEFAULT_LISTEN,
+    Settings,
+    cpu_quota,
+    shipped_policy,
+)
 from truthlens.telemetry import logs
 
 out = Console(soft_wrap=True, highlight=False)
@@ -72,13 +79,14 @@ def up(
         extproc, console, config, models, threads, workers, drain_notice_s=0.0, drain_grace_s=3.0
     )
     listener = Address.parse(listen, name="--listen")
-    _run(_up(settings, listener, upstream, failure_mode_allow=failure_mode_allow, envoy_log=envoy_log))
+    backend = Upstream.parse(upstream) if upstream is not None else None
+    _run(_up(settings, listener, backend, failure_mode_allow=failure_mode_allow, envoy_log=envoy_log))
 
 
 async def _up(
     settings: Settings,
     listen: Address,
-    upstream: str | None,
+    backend: Upstream | None,
     *,
     failure_mode_allow: bool,
     envoy_log: Path | None,
@@ -92,19 +100,17 @@ async def _up(
     async with contextlib.AsyncExitStack() as stack:
         with out.status("Loading the policy and the model …"):
             await stack.enter_async_context(node(settings, addresses=lambda: addresses))
-        if upstream is None:
-            demo = Address("127.0.0.1", _free_port())
-            await stack.enter_async_context(web_server(demo_app(), demo))
-            backend, label = Upstream(demo.host, demo.port, tls=False), f"http://{demo} (demo)"
-        else:
-            backend, label = Upstream.parse(upstream), upstream
-        addresses.append(("backend", label))
+        demo = backend is None
+        if backend is None:
+            backend = Upstream("127.0.0.1", _free_port(), tls=False)
+            await stack.enter_async_context(web_server(demo_app(), Address(backend.host, backend.port)))
+        addresses.append(("backend", f"{backend}{' (demo)' if demo else ''}"))
         envoy_settings = EnvoySettings(
             listen=listen, extproc=[settings.extproc], upstream=backend, failure_mode_allow=failure_mode_allow
         )
         with out.status("Starting Envoy …"):
             envoy = await stack.enter_async_context(Envoy(envoy_settings, log_path=envoy_log))
-        _announce(addresses, settings, demo_url=gateway_url if upstream is None else None)
+        _announce(addresses, settings, demo_url=gateway_url if demo else None)
         await _until_stopped_or_dead(envoy)
         out.print("\nStopping …")
 

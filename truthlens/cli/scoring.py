@@ -37,7 +37,8 @@ def detect(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object an answer.")] = False,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Threshold (default: the policy's).", show_default=False)
+        float | None,
+        typer.Option(min=0, max=1, help="Threshold (default: the policy's).", show_default=False),
     ] = None,
     config: options.Config = None,
     model: options.ModelName = None,

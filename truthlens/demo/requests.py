@@ -14,7 +14,11 @@ MODELS = (DEFAULT_MODEL, GROUNDED_MODEL, UNGROUNDED_MODEL)
 
 _LINES = (
     ("an answer that its context supports", "wire-fee", GROUNDED_MODEL),
-    ("an answer with invented facts: it comes back with a warning", "ibuprofen-dose", UNGROUNDED_MODEL),
+    (
+        "an answer with invented facts: it comes back with a warning, and with the spans that the client asks for",
+        "ibuprofen-dose",
+        UNGROUNDED_MODEL,
+    ),
     ("no context to check against: the headers say unchecked", "no-context", DEFAULT_MODEL),
 )
 
@@ -36,6 +40,7 @@ def curl_lines(base_url: str) -> list[tuple[str, str]]:
             f"{root}/v1/chat/completions",
             "-H",
             "content-type: application/json",
+            *(("-H", "x-truthlens-details: spans") if model == UNGROUNDED_MODEL else ()),
             "-d",
             body,
         ]

@@ -169,7 +169,9 @@ def _sentence_columns(
         rows = slice(row, row + len(group))
         content = [(row + place, word) for place, word in enumerate(group) if not word.stop]
         row += len(group)
-        table[rows, column["sentence_bigrams"]] = table[rows, column["bigram_before"]].mean() if group else 1.0
+        table[rows, column["sentence_bigrams"]] = (
+            table[rows, column["bigram_before"]].mean() if group else 1.0
+        )
         if not content or not index.units:
             table[rows, column["sentence_best_overlap"]] = 0.0 if content else 1.0
             table[rows, column["sentence_support"]] = 0.0 if content else 1.0
@@ -234,5 +236,3 @@ def _split(listed: list[Word], ranges: list[tuple[int, int]]) -> list[list[Word]
             number += 1
         groups[number].append(word)
     return groups
-
-

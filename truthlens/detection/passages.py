@@ -40,20 +40,24 @@ class Evidence:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Shape (units,): tokens of each unit."""
-        return self.units[:, 2] - self.units[:, 1]
+        sizes: NDArray[np.int64] = self.units[:, 2] - self.units[:, 1]
+        return sizes
 
     def unit_ids(self, unit: int) -> Ids:
         """Token ids of one unit."""
         passage, first, end = self.units[unit]
-        return self.ids[passage][first:end]
+        ids: Ids = self.ids[passage][first:end]
+        return ids
 
     def index(self) -> EvidenceIndex:
         """The lexical index over the units."""
         return index_evidence(self.words)
 
 
-def encode_evidence(tokenizer: Tokenizer, passages: Sequence[str], *, max_tokens: int) -> Evidence:
-    """``passages`` as ids and units, at most ``max_tokens`` tokens of them."""
+def encode_evidence(
+    tokenizer: Tokenizer, passages: Sequence[str], *, max_tokens: int, longest_unit: int = LONGEST_UNIT
+) -> Evidence:
+    """``passages`` as ids and units, at most ``max_tokens`` tokens of them, ``longest_unit`` in a unit."""
     ids: list[Ids] = []
     units: list[NDArray[np.int64]] = []
     unit_words: list[tuple[Word, ...]] = []
@@ -72,7 +76,7 @@ def encode_evidence(tokenizer: Tokenizer, passages: Sequence[str], *, max_tokens
             text = text[: int(offsets[-1, 1]) if room else 0]
         kept += len(tokens)
         ids.append(tokens)
-        starts = _unit_starts(text, offsets)
+        starts = _unit_starts(text, offsets, longest_unit)
         ends = np.append(starts, len(tokens))[1:]
         units.append(np.stack([np.full_like(starts, number), starts, ends], axis=1))
         unit_words.extend(_words_of(text, offsets[starts, 0] if len(tokens) else starts))
@@ -92,7 +96,7 @@ def _estimate(missing: int, *, tokens: int, characters: int) -> int:
     return max(1, round(missing / max(rate, 1.0)))
 
 
-def _unit_starts(text: str, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _unit_starts(text: str, offsets: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
     """First tokens of the units, ascending; empty where there are no tokens."""
     if not len(offsets):
         return np.zeros(0, dtype=np.int64)
@@ -101,7 +105,7 @@ def _unit_starts(text: str, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     sentence = np.searchsorted(first, np.maximum(offsets[:, 1] - 1, offsets[:, 0]), side="right")
     starts = np.flatnonzero(np.diff(sentence, prepend=-1) != 0)
     pieces = [
-        np.arange(start, end, LONGEST_UNIT)
+        np.arange(start, end, longest)
         for start, end in zip(starts, np.append(starts[1:], len(offsets)), strict=True)
     ]
     return np.concatenate(pieces).astype(np.int64)

@@ -97,13 +97,15 @@ def build_windows(
         max_evidence_tokens: bound on the evidence that is tokenised; ``coverage`` shows where it cut.
 
     Raises:
-        ModelError: the tokenizer truncates or lacks the special tokens.
+        ModelError: the tokenizer truncates or lacks the special tokens, or the format leaves no room.
     """
     if tokenizer.truncation is not None or tokenizer.padding is not None:
         raise ModelError("the tokenizer truncates or pads; load it with load_tokenizer")
     encoding = tokenizer.encode(answer, add_special_tokens=False)
     offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-    evidence = encode_evidence(tokenizer, passages, max_tokens=max_evidence_tokens)
+    evidence = encode_evidence(
+        tokenizer, passages, max_tokens=max_evidence_tokens, longest_unit=_longest_unit(fmt)
+    )
     frame = _frame(tokenizer, fmt, query=query, passages=passages, answer=answer, evidence=evidence)
     layout = _Layout(fmt, _special_ids(tokenizer), frame, evidence)
     needs_index = fmt.features is not None or (layout.chunk_with_all == 0 and fmt.evidence == "select")
@@ -144,6 +146,11 @@ def build_windows(
     )
 
 
+def _longest_unit(fmt: InputFormat) -> int:
+    """A unit must fit into the room that every window keeps for evidence."""
+    return min(LONGEST_UNIT, fmt.max_tokens // 4)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Special:
     first: Ids
@@ -170,7 +177,9 @@ def _special_ids(tokenizer: Tokenizer) -> _Special:
         begin, end = tokenizer.token_to_id(opening), tokenizer.token_to_id(closing)
         if begin is not None and end is not None:
             return _Special(np.array([begin]), np.array([end]), np.array([end]))
-    raise ModelError("the tokenizer has no separator tokens ([CLS]/[SEP] or the like); a pair cannot be built")
+    raise ModelError(
+        "the tokenizer has no separator tokens ([CLS]/[SEP] or the like); a pair cannot be built"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,8 +235,13 @@ class _Layout:
         longest_label = max((len(label) for label in frame.labels), default=0)
         self.unit_extra = longest_label + len(frame.gap)
         self.chunk_with_all = self._chunk_with_all()
-        most = fmt.max_tokens - self._fixed - min(LONGEST_UNIT, fmt.max_tokens // 4) - self.unit_extra
-        self.chunk_size = self.chunk_with_all or max(min(fmt.answer_tokens, most), fmt.answer_overlap + 1)
+        most = fmt.max_tokens - self._fixed - _longest_unit(fmt) - self.unit_extra
+        if not self.chunk_with_all and most <= fmt.answer_overlap:
+            raise ModelError(
+                f"max_tokens {fmt.max_tokens} leaves no room for answer chunks beside the prompt's "
+                f"{self._fixed} fixed tokens; raise max_tokens or lower answer_overlap in the manifest"
+            )
+        self.chunk_size = self.chunk_with_all or min(fmt.answer_tokens, most)
 
     def _chunk_with_all(self) -> int:
         """Answer tokens that fit beside all of the evidence; 0 where that is less than a chunk."""

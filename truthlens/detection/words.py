@@ -43,10 +43,24 @@ STOP_WORDS = frozenset(
     most much must my near neither nor of off on once one only or other our out over own per please rather
     same shall she should since so some such than that the their them then there these they this those though
     through thus to too under until up upon us very was we were what when where whether which while who whom
-    whose why will with within would yet you your yours""".split()
+    whose why will with within would yet you your yours""".split()  # noqa: SIM905  # a list to read
 )
 NEGATIONS = frozenset(
-    "no not never none nothing neither nor without cannot n't nobody nowhere hardly unable".split()
+    {
+        "no",
+        "not",
+        "never",
+        "none",
+        "nothing",
+        "neither",
+        "nor",
+        "without",
+        "cannot",
+        "n't",
+        "nobody",
+        "nowhere",
+    }
+    | {"hardly", "unable"}
 ) | {"can't", "don't", "doesn't", "didn't", "isn't", "aren't", "wasn't", "weren't", "won't", "wouldn't"}
 _SUFFIXES = (
     ("ization", 3), ("isation", 3), ("ation", 4), ("ment", 4), ("ness", 4), ("ize", 4), ("ise", 4),
@@ -137,7 +151,7 @@ def _number(text: str, start: int, end: int) -> Word:
     suffix = written[len(digits) :]
     if suffix in _SCALES:
         scaled = _canonical(value * _SCALES[suffix])
-        numbers = (scaled, _canonical(value)) if suffix in _AMBIGUOUS_SCALES else (scaled,)
+        numbers: tuple[str, ...] = (scaled, _canonical(value)) if suffix in _AMBIGUOUS_SCALES else (scaled,)
     else:
         numbers = _after(text, end, value)
     return Word(start, end, _canonical(value), numbers=numbers)
@@ -180,8 +194,7 @@ def stem(word: str) -> str:
     """The stem of a lower-case ``word``: accents, possessives and common English endings removed."""
     if not word.isascii():
         word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
-    if word.endswith("'s"):
-        word = word[:-2]
+    word = word.removesuffix("'s")
     word = _IRREGULAR.get(word, word)
     if len(word) <= 3:
         return word

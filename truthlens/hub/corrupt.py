@@ -44,11 +44,12 @@ _ANTONYMS = (
     ("safe", "dangerous"), ("open", "closed"), ("positive", "negative"), ("minimum", "maximum"),
     ("up", "down"), ("left", "right"), ("start", "end"), ("easy", "difficult"), ("common", "rare"),
 )  # fmt: skip
-_OPPOSITE = {a: b for a, b in _ANTONYMS} | {b: a for a, b in _ANTONYMS}
+_OPPOSITE = dict(_ANTONYMS) | {b: a for a, b in _ANTONYMS}
 _MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?![\w])")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)*")
 _AUXILIARY = re.compile(r"\b(is|are|was|were|can|will|should|has|have|had|does|did|could|would|may|must)\b")
@@ -73,7 +74,7 @@ def synthesize(sources: Sequence[Example], *, count: int, seed: int) -> list[Exa
 
     Returned examples keep the group of their source, so splits hold.
     """
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311  # no secret: repeatable draws
     made: list[Example] = []
     while sources and len(made) < count:
         base, other = dice.choice(sources), dice.choice(sources)
@@ -85,20 +86,20 @@ def synthesize(sources: Sequence[Example], *, count: int, seed: int) -> list[Exa
 
 def _make(base: Example, other: Example, dice: random.Random, *, number: int) -> Example | None:
     kind = dice.random()
+    spans: list[tuple[int, int]] = []
     if kind < 0.05:
-        text, spans = dice.choice(_ABSTENTIONS), []
+        text = dice.choice(_ABSTENTIONS)
     else:
         pool = _pool(base)
         if len(pool) < 2:
             return None
         picked = sorted(dice.sample(range(len(pool)), min(len(pool), dice.randint(1, 5))))
-        pieces = [(_paraphrase(pool[place], dice), None) for place in picked]
-        errors: list[tuple[str, _Edit | None]] = list(pieces)
+        pieces: list[tuple[str, _Edit | None]] = [(_paraphrase(pool[place], dice), None) for place in picked]
         if kind < 0.55:
-            errors = _with_error(pieces, base, other, dice)
-            if not any(edit for _, edit in errors):
+            pieces = _with_error(pieces, base, other, dice)
+            if not any(edit for _, edit in pieces):
                 return None
-        text, spans = _compose(errors, base.query, dice)
+        text, spans = _compose(pieces, base.query, dice)
     return replace(
         base, id=f"synthetic-{number}", source=SOURCE, response=text, spans=tuple(spans), label=int(bool(spans)),
         quality="good",

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from truthlens.core.errors import TruthLensError
+
 SplitName = Literal["train", "calibration", "test"]
 
 
-class DataError(ValueError):
+class DataError(TruthLensError):
     """A data file cannot be used; the message names file and line."""
 
 
@@ -151,7 +153,7 @@ def split(examples: Iterable[Example], recipe: Recipe) -> dict[SplitName, list[E
 
 def draw(examples: Sequence[Example], recipe: Recipe, *, seed: int) -> list[Example]:
     """One epoch's rows: of every source as many as its mixture says (at most all of them), shuffled."""
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311  # no secret: repeatable draws
     by_source: dict[str, list[Example]] = {}
     for example in examples:
         by_source.setdefault(example.source, []).append(example)

@@ -108,10 +108,21 @@ def auprc(labels: ArrayLike, scores: ArrayLike) -> float | None:
     return float((precision * np.diff(recall, prepend=0.0)).sum())
 
 
-def ece(labels: ArrayLike, scores: ArrayLike, *, bins: int = 10, equal_mass: bool = False) -> float:
-    """Expected calibration error over ``bins`` of equal width, or of equal mass; 0.0 for no rows."""
+def ece(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    *,
+    bins: int = 10,
+    equal_mass: bool = False,
+    weights: ArrayLike | None = None,
+) -> float:
+    """Expected calibration error over ``bins`` of equal width, or of equal mass; 0.0 for no rows.
+
+    ``weights`` (by default all 1) count rows as more or less than one, within bins and between them.
+    """
     gold = np.asarray(labels, dtype=np.float64)
     values = np.asarray(scores, dtype=np.float64)
+    mass = np.ones_like(values) if weights is None else np.asarray(weights, dtype=np.float64)
     if not len(values):
         return 0.0
     if equal_mass:
@@ -119,8 +130,9 @@ def ece(labels: ArrayLike, scores: ArrayLike, *, bins: int = 10, equal_mass: boo
         place[np.argsort(values, kind="stable")] = np.arange(len(values)) * bins // len(values)
     else:
         place = np.minimum((values * bins).astype(np.int64), bins - 1)
-    gaps = [abs(gold[place == b].mean() - values[place == b].mean()) * (place == b).mean() for b in set(place)]
-    return float(sum(gaps))
+    # Per bin: |sum of weighted (label - score)| is its gap times its mass.
+    gaps = np.bincount(place, weights=mass * (gold - values), minlength=bins)
+    return float(np.abs(gaps).sum() / mass.sum())
 
 
 def brier(labels: ArrayLike, scores: ArrayLike) -> float:
@@ -152,7 +164,9 @@ def shift_prior(scores: ArrayLike, *, trained: float, deployed: float) -> Floats
         deployed: base rate that is expected, inside 0..1.
     """
     values = np.clip(np.asarray(scores, dtype=np.float64), 1e-6, 1 - 1e-6)
-    logit = np.log(values / (1 - values)) + np.log(deployed / (1 - deployed)) - np.log(trained / (1 - trained))
+    logit = (
+        np.log(values / (1 - values)) + np.log(deployed / (1 - deployed)) - np.log(trained / (1 - trained))
+    )
     return np.asarray(1 / (1 + np.exp(-logit)), dtype=np.float64)
 
 

@@ -36,7 +36,8 @@ def predict(
                 parts[item.row].append((item.first, margins[row, item.answer]))
     model.train()
     return [
-        merge_tokens(max((first + len(values) for first, values in found), default=0), found) for found in parts
+        merge_tokens(max((first + len(values) for first, values in found), default=0), found)
+        for found in parts
     ]
 
 

@@ -10,9 +10,7 @@ MAIN_SOURCE = "ragtruth"
 INPUT = InputFormat(max_tokens=512, segment_ids=True, features="lexical-v1")
 # Few answer chunks and, where the evidence is long, small windows: most of the time goes into tokens.
 TRAIN_INPUT = INPUT.model_copy(update={"answer_tokens": 288, "answer_overlap": 16})
-TRAIN_INPUT_SMALL = INPUT.model_copy(
-    update={"max_tokens": 320, "answer_tokens": 160, "answer_overlap": 16}
-)
+TRAIN_INPUT_SMALL = INPUT.model_copy(update={"max_tokens": 320, "answer_tokens": 160, "answer_overlap": 16})
 
 BUNDLED_RECIPE = Recipe(
     shares={MAIN_SOURCE: Shares(calibration=0.15, test=0.15)},
@@ -28,16 +26,21 @@ BUNDLED_RECIPE = Recipe(
         "snli": Mixture(rows=3_000, weight=0.5),
     },
 )
-LICENCES = (
-    DataSource(name="RAGTruth (QA, train; ParticleMedia)", licence="MIT"),
-    DataSource(name="WiCE", licence="ODC-BY (text CC BY-SA / Common Crawl terms)"),
-    DataSource(name="BUMP", licence="MIT"),
-    DataSource(name="XSum hallucination annotations", licence="CC BY 4.0 (labels)"),
-    DataSource(name="BEGIN", licence="CC BY"),
-    DataSource(name="FEVER-symmetric", licence="MIT / CC BY-SA"),
-    DataSource(name="SummEdits", licence="Apache-2.0"),
-    DataSource(name="SNLI", licence="CC BY-SA 4.0"),
-)
+LICENCES = {
+    MAIN_SOURCE: DataSource(name="RAGTruth, question answering (ParticleMedia)", licence="MIT"),
+    "wice": DataSource(name="WiCE", licence="ODC-BY (text: CC BY-SA, Common Crawl terms)"),
+    "bump": DataSource(name="BUMP", licence="MIT"),
+    "xsum_hallucination": DataSource(name="XSum hallucination annotations", licence="CC BY 4.0 (labels)"),
+    "begin": DataSource(name="BEGIN", licence="CC BY (per folder)"),
+    "fever_symmetric": DataSource(name="FEVER-symmetric", licence="MIT, CC BY-SA"),
+    "summedits": DataSource(name="SummEdits", licence="Apache-2.0"),
+    "snli": DataSource(name="SNLI", licence="CC BY-SA 4.0"),
+    SYNTHETIC: DataSource(
+        name="synthetic answers over the evidence of RAGTruth, SummEdits, WiCE and BUMP",
+        licence="as their sources",
+    ),
+}
+"""By source: name and licence for manifest and card."""
 
 
 def train_format(example: Example) -> InputFormat:

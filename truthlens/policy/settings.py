@@ -124,13 +124,17 @@ class PlanBuilder:
                 self.report.error(place, f"there is no detector {weighted.name!r}", remedy)
             elif weighted.name not in AVAILABLE_DETECTORS:
                 message = f"the detector {weighted.name!r} is not in this version and does not run"
-                self.report.warn(place, message, f"leave it for a later version, or remove it; available: {available}")
+                self.report.warn(
+                    place, message, f"leave it for a later version, or remove it; available: {available}"
+                )
             elif any(spec.name == weighted.name for spec in specs):
                 self.report.error(place, f"the detector {weighted.name!r} is listed twice", "keep one")
             else:
                 specs.append(DetectorSpec(weighted.name, weighted.weight))
         if not specs and all(_detector_name(entry) in list(DetectorName) for entry in keys.detectors):
-            self.report.error((*path, "detectors"), "no detector is left that runs", f"add one of: {available}")
+            self.report.error(
+                (*path, "detectors"), "no detector is left that runs", f"add one of: {available}"
+            )
             return base.detectors
         return tuple(specs)
 

@@ -99,6 +99,10 @@ class Upstream:
         return cls(parts.hostname, parts.port or (443 if tls else 80), tls, prefix)
 
 
+    def __str__(self) -> str:
+        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}{self.prefix}"
+
+
 @dataclass(frozen=True, slots=True)
 class EnvoySettings:
     """What differs between deployments. Times in seconds, sizes in bytes."""

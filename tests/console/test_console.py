@@ -1,0 +1,146 @@
+"""The console over HTTP, with a pipeline around a fixed detector."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from tests.fakes.detectors import FixedDetector, scored
+from truthlens.console import Readiness, console_app
+from truthlens.core.errors import PolicyError
+from truthlens.core.records import Outcome, Plan, Reason, unchecked
+from truthlens.detection.engine import Engine
+from truthlens.pipeline import Pipeline
+from truthlens.policy import PolicyHolder, compile_policy
+from truthlens.telemetry.recent import Recent
+from truthlens.telemetry.signals import Signals
+
+from datetime import UTC, datetime  # isort: skip
+
+POLICY = """\
+hallucination: {threshold: 0.5}
+decisions:
+  - name: strict
+    priority: 1
+    rules: {type: domain, name: healthcare}
+    plugins: [{type: hallucination, configuration: {threshold: 0.1}}]
+"""
+
+
+class Parts:
+    """What the console looks at."""
+
+    def __init__(self) -> None:
+        self.policy = PolicyHolder(compile_policy(POLICY, file="p.yaml"))
+        self.signals, self.recent, self.readiness = Signals(), Recent(), Readiness(models=["m1"], warm=True)
+        self.pipeline = Pipeline(
+            self.policy, Engine({None: FixedDetector(scored(0.3))}), self.signals, self.recent
+        )
+        self.app = console_app(
+            policy=self.policy,
+            pipeline=self.pipeline,
+            signals=self.signals,
+            recent=self.recent,
+            readiness=self.readiness,
+            addresses=lambda: [("gateway", "http://g/v1")],
+        )
+
+
+@pytest.fixture
+def parts() -> Parts:
+    return Parts()
+
+
+@pytest.fixture
+async def client(parts: Parts) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(parts.app), base_url="http://console"
+    ) as client:
+        yield client
+
+
+async def test_health_says_that_the_process_answers(client: httpx.AsyncClient) -> None:
+    """/healthz is about the process alone."""
+    assert (await client.get("/healthz")).json() == {"status": "ok"}
+
+
+async def test_readiness_follows_warm_up_and_drain(client: httpx.AsyncClient, parts: Parts) -> None:
+    """503 until everything is loaded and warm, and again while draining."""
+    assert (await client.get("/readyz")).status_code == 200
+    parts.readiness.draining = True
+    assert (await client.get("/readyz")).status_code == 503
+    parts.readiness.draining, parts.readiness.warm = False, False
+    response = await client.get("/readyz")
+    assert (response.status_code, response.json()["ready"]) == (503, False)
+
+
+async def test_a_refused_edit_is_told_and_does_not_make_the_process_unready(
+    client: httpx.AsyncClient, parts: Parts
+) -> None:
+    """The old policy works on, so traffic must keep coming; /readyz and the page say what is wrong."""
+    parts.policy.last_error = PolicyError("p.yaml:3: hallucination.treshold: unknown key <b>")
+    response = await client.get("/readyz")
+    assert response.status_code == 200
+    assert "treshold" in response.json()["policy"]["last_error"]
+    page = (await client.get("/")).text
+    assert "treshold" in page
+    assert "&lt;b&gt;" in page
+
+
+async def test_metrics_are_prometheus_text(client: httpx.AsyncClient) -> None:
+    """The content type and a metric of ours."""
+    response = await client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
+    assert "# TYPE truthlens_detections_total counter" in response.text
+
+
+async def test_detect_scores_one_answer(client: httpx.AsyncClient) -> None:
+    """The plan's threshold decides; the decision may be named."""
+    body = {"context": ["Tea is free."], "query": "Is tea free?", "response": "Tea is free."}
+    relaxed = (await client.post("/v1/detect", json=body)).json()
+    strict = (await client.post("/v1/detect", json={**body, "decision": "strict"})).json()
+    assert (relaxed["score"], relaxed["detected"], relaxed["status"]) == (0.3, False, "checked")
+    assert (strict["detected"], strict["decision"]) == (True, "strict")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"context": ["x"]}, "response: Field required"),
+        ({"context": 3, "response": "x"}, "context"),
+        ({"context": ["x"], "response": "x", "extra": 1}, "extra"),
+        ({"context": ["x"], "response": "x", "decision": "nope"}, "known: strict, default"),
+    ],
+)
+async def test_detect_says_what_is_wrong_with_a_request(
+    client: httpx.AsyncClient, body: dict[str, object], message: str
+) -> None:
+    """422 names the field and what was expected."""
+    response = await client.post("/v1/detect", json=body)
+    assert response.status_code == 422
+    assert message in response.json()["error"]["message"]
+
+
+async def test_detect_without_evidence_is_unchecked(client: httpx.AsyncClient) -> None:
+    """No context is not a clean answer."""
+    verdict = (await client.post("/v1/detect", json={"context": [], "response": "Tea."})).json()
+    assert (verdict["status"], verdict["reason"]) == ("unchecked", "no-context")
+    assert verdict.get("score") is None
+
+
+async def test_the_page_shows_decisions_and_the_last_exchanges(
+    client: httpx.AsyncClient, parts: Parts
+) -> None:
+    """An unchecked exchange is shown as such, without a score."""
+    empty = (await client.get("/")).text
+    assert "http://g/v1" in empty
+    parts.recent.add(
+        Outcome(Plan("strict"), unchecked(Reason.NO_CONTEXT)), time=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    )
+    page = re.sub(r"<[^>]+>|\s+", " ", (await client.get("/")).text)
+    assert "03:04:05" in page
+    assert "(no-context)" in page
+    assert "m1" in page

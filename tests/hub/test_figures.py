@@ -1,0 +1,153 @@
+"""Tests of ``truthlens.hub.figures`` against values worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truthlens.hub import figures
+from truthlens.hub.figures import PRF
+
+LABELS = [1, 0, 1, 0]
+SCORES = [0.9, 0.8, 0.7, 0.1]
+
+
+def test_auroc_is_the_share_of_ordered_pairs() -> None:
+    """Of four pairs (positive, negative) three are in order."""
+    assert figures.auroc(LABELS, SCORES) == pytest.approx(3 / 4)
+
+
+def test_auroc_counts_ties_half() -> None:
+    """A tie between the classes counts as half a pair."""
+    assert figures.auroc([1, 0], [0.5, 0.5]) == pytest.approx(0.5)
+    assert figures.auroc([1, 1, 0], [0.9, 0.5, 0.5]) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("labels", [[1, 1], [0, 0], []])
+def test_auroc_needs_both_classes(labels: list[int]) -> None:
+    """With one class there is no figure."""
+    assert figures.auroc(labels, [0.1] * len(labels)) is None
+
+
+def test_auprc_is_average_precision() -> None:
+    """Precision 1 at recall 1/2, 2/3 at recall 1: 1/2 x 1 + 1/2 x 2/3."""
+    assert figures.auprc(LABELS, SCORES) == pytest.approx(0.5 + 1 / 3)
+
+
+def test_auprc_takes_tied_scores_in_one_step() -> None:
+    """All scores equal: precision is the base rate, in whatever order the rows stand."""
+    assert figures.auprc([1, 0, 0, 0], [0.5] * 4) == pytest.approx(0.25)
+    assert figures.auprc([0, 0, 0, 1], [0.5] * 4) == pytest.approx(0.25)
+    assert figures.auprc([0, 0], [0.1, 0.2]) is None
+
+
+def test_example_figures_count_scores_from_the_threshold_on() -> None:
+    """At 0.7: predicted 0.9, 0.8, 0.7; two of them right, both gold ones found."""
+    found = figures.example_prf(LABELS, SCORES, threshold=0.7)
+    assert found == PRF(pytest.approx(2 / 3), pytest.approx(1.0), pytest.approx(0.8))
+
+
+def test_nothing_predicted_is_zero_not_an_error() -> None:
+    """Empty denominators give zeros."""
+    assert figures.example_prf(LABELS, SCORES, threshold=0.95) == PRF(0.0, 0.0, 0.0)
+    assert figures.char_prf([], []) == PRF(0.0, 0.0, 0.0)
+
+
+def test_character_figures_are_of_unions_summed_over_answers() -> None:
+    """Gold 10 + 0 characters, predicted 8 + 2, shared 5: P 5/10, R 5/10."""
+    gold = [[(0, 10)], []]
+    predicted = [[(5, 11), (9, 13)], [(0, 2)]]
+    assert figures.char_prf(gold, predicted) == PRF(
+        pytest.approx(0.5), pytest.approx(0.5), pytest.approx(0.5)
+    )
+
+
+def test_overlapping_gold_spans_count_once() -> None:
+    """Doubled marks are one union: all of it found is recall 1."""
+    assert figures.char_prf([[(0, 6), (4, 10)]], [[(0, 10)]]) == PRF(1.0, 1.0, 1.0)
+
+
+def test_span_figures_need_any_overlap() -> None:
+    """Two of three predicted spans touch gold; two of four gold spans are touched."""
+    gold = [[(0, 5), (10, 15), (20, 25)], [(0, 3)]]
+    predicted = [[(4, 6), (12, 13), (30, 40)], []]
+    found = figures.span_prf(gold, predicted)
+    assert (found.precision, found.recall) == (pytest.approx(2 / 3), pytest.approx(0.5))
+    assert figures.span_prf([[(0, 5)]], [[(5, 8)]]) == PRF(0.0, 0.0, 0.0)
+
+
+def test_ece_is_the_weighted_gap_of_the_bins() -> None:
+    """Bins [0.1, 0.1] with rate 0.5 and [0.9] with rate 1: 2/3 x 0.4 + 1/3 x 0.1."""
+    assert figures.ece([1, 0, 1], [0.1, 0.1, 0.9]) == pytest.approx(2 / 3 * 0.4 + 1 / 3 * 0.1)
+
+
+def test_ece_of_equal_mass_puts_as_many_rows_in_each_bin() -> None:
+    """Two bins of two rows: |0.5 - 0.15| / 2 + |1 - 0.65| / 2."""
+    found = figures.ece([0, 1, 1, 1], [0.1, 0.2, 0.6, 0.7], bins=2, equal_mass=True)
+    assert found == pytest.approx(0.35)
+
+
+def test_ece_weights_count_rows_more() -> None:
+    """A row of weight 3 counts like three rows."""
+    weighted = figures.ece([1, 0], [0.15, 0.15], weights=[3.0, 1.0])
+    assert weighted == pytest.approx(figures.ece([1, 1, 1, 0], [0.15] * 4))
+
+
+def test_a_score_of_one_is_in_the_last_bin() -> None:
+    """Scores of exactly 0 and 1 have bins."""
+    assert figures.ece([0, 1], [0.0, 1.0]) == 0.0
+    assert figures.ece([], []) == 0.0
+
+
+def test_brier_is_the_mean_square() -> None:
+    """(0.1^2 + 0.8^2) / 2."""
+    assert figures.brier([1, 0], [0.9, 0.8]) == pytest.approx(0.325)
+    assert figures.brier([], []) == 0.0
+
+
+def test_best_f1_names_the_threshold_that_reaches_it() -> None:
+    """Best at 0.7: P 2/3, R 1, F1 0.8; and that threshold gives that F1."""
+    f1, threshold = figures.best_f1(LABELS, SCORES)
+    assert (f1, threshold) == (pytest.approx(0.8), 0.7)
+    assert figures.example_prf(LABELS, SCORES, threshold=threshold).f1 == pytest.approx(f1)
+    assert figures.best_f1([0, 0], [0.3, 0.4]) == (0.0, 1.0)
+
+
+def test_prior_shift_moves_logits_by_the_difference() -> None:
+    """A score of one half at the trained rate becomes the deployed rate; the same rate changes nothing."""
+    assert figures.shift_prior([0.5], trained=0.5, deployed=0.2) == pytest.approx([0.2])
+    assert figures.shift_prior([0.3, 0.9], trained=0.4, deployed=0.4) == pytest.approx([0.3, 0.9])
+
+
+def test_base_rate_weights_have_mean_one_and_the_rate() -> None:
+    """Weighted, the positives are the wanted share; the total stays the number of rows."""
+    labels = np.array([1, 1, 1, 0])
+    weights = figures.base_rate_weights(labels, base_rate=0.2)
+    assert weights.sum() == pytest.approx(4)
+    assert weights[labels == 1].sum() / weights.sum() == pytest.approx(0.2)
+    assert figures.base_rate_weights([1, 1], base_rate=0.2).tolist() == [1.0, 1.0]
+
+
+def test_bootstrap_resamples_whole_groups() -> None:
+    """With one group there is nothing to vary; with two that differ the interval spans them."""
+    values = np.array([0.0, 1.0, 0.0, 1.0])
+    assert figures.bootstrap(["a"] * 4, lambda rows: float(values[rows].mean()), rounds=20) == (0.5, 0.5)
+    low, high = figures.bootstrap(
+        ["a", "b", "a", "b"], lambda rows: float(values[rows].mean()), rounds=200
+    ) or (1, 0)
+    assert (low, high) == (0.0, 1.0)
+    assert figures.bootstrap(["a"], lambda _: None, rounds=3) is None
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=1, max_size=40))
+def test_auroc_turns_round_with_the_scores(rows: list[tuple[bool, float]]) -> None:
+    """Reversed scores give one minus the area."""
+    labels = [label for label, _ in rows]
+    scores = np.round([score for _, score in rows], 3)
+    area, turned = figures.auroc(labels, scores), figures.auroc(labels, -scores)
+    if area is None or turned is None:
+        assert len(set(labels)) == 1
+    else:
+        assert area == pytest.approx(1 - turned)

@@ -1,0 +1,131 @@
+"""Addresses, upstreams, and the parts of Envoy's configuration that keep promises."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from truthlens.core.errors import StartError
+from truthlens.finalize import HEADER_NAMES
+from truthlens.proxy.config import (
+    FAIL_OPEN_HEADERS,
+    OWN_HEADERS,
+    Address,
+    EnvoySettings,
+    Upstream,
+    envoy_config,
+    render,
+)
+
+SETTINGS = EnvoySettings(
+    listen=Address("127.0.0.1", 10000),
+    extproc=[Address("127.0.0.1", 18080), Address("127.0.0.1", 18081)],
+    upstream=Upstream("127.0.0.1", 8000, tls=False),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:80", Address("127.0.0.1", 80)),
+        (":80", Address("0.0.0.0", 80)),
+        ("[::1]:80", Address("::1", 80)),
+        ("unix:/run/t.sock", Address("/run/t.sock", 0)),
+    ],
+)
+def test_addresses_are_read(text: str, address: Address) -> None:
+    """Host and port, IPv6 in brackets, unix sockets."""
+    assert Address.parse(text, name="--x") == address
+
+
+@pytest.mark.parametrize("text", ["", "80", "host", "host:", "host:0", "host:70000", "host:x"])
+def test_bad_addresses_name_the_flag(text: str) -> None:
+    """The message says which flag, which value and what is expected."""
+    with pytest.raises(StartError, match=r"--listen is .*expected HOST:PORT"):
+        Address.parse(text, name="--listen")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:80", "[::1]:80", "unix:/a"])
+def test_addresses_are_written_as_they_are_read(address: str) -> None:
+    """Text and record convert both ways."""
+    assert str(Address.parse(address, name="--x")) == address
+
+
+@pytest.mark.parametrize(
+    ("url", "upstream"),
+    [
+        ("http://h:8000", Upstream("h", 8000, tls=False)),
+        ("http://h:8000/v1", Upstream("h", 8000, tls=False)),
+        ("http://h:8000/v1/", Upstream("h", 8000, tls=False)),
+        ("https://api.test/openai/v1", Upstream("api.test", 443, tls=True, prefix="/openai")),
+        ("http://h", Upstream("h", 80, tls=False)),
+    ],
+)
+def test_upstreams_are_read(url: str, upstream: Upstream) -> None:
+    """A trailing /v1 is the API's own prefix."""
+    assert Upstream.parse(url) == upstream
+
+
+@pytest.mark.parametrize("url", ["", "h:8000", "ftp://h", "http://"])
+def test_bad_upstreams_say_what_is_expected(url: str) -> None:
+    """Only http and https with a host."""
+    with pytest.raises(StartError, match="expected http://HOST:PORT"):
+        Upstream.parse(url)
+
+
+def test_every_header_of_ours_is_guarded_on_the_route() -> None:
+    """What a backend sends under our names never reaches a client, even while the sidecar is down."""
+    assert set(OWN_HEADERS) | set(FAIL_OPEN_HEADERS) == set(HEADER_NAMES)
+
+
+def test_the_base_response_mode_is_none() -> None:
+    """With BUFFERED as the base Envoy would cut long streams before the sidecar can let them through."""
+    listener = envoy_config(SETTINGS)["static_resources"]["listeners"][0]
+    manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
+    processor = manager["http_filters"][0]["typed_config"]
+    assert processor["processing_mode"]["response_body_mode"] == "NONE"
+    assert processor["allow_mode_override"] is True
+
+
+def test_each_sidecar_process_is_an_endpoint() -> None:
+    """Envoy balances streams over endpoints, not over connections to one."""
+    cluster = envoy_config(SETTINGS)["static_resources"]["clusters"][1]
+    (group,) = cluster["load_assignment"]["endpoints"]
+    ports = [e["endpoint"]["address"]["socket_address"]["port_value"] for e in group["lb_endpoints"]]
+    assert ports == [18080, 18081]
+
+
+@pytest.mark.parametrize(
+    ("path", "checked"),
+    [
+        ("/v1/chat/completions", True),
+        ("/v1/responses", True),
+        ("/openai/v1/chat/completions", True),
+        ("/chat/completions", True),
+        ("/completions", True),
+        ("/metrics", False),
+        ("/health", False),
+    ],
+)
+def test_which_paths_go_through_the_sidecar(path: str, checked: bool) -> None:
+    """The API does; the backend's own pages do not."""
+    listener = envoy_config(SETTINGS)["static_resources"]["listeners"][0]
+    manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
+    (first, _) = manager["route_config"]["virtual_hosts"][0]["routes"]
+    assert bool(re.fullmatch(first["match"]["safe_regex"]["regex"], path)) is checked
+
+
+def test_a_tls_backend_is_verified() -> None:
+    """https means SNI, certificate and name checks, and the backend's own host name."""
+    settings = EnvoySettings(
+        SETTINGS.listen, SETTINGS.extproc, Upstream("api.test", 443, tls=True, prefix="/p")
+    )
+    text = render(settings)
+    assert json.loads(text) == envoy_config(settings)
+    backend = envoy_config(settings)["static_resources"]["clusters"][0]
+    context = backend["transport_socket"]["typed_config"]
+    assert context["sni"] == "api.test"
+    assert context["common_tls_context"]["validation_context"]["match_typed_subject_alt_names"]
+    assert backend["type"] == "STRICT_DNS"

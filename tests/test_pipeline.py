@@ -1,0 +1,219 @@
+"""The stages in order, with real exchange, policy and finalize code and detectors of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+import structlog
+
+from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
+from truthlens.core.records import Action, Reason, RequestHead, ResponseHead, Status
+from truthlens.detection.engine import Detector, Engine
+from truthlens.pipeline import Pipeline, Ticket
+from truthlens.policy import PolicyHolder, compile_policy
+from truthlens.telemetry.recent import Recent
+from truthlens.telemetry.signals import Signals
+
+REQUEST = {
+    "model": "m",
+    "messages": [{"role": "user", "content": "<context>Tea is free.</context>\nIs tea free?"}],
+}
+ANSWER = {"id": "1", "choices": [{"index": 0, "message": {"role": "assistant", "content": "Tea is free."}}]}
+OK = ResponseHead(200, {"content-type": "application/json"})
+
+
+class Rig:
+    """A pipeline with one detector and a policy from text."""
+
+    def __init__(self, policy: str, detector: Detector, *, queue_limit: int = 4) -> None:
+        self.holder = PolicyHolder(compile_policy(policy, file="p.yaml"))
+        self.signals, self.recent = Signals(), Recent()
+        self.engine = Engine({None: detector}, workers=1, queue_limit=queue_limit)
+        self.pipeline = Pipeline(self.holder, self.engine, self.signals, self.recent)
+
+    async def request(self, body: Any = REQUEST, **headers: str) -> Ticket:
+        head = RequestHead(
+            "POST", "/v1/chat/completions", {k.replace("_", "-"): v for k, v in headers.items()}, {}
+        )
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return await self.pipeline.open(self.pipeline.admit(head), data)
+
+    def metric(self, name: str, **labels: str) -> float:
+        return self.signals.registry.get_sample_value(name, labels) or 0.0
+
+
+BASE = "hallucination: {threshold: 0.5}\n"
+
+
+async def test_a_flagged_answer_is_warned_counted_and_remembered() -> None:
+    """One exchange leaves its verdict in the headers, the body, the metrics and the console's list."""
+    rig = Rig(BASE, FixedDetector(scored(0.9)))
+    judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+    assert judgement.outcome.action is Action.WARN
+    assert judgement.headers["x-truthlens-score"] == "0.90"
+    assert judgement.outcome.body is not None
+    content = json.loads(judgement.outcome.body)["choices"][0]["message"]["content"]
+    assert content.endswith("Tea is free.")
+    assert content != "Tea is free."
+    assert (
+        rig.metric("truthlens_detections_total", decision="default", mode="lightweight", detected="true") == 1
+    )
+    assert rig.metric("truthlens_actions_total", decision="default", action="warn") == 1
+    assert rig.metric("truthlens_score_count", decision="default", mode="lightweight") == 1
+    (entry,) = rig.recent.entries()
+    assert (entry.decision, entry.detected, entry.action) == ("default", True, "warn")
+
+
+async def test_a_supported_answer_passes_untouched() -> None:
+    """Below the threshold there is no new body."""
+    rig = Rig(BASE, FixedDetector(scored(0.49)))
+    judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+    assert judgement.outcome.body is None
+    assert judgement.headers["x-truthlens-detected"] == "false"
+
+
+async def test_a_failing_detector_costs_the_verdict_and_not_the_answer() -> None:
+    """The answer passes, and the headers say detector-error."""
+    rig = Rig(BASE, FailingDetector(RuntimeError("boom")))
+    judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+    assert judgement.outcome.body is None
+    assert judgement.outcome.verdict.reason is Reason.DETECTOR_ERROR
+    assert rig.metric("truthlens_unchecked_total", decision="default", reason="detector-error") == 1
+
+
+async def test_a_failing_detector_blocks_where_the_plan_says_so() -> None:
+    """on_unchecked: block holds the answer back."""
+    rig = Rig("hallucination: {on_unchecked: block}\n", FailingDetector(RuntimeError("boom")))
+    judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+    assert judgement.outcome.action is Action.BLOCK
+    assert b"Tea" not in (judgement.outcome.body or b"")
+    assert judgement.headers["x-truthlens-action"] == "block"
+
+
+@pytest.mark.parametrize(
+    "reason", [Reason.UPSTREAM_ERROR, Reason.TOOL_CALL, Reason.EMPTY_ANSWER, Reason.DISABLED]
+)
+async def test_nothing_is_blocked_where_there_was_no_answer_to_check(reason: Reason) -> None:
+    """An error or a tool call passes even under on_unchecked: block."""
+    rig = Rig("hallucination: {on_unchecked: block}\n", FixedDetector(scored(0.1)))
+    assert rig.pipeline.skip(await rig.request(), reason).outcome.action is Action.PASS
+
+
+async def test_a_slow_detector_ends_at_the_plans_deadline() -> None:
+    """The answer leaves after timeout_s with reason timeout."""
+    held = HeldDetector()
+    rig = Rig("hallucination: {timeout_s: 0.05}\n", held)
+    judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+    held.release.set()
+    assert judgement.outcome.verdict.reason is Reason.TIMEOUT
+    await rig.engine.aclose()
+
+
+async def test_bodies_over_the_bound_on_held_bytes_are_not_scored() -> None:
+    """While one answer is being judged, another that does not fit beside it passes as overloaded."""
+    held = HeldDetector()
+    rig = Rig("limits: {max_held_bytes: 1500}\n", held)
+    body = json.dumps({**ANSWER, "pad": "x" * 900}).encode()
+    first = asyncio.create_task(rig.pipeline.judge(await rig.request(), OK, body))
+    assert await asyncio.to_thread(held.entered.acquire, timeout=10)
+    second = await rig.pipeline.judge(await rig.request(), OK, body)
+    held.release.set()
+    assert second.outcome.verdict.reason is Reason.OVERLOADED
+    assert (await first).outcome.verdict.status is Status.CHECKED
+    third = await rig.pipeline.judge(await rig.request(), OK, body)
+    assert third.outcome.verdict.status is Status.CHECKED
+    assert rig.metric("truthlens_held_bytes") == 0
+
+
+async def test_a_reload_does_not_touch_an_exchange_that_has_begun() -> None:
+    """The answer is judged by the policy under which its request came in."""
+    rig = Rig(BASE, FixedDetector(scored(0.6)))
+    ticket = await rig.request()
+    rig.holder.swap(compile_policy("hallucination: {threshold: 0.9}\n", file="p.yaml"))
+    old = await rig.pipeline.judge(ticket, OK, json.dumps(ANSWER).encode())
+    new = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+    assert (old.outcome.verdict.flagged, new.outcome.verdict.flagged) == (True, False)
+
+
+async def test_the_details_header_counts_only_where_the_operator_allows_it() -> None:
+    """An unlisted header changes nothing."""
+    body = json.dumps(ANSWER).encode()
+    closed = Rig(BASE, FixedDetector(scored(0.1)))
+    open_ = Rig(BASE + "trusted_headers: [x-truthlens-details]\n", FixedDetector(scored(0.1)))
+    refused = await closed.pipeline.judge(await closed.request(x_truthlens_details="spans"), OK, body)
+    allowed = await open_.pipeline.judge(await open_.request(x_truthlens_details="spans"), OK, body)
+    assert refused.outcome.body is None
+    assert json.loads(allowed.outcome.body or b"")["truthlens"]["status"] == "checked"
+
+
+async def test_pass_leaves_an_unchecked_body_alone_whatever_details_says() -> None:
+    """on_unchecked: pass against annotate, for an answer without evidence."""
+    request = {"model": "m", "messages": [{"role": "user", "content": "Hi."}]}
+    body = json.dumps(ANSWER).encode()
+    bodies = {}
+    for choice in ("pass", "annotate"):
+        rig = Rig(f"hallucination: {{details: true, on_unchecked: {choice}}}\n", FixedDetector(scored(0.1)))
+        bodies[choice] = (await rig.pipeline.judge(await rig.request(request), OK, body)).outcome.body
+    assert bodies["pass"] is None
+    assert json.loads(bodies["annotate"] or b"")["truthlens"]["reason"] == "no-context"
+
+
+async def test_requests_that_cannot_be_read_say_why() -> None:
+    """Invalid JSON, unknown encodings and bombs never reach a detector."""
+    rig = Rig("limits: {max_body_bytes: 2000}\n", FixedDetector(scored(0.9)))
+    assert (await rig.request(b"{")).reason is Reason.DIALECT
+    assert (await rig.request(b"{}", content_encoding="zstd")).reason is Reason.ENCODING
+    assert (await rig.request({"messages": [], "pad": "x" * 3000})).reason is Reason.TOO_LARGE
+
+
+def test_other_paths_and_methods_are_no_exchanges() -> None:
+    """Only POST on the two APIs is handled."""
+    rig = Rig(BASE, FixedDetector(scored(0.9)))
+    for method, path in (
+        ("GET", "/v1/chat/completions"),
+        ("POST", "/v1/responses"),
+        ("POST", "/v1/messages"),
+    ):
+        assert rig.pipeline.admit(RequestHead(method, path, {}, {})).reason is Reason.DIALECT
+    assert rig.pipeline.admit(RequestHead("POST", "/v1/completions?x=1", {}, {})).reason is None
+
+
+async def test_text_is_logged_only_where_the_operator_asks() -> None:
+    """telemetry.log_text adds one line; without it no line holds a word of the exchange."""
+    for policy, expected in ((BASE, False), (BASE + "telemetry: {log_text: true}\n", True)):
+        with structlog.testing.capture_logs() as lines:
+            rig = Rig(policy, FixedDetector(scored(0.9)))
+            await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+        assert ("Tea is free" in str(lines)) is expected
+        assert [line["event"] for line in lines].count("exchange") == 1
+
+
+async def test_request_ids_that_a_client_made_up_are_not_logged() -> None:
+    """Only an id that looks like one is copied."""
+    with structlog.testing.capture_logs() as lines:
+        rig = Rig(BASE, FixedDetector(scored(0.1)))
+        for sent in ("3f2a-9", "free text, with spaces"):
+            rig.pipeline.skip(await rig.request(x_request_id=sent), Reason.DIALECT)
+    assert [line["request_id"] for line in lines if line["event"] == "exchange"] == ["3f2a-9", ""]
+
+
+async def test_an_exchange_that_ends_early_is_counted() -> None:
+    """A client that goes away leaves a line and a count."""
+    rig = Rig(BASE, FixedDetector(scored(0.1)))
+    with structlog.testing.capture_logs() as lines:
+        rig.pipeline.abandon(await rig.request())
+    assert rig.metric("truthlens_abandoned_total") == 1
+    assert lines[-1]["event"] == "exchange abandoned"
+
+
+async def test_unknown_names_on_a_route_are_told_once() -> None:
+    """A typo in the Envoy route would otherwise be ignored in silence."""
+    rig = Rig(BASE, FixedDetector(scored(0.1)))
+    head = RequestHead("POST", "/v1/chat/completions", {}, {"truthlens-domain": "helthcare"})
+    with structlog.testing.capture_logs() as lines:
+        rig.pipeline.admit(head)
+        rig.pipeline.admit(head)
+    assert [line["metadata"] for line in lines] == ["truthlens-domain=helthcare"]

@@ -1,0 +1,215 @@
+"""From labelled data to a model folder: train, export, calibrate, measure, write manifest and card."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from truthlens.core.records import Answer, AnswerKind, DetectorResult, Endpoint, Exchange, Passage, Provenance
+from truthlens.detection.encoder import EncoderDetector
+from truthlens.detection.loading import load_encoder, load_model
+from truthlens.detection.manifest import MANIFEST_NAME, DataSource, InputFormat, Manifest
+from truthlens.detection.windows import load_tokenizer
+from truthlens.hub.calibrate import Calibration, calibrate, score_answers
+from truthlens.hub.card import CARD_NAME, card
+from truthlens.hub.data import Example, Recipe, read_folder, split
+from truthlens.hub.evaluate import Measured, measure, report
+from truthlens.hub.export import ONNX_NAME, ExportReport, export, shift_bias
+from truthlens.hub.figures import auroc, best_f1, bootstrap, brier, ece
+from truthlens.hub.recipe import BUNDLED_RECIPE, INPUT, LICENCES, MAIN_SOURCE
+from truthlens.hub.train import SUMMARY, TrainSettings, train
+
+DEFAULT_THRESHOLD = 0.6
+"""The gateway's own default, which figures are also given at."""
+_FIXTURE_ROWS = 60
+
+
+def build(
+    settings: TrainSettings, out: Path, *, recipe: Recipe = BUNDLED_RECIPE, console: Console | None = None
+) -> Path:
+    """The finished model folder ``out``; everything from training (or its last checkpoint) to the card.
+
+    Raises:
+        DataError: the data folder cannot be used.
+        ModelError: the base model is missing, or the export is not faithful.
+    """
+    run = train(settings, recipe=recipe, console=console)
+    return finish(
+        run, out, data=settings.data, recipe=recipe, limit=settings.limit, threads=settings.threads, console=console
+    )  # fmt: skip
+
+
+def finish(
+    run: Path,
+    out: Path,
+    *,
+    data: Path,
+    recipe: Recipe = BUNDLED_RECIPE,
+    fmt: InputFormat = INPUT,
+    limit: int | None = None,
+    threads: int = 1,
+    note: str = "",
+    console: Console | None = None,
+) -> Path:
+    """The model folder ``out`` from a finished training run.
+
+    Args:
+        run: folder of ``train``.
+        out: model folder to write; its name becomes the model's.
+        data: the folder that was trained on; its calibration and test sides are used here.
+        recipe: the one that was trained with.
+        fmt: the input format to serve with.
+        limit: rows of each source and side (for a trial run).
+        threads: CPU threads of the measuring.
+        note: stands in the manifest and leads the card.
+        console: shows progress and reports.
+    """
+    console = console or Console(stderr=True)
+    sides = split(read_folder(data), recipe)
+    held_out = [row for row in sides["calibration"] if row.source == MAIN_SOURCE]
+    fitting = _spread(held_out or sides["calibration"] or sides["test"], limit)
+    exported = export(run, out, fixture=_spread(fitting, _FIXTURE_ROWS), fmt=fmt, console=console)
+    summary = json.loads((run / SUMMARY).read_bytes())
+
+    raw = Manifest(name=out.name, base=summary["base"], input=fmt)
+    model = load_model(out, manifest=raw, threads=threads)
+    console.print(f"calibrating on {len(fitting)} answers")
+    found = calibrate(score_answers(model, load_tokenizer(out), fitting, fmt=fmt), fitting)
+    shift_bias(out / ONNX_NAME, found.shift)
+    manifest = _manifest(out, summary, found, fmt=fmt, note=note)
+    _write(out, manifest)
+
+    figures = _figures(load_encoder(out, threads=threads), sides["test"], manifest, limit, console)
+    figures |= {
+        "calibration": {"rows": len(fitting), "aggregations": _rounded(found.choices)},
+        "export": _export_figures(exported),
+    }
+    manifest = manifest.model_copy(update={"figures": figures})
+    _write(out, manifest)
+    (out / CARD_NAME).write_text(card(manifest, summary), encoding="utf-8")
+    return out
+
+
+def scorer(encoder: EncoderDetector) -> Callable[[str, Sequence[str], str], DetectorResult]:
+    """``encoder`` as the function that ``evaluate`` asks for."""
+
+    def score(query: str, passages: Sequence[str], answer: str) -> DetectorResult:
+        evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages)
+        return encoder.detect(
+            Exchange(Endpoint.CHAT, "", query, evidence), Answer(0, AnswerKind.TEXT, answer)
+        )
+
+    return score
+
+
+def _spread(rows: Sequence[Example], most: int | None) -> list[Example]:
+    """At most ``most`` rows, evenly over ``rows``: files are often sorted by label."""
+    if most is None or len(rows) <= most:
+        return list(rows)
+    return [rows[place] for place in np.linspace(0, len(rows) - 1, most).astype(int)]
+
+
+def _manifest(
+    out: Path, summary: dict[str, Any], found: Calibration, *, fmt: InputFormat, note: str
+) -> Manifest:
+    rows = summary["rows"]
+    return Manifest(
+        name=out.name,
+        base=summary["base"],
+        architecture="BERT token classifier; head over [state, lexical features]; ONNX opset 17",
+        note=note,
+        data=tuple(_data(rows)),
+        licence="Apache-2.0",
+        languages=("en",),
+        revision=_digest(out / ONNX_NAME)[:12],
+        input=fmt,
+        temperature=round(found.temperature, 4),
+        tau_token=found.tau_token,
+        aggregation=found.aggregation,
+        noisy_or_exponent=round(found.exponent, 5),
+        recommended_threshold=round(found.threshold, 2),
+        files={name: _digest(out / name) for name in (ONNX_NAME, "tokenizer.json")},
+    )
+
+
+def _data(rows: dict[str, int]) -> list[DataSource]:
+    named = [source.model_copy(update={"rows": rows[key]}) for key, source in LICENCES.items() if key in rows]
+    others = [
+        DataSource(name=key, licence="not stated", rows=count)
+        for key, count in rows.items()
+        if key not in LICENCES
+    ]
+    return [*named, *others]  # fmt: skip
+
+
+def _write(out: Path, manifest: Manifest) -> None:
+    text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
+    (out / MANIFEST_NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _figures(
+    encoder: EncoderDetector, test: Sequence[Example], manifest: Manifest, limit: int | None, console: Console
+) -> dict[str, Any]:
+    encoder.warm_up()
+    figures: dict[str, Any] = {}
+    for source in sorted({row.source for row in test}):
+        rows = _spread([row for row in test if row.source == source], limit)
+        measured = measure(rows, scorer(encoder), console=console, title=f"testing on {source}")
+        figures[source] = _source_figures(rows, measured, threshold=manifest.recommended_threshold)
+    return {"main": MAIN_SOURCE, "test": figures}
+
+
+def _source_figures(rows: Sequence[Example], measured: Measured, *, threshold: float) -> dict[str, Any]:
+    labels = np.array([row.label for row in rows], dtype=bool)
+    groups = [row.group for row in rows]
+    scores = measured.scores
+    interval = bootstrap(groups, lambda picked: auroc(labels[picked], scores[picked]), rounds=400)
+    found = report(rows, measured, threshold=threshold)
+    del found["latency_ms"]
+    found["base_rate"] = float(labels.mean())
+    found["example"]["auroc_95"] = interval
+    found["example"]["best_f1"] = best_f1(labels, scores)[0]
+    found["ece_equal_mass"] = ece(labels, scores, equal_mass=True)
+    found["brier"] = brier(labels, scores)
+    found["flagged"] = {
+        f"{limit:g}": {
+            "recall": float((scores[labels] >= limit).mean()) if labels.any() else None,
+            "supported_flagged": float((scores[~labels] >= limit).mean()) if not labels.all() else None,
+        }
+        for limit in dict.fromkeys((threshold, DEFAULT_THRESHOLD))
+    }
+    result: dict[str, Any] = _rounded(found)
+    return result
+
+
+def _export_figures(exported: ExportReport) -> dict[str, Any]:
+    found: dict[str, Any] = _rounded(
+        {
+            "int8": exported.quantized,
+            "change_p99": exported.change_p99,
+            "token_accuracy_loss": exported.accuracy_loss,
+            "tokens": exported.tokens,
+        }
+    )
+    return found
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case float():
+            return round(value, 4)
+        case dict():
+            return {key: _rounded(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_rounded(inner) for inner in value]
+    return value

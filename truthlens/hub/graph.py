@@ -1,0 +1,105 @@
+"""The classifier as it is exported: the same function as the trained module, laid out for one CPU core.
+
+The stock export builds (tokens, tokens) masks with NaN guards in every layer and keeps the scores of all heads in
+memory at once; on one core that costs as much as all products of the int8 model. Here attention goes head by head,
+one product makes query, key and value, the padding mask is a column of that product, and the last layer is computed
+only from the first answer token on. Encoders of BERT layout alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from truthlens.core.errors import ModelError
+from truthlens.hub.model import TokenClassifier
+
+_MASKED = -10_000.0
+
+
+class ExportedClassifier(nn.Module):
+    """A trained classifier, for export.
+
+    Args:
+        model: the classifier; its weights are shared, apart from query, key and value, which are copied.
+
+    Raises:
+        ModelError: its encoder is not of BERT layout.
+    """
+
+    def __init__(self, model: TokenClassifier) -> None:
+        super().__init__()
+        encoder: Any = model.encoder
+        if encoder.config.model_type != "bert":
+            raise ModelError(f"the base is of type {encoder.config.model_type}; only bert can be exported")
+        self.embeddings = encoder.embeddings
+        heads = encoder.config.num_attention_heads
+        layers = list(encoder.encoder.layer)
+        self.layers = nn.ModuleList(_Layer(layer, heads=heads) for layer in layers)
+        self.feature_mlp = model.feature_mlp
+        self.head = model.head
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, features: Tensor
+    ) -> Tensor:
+        """Logits, shape (batch, tokens, 2); zero before the first answer token of the batch.
+
+        Answer tokens are those from the first token of type 1 on; without one, all tokens count.
+        """
+        states = self.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
+        mask = ((1.0 - attention_mask.to(features.dtype)) * _MASKED)[:, :, None]
+        for layer in list(self.layers)[:-1]:
+            states = layer(states, states, mask)
+        first = token_type_ids.argmax(dim=1).min()
+        states = self.layers[-1](states[:, first:], states, mask)
+        logits = self.head(torch.cat([states, self.feature_mlp(features[:, first:])], dim=-1))
+        before = torch.zeros_like(features[:, :first, :2])
+        return torch.cat([before, logits], dim=1)
+
+
+class _Layer(nn.Module):
+    """One BERT layer; ``heads`` attention heads, computed one after another."""
+
+    def __init__(self, layer: Any, *, heads: int) -> None:
+        super().__init__()
+        attention = layer.attention.self
+        width = attention.query.out_features
+        self.width = width // heads
+        scale = self.width**-0.5
+        self.query = _copy(attention.query.weight * scale, attention.query.bias * scale)
+        self.key_value = _copy(
+            torch.cat([attention.key.weight, attention.value.weight]),
+            torch.cat([attention.key.bias, attention.value.bias]),
+        )
+        self.attention_output = layer.attention.output
+        self.intermediate = layer.intermediate
+        self.output = layer.output
+
+    def forward(self, asking: Tensor, states: Tensor, mask: Tensor) -> Tensor:
+        """New states, shape (batch, asking tokens, width), of the tokens ``asking``, which are among ``states``.
+
+        ``mask`` is additive, shape (batch, tokens, 1).
+        """
+        queries = self.query(asking).split(self.width, dim=-1)
+        both = self.key_value(states).split(self.width, dim=-1)
+        keys, values = both[: len(queries)], both[len(queries) :]
+        # One more column: query 1 times key mask adds the mask to every score within the same product.
+        ones = torch.ones_like(queries[0][..., :1])
+        heads = []
+        for query, key, value in zip(queries, keys, values, strict=True):
+            left, right = torch.cat([query, ones], dim=-1), torch.cat([key, mask], dim=-1)
+            weights = torch.softmax(torch.matmul(left, right.transpose(-1, -2)), dim=-1)
+            heads.append(torch.matmul(weights, value))
+        attended = self.attention_output(torch.cat(heads, dim=-1), asking)
+        result: Tensor = self.output(self.intermediate(attended), attended)
+        return result
+
+
+def _copy(weight: Tensor, bias: Tensor) -> nn.Linear:
+    linear = nn.Linear(weight.shape[1], weight.shape[0])
+    with torch.no_grad():
+        linear.weight.copy_(weight)
+        linear.bias.copy_(bias)
+    return linear
