@@ -50,7 +50,7 @@ def test_a_manifest_wins_over_config(tmp_path: Path) -> None:
 def test_a_wrong_manifest_names_the_key(tmp_path: Path, content: Any, says: str) -> None:
     """The error names the file and the key that is wrong."""
     _write(tmp_path, "manifest.json", content)
-    with pytest.raises(ModelError, match="manifest.json") as caught:
+    with pytest.raises(ModelError, match=r"manifest\.json") as caught:
         load_manifest(tmp_path)
     assert says in str(caught.value)
 

@@ -23,7 +23,24 @@ from truthlens.detection.templates import lettucedetect_prompt
 from truthlens.detection.windows import Window, build_windows, load_tokenizer
 
 VOCABULARY = [
-    *"zorblax river bridge harbour fee nine opens closes library maps euros week boats ice snow lamp green red".split(),
+    "zorblax",
+    "river",
+    "bridge",
+    "harbour",
+    "fee",
+    "nine",
+    "opens",
+    "closes",
+    "library",
+    "maps",
+    "euros",
+    "week",
+    "boats",
+    "ice",
+    "snow",
+    "lamp",
+    "green",
+    "red",
     *(f"w{number}" for number in range(400)),
 ]
 TOKENIZER = word_tokenizer(dict.fromkeys(VOCABULARY, 0.0))
@@ -88,7 +105,7 @@ def test_offsets_point_to_the_answer_tokens() -> None:
     chunk=st.integers(4, 40),
     overlap=st.integers(0, 3),
 )
-def test_every_answer_token_stands_in_a_window(
+def test_every_answer_token_stands_in_a_window(  # noqa: PLR0917  # Hypothesis fills them by name
     answer: str, passages: list[str], query: str, mode: str, chunk: int, overlap: int
 ) -> None:
     """No token of the answer is dropped and no window is too long, whatever the sizes; coverage is complete."""

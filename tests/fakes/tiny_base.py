@@ -14,8 +14,8 @@ import transformers
 from tests.fakes.tiny_encoder import word_tokenizer
 
 NAMES = ("alder", "birch", "cedar", "maple", "rowan", "willow", "hazel", "linden")
-_FRAME = "The keeper of the gate says that tree is".split()
-VOCABULARY = {word: 0.0 for word in (*NAMES, *_FRAME, *(word.lower() for word in _FRAME), ".")}
+_FRAME = ("The", "the", "keeper", "of", "gate", "says", "that", "tree", "is", ".")
+VOCABULARY = dict.fromkeys((*NAMES, *_FRAME), 0.0)
 
 
 def write_base(folder: Path) -> Path:

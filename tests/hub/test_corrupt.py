@@ -10,12 +10,11 @@ from truthlens.hub.corrupt import CORRUPTIONS, SOURCE, synthesize
 from truthlens.hub.data import Example
 
 CONTEXTS = (
-    "The old bridge at Tamsel was opened on 4 March 1931 and carries 1,200 carts a week. "
-    "Repairs by the town of Luren cost 35% more than planned. The toll was not raised before winter. "
-    "Engineers from Brask Hollow inspected the higher arches twice.",
-    "The herb garden in Oslo Park grows forty kinds of mint and has 3 ponds. "
-    "Visitors can walk there on Sunday with a guide called Marta Lind. "
-    "The gardeners always water the beds in the early morning.",
+    """The old bridge at Tamsel was opened on 4 March 1931 and carries 1,200 carts a week. Repairs by the town of Luren \
+cost 35% more than planned. The toll was not raised before winter. Engineers from Brask Hollow inspected the higher \
+arches twice.""",
+    """The herb garden in Oslo Park grows forty kinds of mint and has 3 ponds. Visitors can walk there on Sunday with a \
+guide called Marta Lind. The gardeners always water the beds in the early morning.""",
 )
 BASES = [
     Example(str(n), "made", "qa", "What of it?", (context,), "", 0, (), f"made:{n}")

@@ -204,6 +204,11 @@ class EncoderDetector:
         scored = ~np.isnan(merged) & ~unread
         p = np.where(scored & ~claimless, merged, 0.0)
         spans = spans_of(p, offsets, manifest.tau_token, text)
+        wordless = [(span.start, span.end) for span in spans if not _has_word(text[span.start : span.end])]
+        if wordless:
+            # A lone comma or bracket claims nothing, whatever the model thinks of it.
+            p = np.where(tokens_within(offsets, text, wordless), 0.0, p)
+            spans = spans_of(p, offsets, manifest.tau_token, text)
         score = aggregate(
             aggregation, p=p, spans=spans, tau=manifest.tau_token, exponent=manifest.noisy_or_exponent
         )
@@ -234,6 +239,10 @@ def _evidence(exchange: Exchange) -> list[str]:
         for passage in exchange.passages
         if passage.text.strip()
     ]
+
+
+def _has_word(text: str) -> bool:
+    return any(character.isalnum() for character in text)
 
 
 def _sigmoid(odds: NDArray[np.floating]) -> NDArray[np.float64]:

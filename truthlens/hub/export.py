@@ -155,7 +155,7 @@ def to_onnx(model: TokenClassifier, file: Path) -> None:
         # The exporter that follows the deprecated one cannot write opset 17, which int8 needs; and shapes that
         # tracing freezes would show in the comparison with the trained model.
         warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", torch.jit.TracerWarning)
+        warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
         torch.onnx.export(
             ExportedClassifier(model).eval(),
             (ids, mask, types, features),

@@ -20,15 +20,14 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from tokenizers import Tokenizer
-from torch import Tensor
-from torch.nn import functional
 
 from truthlens.detection.lexical import FEATURE_COUNT
 from truthlens.detection.windows import load_tokenizer
-from truthlens.hub.batches import IGNORED, Batch, Item, encode_examples, iterate, make_batches
+from truthlens.hub.batches import Batch, Item, encode_examples, iterate, make_batches
 from truthlens.hub.corrupt import synthesize
 from truthlens.hub.data import Example, Mixture, Recipe, draw, read_folder, split
 from truthlens.hub.figures import auroc, best_f1
+from truthlens.hub.loss import batch_loss
 from truthlens.hub.model import BUNDLED_BASE, TokenClassifier, build_model, find_base
 from truthlens.hub.predict import predict, response_hazard
 from truthlens.hub.recipe import BUNDLED_RECIPE, INPUT, train_format
@@ -36,9 +35,6 @@ from truthlens.hub.recipe import BUNDLED_RECIPE, INPUT, train_format
 CHECKPOINT = "checkpoint.pt"
 WEIGHTS = "model.pt"
 SUMMARY = "train.json"
-_POSITIVE_WEIGHT = 2.0
-_EXAMPLE_LOSS_SHARE = 0.5
-_TOP_TOKENS = 3
 _CLIP = 1.0
 _FEATURE_DROPOUT = 0.1
 
@@ -266,28 +262,6 @@ def _step(state: _State, batch: Batch, *, rate: float) -> float:
     if not math.isfinite(value):
         raise FloatingPointError(f"the loss became {value} at step {state.step}; lower the learning rate")
     return value
-
-
-def batch_loss(logits: Tensor, batch: Batch) -> Tensor:
-    """Token cross-entropy where spans are marked, plus half the example's on its three worst tokens.
-
-    Args:
-        logits: shape (batch, tokens, 2).
-        batch: the labels.
-    """
-    known = batch.token_labels != IGNORED
-    weights = batch.weight[:, None] * torch.where(batch.token_labels == 1, _POSITIVE_WEIGHT, 1.0) * known
-    losses = functional.cross_entropy(
-        logits.flatten(0, 1), batch.token_labels.flatten(), ignore_index=IGNORED, reduction="none"
-    ).view_as(batch.token_labels)
-    token = (losses * weights).sum() / weights.sum().clamp(min=1.0)
-    margin = (logits[..., 1] - logits[..., 0]).masked_fill(~batch.answer_mask, -torch.inf)
-    top = margin.topk(min(_TOP_TOKENS, margin.shape[1]), dim=1).values
-    finite = torch.isfinite(top)
-    mean = top.masked_fill(~finite, 0.0).sum(dim=1) / finite.sum(dim=1).clamp(min=1)
-    example = functional.binary_cross_entropy_with_logits(mean, batch.label, reduction="none")
-    whole = (example * batch.weight).sum() / batch.weight.sum().clamp(min=1e-6)
-    return token + _EXAMPLE_LOSS_SHARE * whole
 
 
 def _watched(calibration: list[Example], test: list[Example], *, most: int) -> list[Example]:

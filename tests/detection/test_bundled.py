@@ -1,0 +1,129 @@
+"""The bundled model through the engine: what it must find however long the input is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Plan, Provenance, Status, Verdict
+from truthlens.detection.encoder import EncoderDetector
+from truthlens.detection.engine import Engine, load_encoder
+from truthlens.settings import models_folder
+
+FOLDER = models_folder() / "truthlens-minilm-en-v1"
+TOWNS = ("Arvik", "Bellmoor", "Cresswick", "Dunhollow", "Eastmere", "Fallowby", "Grenholt", "Harrowgate")
+TRADES = ("bakery", "pharmacy", "bookshop", "bicycle shop", "hardware store")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
+
+
+def facts(count: int) -> list[str]:
+    """Sentences that differ from each other in place, trade and day."""
+    return [
+        f"The {TRADES[i % 5]} number {i + 1} in {TOWNS[i % 8]} opens at {7 + i % 4} and is closed on {DAYS[i % 5]}."
+        for i in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> EncoderDetector:
+    return load_encoder(Path(FOLDER))
+
+
+async def judge(encoder: EncoderDetector, passages: list[str], query: str, answer: str) -> Verdict:
+    engine = Engine({None: encoder})
+    evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages)
+    plan = Plan("default", threshold=encoder.manifest.recommended_threshold, timeout_s=120)
+    exchange = Exchange(Endpoint.CHAT, "", query, evidence)
+    (verdict,) = await engine.detect(plan, exchange, (Answer(0, AnswerKind.TEXT, answer),))
+    await engine.aclose()
+    return verdict
+
+
+def found(verdict: Verdict, start: int) -> bool:
+    """Whether a span reaches into the text after ``start``."""
+    return any(span.end > start for span in verdict.spans)
+
+
+async def test_a_claim_at_the_end_of_a_6000_token_answer_is_found(encoder: EncoderDetector) -> None:
+    """No token of the answer is dropped: the last sentence of a very long answer is scored like the first."""
+    sentences = facts(330)
+    supported = " ".join(sentences)
+    claim = " The mayor of Zanderbrook was convicted of stealing 94 million dollars in 1987."
+    verdict = await judge(encoder, sentences, "When are the shops open?", supported + claim)
+    assert verdict.status is Status.CHECKED
+    assert verdict.coverage is not None
+    assert verdict.coverage.answer_tokens_scored == verdict.coverage.answer_tokens >= 6000
+    assert found(verdict, len(supported))
+    assert verdict.flagged
+
+
+async def test_a_claim_contradicted_by_the_last_of_40_passages_is_found(encoder: EncoderDetector) -> None:
+    """The passage that matters is selected wherever it stands."""
+    sentences = facts(39 * 6)
+    passages = [" ".join(sentences[i * 6 : i * 6 + 6]) for i in range(39)]
+    passages.append("The Larkfield observatory was founded in 1911 and owns a telescope with a mirror of 72 inches.")
+    right = "The Larkfield observatory owns a telescope with a mirror of 72 inches."
+    wrong = "The Larkfield observatory owns a telescope with a mirror of 310 inches."
+    query = "How large is the mirror of the Larkfield telescope?"
+    supported = await judge(encoder, passages, query, right)
+    contradicted = await judge(encoder, passages, query, wrong)
+    assert contradicted.status is supported.status is Status.CHECKED
+    assert contradicted.coverage is not None
+    assert contradicted.coverage.evidence_ratio == 1.0
+    assert found(contradicted, wrong.index("310"))
+    assert contradicted.flagged
+    assert contradicted.score is not None
+    assert supported.score is not None
+    assert contradicted.score > supported.score
+
+
+@pytest.mark.parametrize(
+    ("context", "query", "right", "wrong"),
+    [
+        (
+            "The warranty on the Tarn kettle lasts 24 months. Limescale damage is not covered.",
+            "How long is the warranty?",
+            "The warranty lasts 24 months.",
+            "The warranty lasts 10 years and includes limescale damage.",
+        ),
+        (
+            "Osprey Bank charges a fee of 3 euros for paper statements. Online statements are free of charge.",
+            "What do statements cost?",
+            "Paper statements cost 3 euros, online statements are free.",
+            "Paper statements cost 45 euros, and Hargrove Insurance refunds half of that.",
+        ),
+        (
+            "The ferry to Ness Island leaves at 9:15 and at 14:30. Dogs travel free.",
+            "When does the ferry leave?",
+            "The ferry leaves at 9:15 and 14:30.",
+            "The ferry leaves every ten minutes from Glasgow Airport, piloted by Captain Morrow.",
+        ),
+    ],
+)
+async def test_a_plain_error_scores_higher_than_the_right_answer(
+    encoder: EncoderDetector, context: str, query: str, right: str, wrong: str
+) -> None:
+    """Invented figures and names against the same facts rightly told."""
+    supported = await judge(encoder, [context], query, right)
+    invented = await judge(encoder, [context], query, wrong)
+    assert supported.score is not None
+    assert invented.score is not None
+    assert invented.score > supported.score
+    assert invented.flagged
+    assert not supported.flagged
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I am unable to answer this from the given passages.",
+        "The provided context does not say anything about that.",
+        "Would you like to know more about the opening hours?",
+    ],
+)
+async def test_answers_that_claim_nothing_are_not_flagged(encoder: EncoderDetector, answer: str) -> None:
+    """Refusals and questions are no hallucinations."""
+    verdict = await judge(encoder, ["The museum opens at ten. Tickets cost 8 euros."], "Who founded it?", answer)
+    assert verdict.status is Status.CHECKED
+    assert not verdict.flagged
