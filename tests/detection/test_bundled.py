@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Plan, Provenance, Status, Verdict
+from truthlens.core.records import (
+    Answer,
+    AnswerKind,
+    Endpoint,
+    Exchange,
+    Passage,
+    Plan,
+    Provenance,
+    Status,
+    Verdict,
+)
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.engine import Engine, load_encoder
 from truthlens.settings import models_folder
@@ -62,7 +72,9 @@ async def test_a_claim_contradicted_by_the_last_of_40_passages_is_found(encoder:
     """The passage that matters is selected wherever it stands."""
     sentences = facts(39 * 6)
     passages = [" ".join(sentences[i * 6 : i * 6 + 6]) for i in range(39)]
-    passages.append("The Larkfield observatory was founded in 1911 and owns a telescope with a mirror of 72 inches.")
+    passages.append(
+        "The Larkfield observatory was founded in 1911 and owns a telescope with a mirror of 72 inches."
+    )
     right = "The Larkfield observatory owns a telescope with a mirror of 72 inches."
     wrong = "The Larkfield observatory owns a telescope with a mirror of 310 inches."
     query = "How large is the mirror of the Larkfield telescope?"
@@ -124,6 +136,8 @@ async def test_a_plain_error_scores_higher_than_the_right_answer(
 )
 async def test_answers_that_claim_nothing_are_not_flagged(encoder: EncoderDetector, answer: str) -> None:
     """Refusals and questions are no hallucinations."""
-    verdict = await judge(encoder, ["The museum opens at ten. Tickets cost 8 euros."], "Who founded it?", answer)
+    verdict = await judge(
+        encoder, ["The museum opens at ten. Tickets cost 8 euros."], "Who founded it?", answer
+    )
     assert verdict.status is Status.CHECKED
     assert not verdict.flagged

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
-from truthlens.detection.merging import merge_windows, tokens_within
+from truthlens.detection.merging import merge_windows, quiet_punctuation, tokens_within
 from truthlens.detection.windows import Window
 
 
@@ -45,3 +47,26 @@ def test_tokens_within_ranges() -> None:
 def test_no_ranges_hold_no_token() -> None:
     """Without ranges the mask is all false."""
     assert not tokens_within(np.array([(0, 2)]), "ab", []).any()
+
+
+def test_punctuation_is_never_louder_than_the_words_around_it() -> None:
+    """A lone comma falls to its louder neighbour, one between two suspicious words keeps its value."""
+    text = "Tea , is 5 % free ."
+    offsets = np.array([(0, 3), (4, 5), (6, 8), (9, 10), (11, 12), (13, 17), (18, 19)])
+    values = np.array([0.1, 0.9, 0.2, 0.8, 0.7, 0.9, np.nan])
+    quiet = quiet_punctuation(values, offsets, text)
+    np.testing.assert_array_equal(quiet[:6], [0.1, 0.2, 0.2, 0.8, 0.7, 0.9])
+    assert np.isnan(quiet[6])
+    np.testing.assert_array_equal(quiet_punctuation(np.array([0.9]), np.array([(1, 2)]), "a."), [-np.inf])
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=20))
+def test_quiet_punctuation_commutes_with_monotone_maps(tokens: list[tuple[float, bool]]) -> None:
+    """Calibrating before or after gives the same values."""
+    text = "".join("a" if word else "." for _, word in tokens)
+    offsets = np.array([(i, i + 1) for i in range(len(tokens))])
+    values = np.array([value for value, _ in tokens])
+    np.testing.assert_allclose(
+        np.exp(quiet_punctuation(values, offsets, text)),
+        quiet_punctuation(np.exp(values), offsets, text).clip(0),
+    )

@@ -118,7 +118,7 @@ def test_which_paths_go_through_the_sidecar(path: str, checked: bool) -> None:
 
 
 def test_a_tls_backend_is_verified() -> None:
-    """https means SNI, certificate and name checks, and the backend's own host name."""
+    """With https: SNI, certificate and name checks, and the backend's own host name."""
     settings = EnvoySettings(
         SETTINGS.listen, SETTINGS.extproc, Upstream("api.test", 443, tls=True, prefix="/p")
     )

@@ -33,7 +33,7 @@ from truthlens.core.text import sentences
 from truthlens.detection.claims import claimless_ranges, is_abstention
 from truthlens.detection.fusion import aggregate, span_max, spans_of
 from truthlens.detection.manifest import Manifest
-from truthlens.detection.merging import merge_windows, tokens_within
+from truthlens.detection.merging import merge_windows, quiet_punctuation, tokens_within
 from truthlens.detection.nearest import NearestPassage
 from truthlens.detection.runtime import Stop, TokenModel, never
 from truthlens.detection.scripts import readable
@@ -199,16 +199,12 @@ class EncoderDetector:
         merged = merge_windows(
             task.windows.windows, [_sigmoid(values / manifest.temperature) for values in odds], len(offsets)
         )
+        merged = quiet_punctuation(merged, offsets, text)
         unread = tokens_within(offsets, text, task.unread)
         claimless = tokens_within(offsets, text, claimless_ranges(text, query=exchange.query))
         scored = ~np.isnan(merged) & ~unread
-        p = np.where(scored & ~claimless, merged, 0.0)
+        p = np.where(scored & ~claimless, np.maximum(merged, 0.0), 0.0)
         spans = spans_of(p, offsets, manifest.tau_token, text)
-        wordless = [(span.start, span.end) for span in spans if not _has_word(text[span.start : span.end])]
-        if wordless:
-            # A lone comma or bracket claims nothing, whatever the model thinks of it.
-            p = np.where(tokens_within(offsets, text, wordless), 0.0, p)
-            spans = spans_of(p, offsets, manifest.tau_token, text)
         score = aggregate(
             aggregation, p=p, spans=spans, tau=manifest.tau_token, exponent=manifest.noisy_or_exponent
         )
@@ -239,10 +235,6 @@ def _evidence(exchange: Exchange) -> list[str]:
         for passage in exchange.passages
         if passage.text.strip()
     ]
-
-
-def _has_word(text: str) -> bool:
-    return any(character.isalnum() for character in text)
 
 
 def _sigmoid(odds: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -71,3 +71,31 @@ def _before_space(text: str, start: int) -> int:
     while start > 0 and text[start - 1].isspace():
         start -= 1
     return start
+
+
+def quiet_punctuation(
+    values: NDArray[np.float64], offsets: NDArray[np.int64], text: str
+) -> NDArray[np.float64]:
+    """``values`` with no token of mere punctuation above both of the words around it.
+
+    A lone comma claims nothing, whatever the model thinks of it; within a span it keeps the span together. Only
+    compares values, so probabilities and log-odds come out alike.
+
+    Args:
+        values: shape (tokens,); NaN where a token was not scored.
+        offsets: character ranges of the tokens, shape (tokens, 2).
+        text: what the offsets point into.
+
+    Returns:
+        Shape (tokens,).
+    """
+    words = np.array([any(map(str.isalnum, text[start:end])) for start, end in offsets], dtype=np.bool_)
+    if words.all():
+        return values
+    known = np.where(words & ~np.isnan(values), values, -np.inf)
+    places = np.arange(len(values))
+    before = np.maximum.accumulate(np.where(words, places, -1))
+    after = np.minimum.accumulate(np.where(words, places, len(values))[::-1])[::-1]
+    padded = np.append(known, -np.inf)  # index -1 and index len both mean "no word there"
+    loudest = np.maximum(padded[before], padded[after])
+    return np.where(words | np.isnan(values), values, np.minimum(values, loudest))

@@ -17,7 +17,7 @@ from truthlens.core.records import Aggregation, Span
 from truthlens.detection.claims import claimless_ranges
 from truthlens.detection.fusion import aggregate, spans_of
 from truthlens.detection.manifest import InputFormat
-from truthlens.detection.merging import merge_windows, tokens_within
+from truthlens.detection.merging import merge_windows, quiet_punctuation, tokens_within
 from truthlens.detection.runtime import TokenModel
 from truthlens.detection.windows import build_windows
 from truthlens.hub.batches import IGNORED, token_labels
@@ -76,6 +76,7 @@ def score_answers(
         )
         odds = [values.astype(np.float64) for values in model.log_odds(built.windows)]
         merged = merge_windows(built.windows, odds, len(built.offsets))
+        merged = quiet_punctuation(merged, built.offsets, example.response)
         silent = tokens_within(
             built.offsets, example.response, claimless_ranges(example.response, query=example.query)
         )

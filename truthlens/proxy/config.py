@@ -98,7 +98,6 @@ class Upstream:
         tls = parts.scheme == "https"
         return cls(parts.hostname, parts.port or (443 if tls else 80), tls, prefix)
 
-
     def __str__(self) -> str:
         return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}{self.prefix}"
 
