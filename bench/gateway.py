@@ -35,12 +35,14 @@ hallucination: {enabled: true, default_mode: lightweight, threshold: 0.99}
 signals:
   domains:
     - {name: bypass, headers: {x-domain: [bypass]}}
-  keywords:
-    - {name: ledger, terms: [ledger-closed]}
 decisions:
   - name: bypass
     priority: 90
     rules: {operator: OR, conditions: [{type: domain, name: bypass}]}
+    plugins: [{type: hallucination, configuration: {enabled: false}}]
+  - name: not-checked
+    priority: 80
+    rules: {operator: OR, conditions: [{type: model, name: not-checked}]}
     plugins: [{type: hallucination, configuration: {enabled: false}}]
 """
 CONTEXT = (
@@ -58,6 +60,8 @@ REQUEST = {
         {"role": "user", "content": f"<context>{CONTEXT * 3}</context>\nHow do I get to the market square?"}
     ],
 }
+# Marked nowhere as evidence: both bodies are read, nothing is scored.
+BARE = "How do I get to the market square? " * 25
 PAD = "x" * 3000  # bodies of about 4 KB
 
 
@@ -148,14 +152,14 @@ def _direct_listener(stack: Stack):
 def measure(stack: Stack, direct, options) -> dict:
     """All figures."""
     gateway = f"{stack.url}/v1/chat/completions"
-    disabled_body = {**REQUEST, "model": "not-checked"}
     paths = {
         "envoy alone": (f"http://{direct[0]}/v1/chat/completions", {}, REQUEST),
         "bypass": (gateway, {"x-domain": "bypass"}, REQUEST),
-        "buffered, no detection": (
+        "request read, no detection": (gateway, {}, {**REQUEST, "model": "not-checked"}),
+        "both bodies read, no evidence": (
             gateway,
             {},
-            {**disabled_body, "messages": [{"role": "user", "content": "x" * 1500}]},
+            {**REQUEST, "messages": [{"role": "user", "content": BARE}]},
         ),
         "detection": (gateway, {}, REQUEST),
     }

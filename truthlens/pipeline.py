@@ -41,7 +41,7 @@ from truthlens.core.records import (
     unchecked,
 )
 from truthlens.detection.engine import Engine
-from truthlens.exchange.chat import endpoint_of, parse_request, set_model
+from truthlens.exchange.chat import endpoint_of, exchange_of, read_request, set_model
 from truthlens.exchange.encoding import decode_body
 from truthlens.exchange.response import Response, parse_response, rewrite_response
 from truthlens.finalize import blocked_body, headers, truthlens_object, warn, worst
@@ -149,25 +149,22 @@ class Pipeline:
         policy, encoding = ticket.policy, ticket.head.headers.get("content-encoding", "")
         try:
             plain = decode_body(body, encoding, limit=policy.limits.max_body_bytes)
-            exchange = parse_request(plain, ticket.endpoint, policy.default.evidence)
+            request = read_request(plain, ticket.endpoint)
         except DialectError:
             return replace(ticket, reason=Reason.DIALECT)
         except BodyEncodingError:
             return replace(ticket, reason=Reason.ENCODING)
         except BodyTooLargeError:
             return replace(ticket, reason=Reason.TOO_LARGE)
-        text = (
-            "\n".join(message.text for message in exchange.messages if message.role == "user")
-            or exchange.query
-        )
-        plan = policy.select(Facts(head=ticket.head, model=exchange.model, text=text))
-        if plan.evidence != policy.default.evidence:
-            exchange = parse_request(plain, ticket.endpoint, plan.evidence)
+        plan = policy.select(Facts(head=ticket.head, model=request.model, text=request.user_text))
         request_body = None
-        if exchange.model == AUTO_MODEL and plan.model_refs:
+        if request.model == AUTO_MODEL and plan.model_refs:
             request_body = set_model(plain, plan.model_refs[0])
-        reason = None if plan.enabled else Reason.DISABLED
-        return replace(ticket, plan=plan, exchange=exchange, reason=reason, request_body=request_body)
+        if not plan.enabled:
+            return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
+        # Only now: looking for evidence in the texts is the dearest part of reading a request.
+        exchange = exchange_of(request, plan.evidence)
+        return replace(ticket, plan=plan, exchange=exchange, request_body=request_body)
 
     # --- response phase -----------------------------------------------------------------------------------
 

@@ -115,6 +115,17 @@ def test_best_f1_names_the_threshold_that_reaches_it() -> None:
     assert figures.best_f1([0, 0], [0.3, 0.4]) == (0.0, 1.0)
 
 
+def test_thresholds_must_be_above_the_limit() -> None:
+    """Scores at the limit are no threshold: flagging everything is not an operating point."""
+    assert figures.best_f1([1, 1, 0], [0.0, 0.4, 0.0], above=0.0) == (pytest.approx(2 / 3), 0.4)
+    assert figures.best_f1([1], [0.0], above=0.0) == (0.0, 1.0)
+
+
+def test_of_near_equal_thresholds_the_highest_is_taken() -> None:
+    """F1 is 2/3 at 0.9 and 0.8 at 0.7: with that much slack the higher threshold wins."""
+    assert figures.best_f1(LABELS, SCORES, slack=0.15) == (pytest.approx(0.8), 0.9)
+
+
 def test_prior_shift_moves_logits_by_the_difference() -> None:
     """A score of one half at the trained rate becomes the deployed rate; the same rate changes nothing."""
     assert figures.shift_prior([0.5], trained=0.5, deployed=0.2) == pytest.approx([0.2])

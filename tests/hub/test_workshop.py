@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 import torch
+import transformers
 from rich.console import Console
 
 from tests.fakes.tiny_base import write_base, write_data
@@ -22,7 +23,8 @@ from truthlens.detection.manifest import load_manifest
 from truthlens.hub.build import build
 from truthlens.hub.data import DataError, read_folder
 from truthlens.hub.export import Gate, export, load_run, shift_bias, to_onnx
-from truthlens.hub.model import BUNDLED_BASE, build_model, find_base
+from truthlens.hub.graph import ExportedClassifier, find_outlying
+from truthlens.hub.model import BUNDLED_BASE, TokenClassifier, build_model, find_base
 from truthlens.hub.recipe import INPUT
 from truthlens.hub.train import TrainSettings, train
 
@@ -107,14 +109,15 @@ def test_a_finished_run_is_not_trained_again(settings: TrainSettings, folder: Pa
 def test_an_interrupted_run_goes_on_where_it_stopped(
     settings: TrainSettings, tmp_path: Path, quiet: Console
 ) -> None:
-    """Two epochs at once, or one and then the other: the same steps and a summary of both."""
+    """One epoch and then another: the summary is of both, in steps, figures and rows."""
     short = replace(settings, run=tmp_path / "run", epochs=1)
     train(short, console=quiet)
+    first = json.loads((tmp_path / "run" / "train.json").read_bytes())
     train(replace(short, epochs=2), console=quiet)
     summary = json.loads((tmp_path / "run" / "train.json").read_bytes())
     assert len(summary["epochs"]) == 2
-    assert summary["steps"] > 0
-    assert summary["rows"]["ragtruth"] > 0
+    assert summary["steps"] == 2 * first["steps"] > 0
+    assert summary["rows"]["ragtruth"] == 2 * first["rows"]["ragtruth"] > 0
     assert "data" not in summary["settings"]
 
 
@@ -129,7 +132,7 @@ def test_padding_does_not_change_logits(settings: TrainSettings, folder: Path, t
     """A row's logits are the same alone and padded in a batch, in PyTorch and in ONNX."""
     assert folder.is_dir()
     model = load_run(settings.run)
-    to_onnx(model, tmp_path / "m.onnx")
+    to_onnx(ExportedClassifier(model, outlying=[torch.tensor([3, 8])]), tmp_path / "m.onnx")
     session = ort.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
     ids, features = torch.randint(4, 12, (1, 9)), torch.rand(1, 9, FEATURE_COUNT)
     alone = {
@@ -147,6 +150,43 @@ def test_padding_does_not_change_logits(settings: TrainSettings, folder: Path, t
         (logits,) = session.run(["logits"], {name: value.numpy() for name, value in inputs.items()})
         assert np.asarray(logits).shape == (1, inputs["input_ids"].shape[1], 2)
         np.testing.assert_allclose(np.asarray(logits)[0, :9], expected, atol=1e-4)
+
+
+def test_the_exported_graph_computes_the_answer_alone(settings: TrainSettings, folder: Path) -> None:
+    """From the first answer token of the batch on logits are the trained model's; before they are zero."""
+    assert folder.is_dir()
+    model = load_run(settings.run)
+    exported = ExportedClassifier(model, outlying=[torch.tensor([0])]).eval()
+    ids, features = torch.randint(4, 12, (2, 9)), torch.rand(2, 9, FEATURE_COUNT)
+    types = torch.tensor([[0, 0, 0, 0, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 0, 1, 1, 1]])
+    with torch.inference_mode():
+        expected, found = (m(ids, torch.ones_like(ids), types, features) for m in (model, exported))
+    np.testing.assert_allclose(found[:, 4:].numpy(), expected[:, 4:].numpy(), atol=1e-5)
+    assert not found[:, :4].any()
+
+
+def test_outlying_channels_are_those_with_the_highest_activations(
+    settings: TrainSettings, folder: Path
+) -> None:
+    """A channel whose bias is huge stands out."""
+    assert folder.is_dir()
+    model = load_run(settings.run)
+    with torch.no_grad():
+        model.encoder.encoder.layer[0].intermediate.dense.bias[17] = 500.0
+    ids, features = torch.randint(4, 12, (1, 9)), torch.zeros(1, 9, FEATURE_COUNT)
+    (found,) = find_outlying(
+        model, [(ids, torch.ones_like(ids), torch.zeros_like(ids), features)], channels=2
+    )
+    assert 17 in found.tolist()
+    assert len(found) == 2
+
+
+def test_other_layouts_are_not_exported() -> None:
+    """An encoder that is no BERT is refused with its type."""
+    config = transformers.DistilBertConfig(vocab_size=20, dim=16, hidden_dim=16, n_layers=1, n_heads=2)
+    model = TokenClassifier(transformers.DistilBertModel(config), width=16, features=FEATURE_COUNT)
+    with pytest.raises(ModelError, match="distilbert"):
+        ExportedClassifier(model, outlying=[])
 
 
 def test_the_bias_shift_moves_every_log_odds(folder: Path, tmp_path: Path) -> None:

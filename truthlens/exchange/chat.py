@@ -6,6 +6,7 @@ Deliberately not here: how answers are read and rewritten (``response``), findin
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from truthlens.core.errors import DialectError
 from truthlens.core.records import Endpoint, EvidenceRules, Exchange, Message
@@ -43,8 +44,31 @@ def endpoint_of(path: str) -> Endpoint | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as far as it can be read without looking for evidence in its texts; ``documents`` are raw JSON."""
+
+    endpoint: Endpoint
+    model: str
+    messages: tuple[Message, ...]
+    documents: tuple[object, ...]
+    stream: bool
+    structured: bool
+    echoed: str
+
+    @property
+    def user_text(self) -> str:
+        """The texts of all user messages, one after the other."""
+        return "\n".join(message.text for message in self.messages if message.role == "user")
+
+
 def parse_request(body: bytes, endpoint: Endpoint, rules: EvidenceRules) -> Exchange:
-    """The request half of an exchange.
+    """The request half of an exchange: ``read_request``, then ``exchange_of``."""
+    return exchange_of(read_request(body, endpoint), rules)
+
+
+def read_request(body: bytes, endpoint: Endpoint) -> Request:
+    """What a request says, its texts not yet searched for evidence.
 
     A completions request must hold one prompt: with several, or with token ids, an answer cannot be
     attributed to a text, and the exchange is of no dialect that can be checked.
@@ -52,26 +76,38 @@ def parse_request(body: bytes, endpoint: Endpoint, rules: EvidenceRules) -> Exch
     Args:
         body: Decoded request body.
         endpoint: What ``endpoint_of`` said of the path.
-        rules: How passages are taken.
 
     Raises:
         DialectError: The body is not UTF-8, not JSON, or not of the API's shape.
     """
     request = jsontext.load_object(jsontext.decode(body))
     messages = _chat_messages(request) if endpoint is Endpoint.CHAT else (_prompt_message(request),)
-    evidence = take_evidence(messages, _documents(request), rules)
     model = request.get("model")
     if model is not None and not isinstance(model, str):
         raise DialectError(f"model is {jsontext.describe(model)}; expected a string")
-    return Exchange(
+    return Request(
         endpoint=endpoint,
         model=jsontext.show(model or ""),
-        query=evidence.query,
-        passages=evidence.passages,
         messages=messages,
+        documents=tuple(_documents(request)),
         stream=request.get("stream") is True,
         structured=_is_structured(request),
         echoed=_echoed(request, messages),
+    )
+
+
+def exchange_of(request: Request, rules: EvidenceRules) -> Exchange:
+    """The request with its evidence taken out of its texts, as ``rules`` say."""
+    evidence = take_evidence(request.messages, request.documents, rules)
+    return Exchange(
+        endpoint=request.endpoint,
+        model=request.model,
+        query=evidence.query,
+        passages=evidence.passages,
+        messages=request.messages,
+        stream=request.stream,
+        structured=request.structured,
+        echoed=request.echoed,
         notes=evidence.notes,
     )
 

@@ -27,9 +27,10 @@ from truthlens.hub.predict import sigmoid
 
 TAUS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 OPERATING_POINT = 0.55
-"""Where the response score stands, after fitting, for answers at the best F1: in the middle of 0.5 and the
-gateway's default threshold of 0.6."""
-_EXPONENTS = tuple(np.geomspace(0.005, 1.0, 60))
+"""The response score, after fitting, at the best F1: between 0.5 and the gateway's default threshold of 0.6."""
+_F1_SLACK = 0.01
+_PROBE_EXPONENT = 1e-3  # small enough that no score saturates
+_LEAST_EXPONENT = 1e-4
 _NEWTON_STEPS = 50
 
 
@@ -53,7 +54,7 @@ class Calibration:
     """What the manifest gets.
 
     Token probability is ``sigmoid((log-odds + shift) / temperature)``. ``threshold`` is the response threshold
-    with the best F1 on the calibration answers. ``choices`` holds the figures of every aggregation.
+    with the best F1 on the calibration answers (of near equals, the one with the fewest false alarms). ``choices`` holds the figures of every aggregation.
     """
 
     temperature: float
@@ -181,10 +182,14 @@ def _fit_aggregation(
 
     exponent = 1.0
     if aggregation is Aggregation.NOISY_OR:
-        # The exponent moves no rank: it is chosen so that the best F1 falls on the operating point.
-        exponent = min(_EXPONENTS, key=lambda e: abs(best_f1(labels, scores(e))[1] - OPERATING_POINT))
+        # The exponent moves no rank: it is chosen so that the operating point falls where it should.
+        _, probe = best_f1(labels, scores(_PROBE_EXPONENT), slack=_F1_SLACK, above=0.0)
+        if probe < 1.0:
+            ratio = np.log1p(-OPERATING_POINT) / np.log1p(-probe)
+            exponent = float(np.clip(ratio * _PROBE_EXPONENT, _LEAST_EXPONENT, 1.0))
     values = scores(exponent)
-    f1, threshold = best_f1(labels, values)
+    # A threshold of 0 would flag every answer, also those without one suspicious token.
+    f1, threshold = best_f1(labels, values, slack=_F1_SLACK, above=0.0)
     return exponent, {
         "auroc": auroc(labels, values) or 0.0,
         "best_f1": f1,

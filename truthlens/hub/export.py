@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from rich.console import Console
+from torch import Tensor
 
 from truthlens.core.errors import ModelError
 from truthlens.detection.lexical import FEATURE_COUNT
@@ -28,7 +29,7 @@ from truthlens.detection.runtime_onnx import OnnxModel
 from truthlens.detection.windows import Window, build_windows, load_tokenizer
 from truthlens.hub.batches import IGNORED, token_labels
 from truthlens.hub.data import Example
-from truthlens.hub.graph import ExportedClassifier
+from truthlens.hub.graph import FULL_PRECISION, ExportedClassifier, find_outlying
 from truthlens.hub.model import TokenClassifier, empty_model
 from truthlens.hub.predict import sigmoid
 
@@ -38,6 +39,8 @@ OPSET = 17
 _MOST_EXPORT_DIFFERENCE = 1e-2
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "features")
 _LAST_BIAS = "head.3.bias"
+_OUTLYING_CHANNELS = 16
+_PROBES = 40  # windows that outlying channels are looked for in
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ def export(
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         full, small = Path(scratch) / "fp32.onnx", Path(scratch) / "int8.onnx"
-        to_onnx(model, full)
+        outlying = find_outlying(model, _torch_inputs(windows[:_PROBES]), channels=_OUTLYING_CHANNELS)
+        to_onnx(ExportedClassifier(model, outlying=outlying), full)
         expected = _torch_odds(model, windows)
         exact = _odds(OnnxModel(full, threads=torch.get_num_threads()), windows)
         difference = float(np.abs(exact - expected).max(initial=0.0))
@@ -139,7 +143,7 @@ def load_run(run: Path) -> TokenClassifier:
     return model.eval()
 
 
-def to_onnx(model: TokenClassifier, file: Path) -> None:
+def to_onnx(model: ExportedClassifier, file: Path) -> None:
     """Write ``model`` as fp32 ONNX with inputs ``_INPUTS`` and output ``logits`` (batch, tokens, 2).
 
     Logits are those of the model from the first token of type 1 on, and zero before.
@@ -157,7 +161,7 @@ def to_onnx(model: TokenClassifier, file: Path) -> None:
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
         torch.onnx.export(
-            ExportedClassifier(model).eval(),
+            model.eval(),
             (ids, mask, types, features),
             str(file),
             opset_version=OPSET,
@@ -185,9 +189,11 @@ def _keep_layer_norms(file: Path) -> None:
 
 def quantize(full: Path, small: Path) -> None:
     """Dynamic int8 of the matrix products and of the embedding table, one scale a column."""
+    exact = [node.name for node in onnx.load(str(full)).graph.node if FULL_PRECISION in node.name]
     quantize_dynamic(
         str(full),
         str(small),
+        nodes_to_exclude=exact,
         op_types_to_quantize=["MatMul", "Gather"],
         weight_type=QuantType.QInt8,
         per_channel=True,
@@ -233,16 +239,23 @@ def _odds(model: TokenModel, windows: Sequence[Window]) -> NDArray[np.float64]:
     return np.concatenate(model.log_odds(windows)).astype(np.float64)
 
 
+def _torch_inputs(windows: Sequence[Window]) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    inputs = []
+    for window in windows:
+        features = window.features
+        if features is None:
+            features = np.zeros((len(window.input_ids), FEATURE_COUNT), dtype=np.float32)
+        ids = torch.from_numpy(window.input_ids)[None]
+        types = torch.from_numpy(window.type_ids)[None]
+        inputs.append((ids, torch.ones_like(ids), types, torch.from_numpy(features)[None]))
+    return inputs
+
+
 def _torch_odds(model: TokenClassifier, windows: Sequence[Window]) -> NDArray[np.float64]:
     found: list[NDArray[np.float64]] = []
     with torch.inference_mode():
-        for window in windows:
-            features = window.features
-            if features is None:
-                features = np.zeros((len(window.input_ids), FEATURE_COUNT), dtype=np.float32)
-            ids = torch.from_numpy(window.input_ids)[None]
-            types = torch.from_numpy(window.type_ids)[None]
-            logits = model(ids, torch.ones_like(ids), types, torch.from_numpy(features)[None])[0]
+        for window, inputs in zip(windows, _torch_inputs(windows), strict=True):
+            logits = model(*inputs)[0]
             found.append((logits[window.answer, 1] - logits[window.answer, 0]).double().numpy())
     return np.concatenate(found)
 

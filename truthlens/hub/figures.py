@@ -141,18 +141,25 @@ def brier(labels: ArrayLike, scores: ArrayLike) -> float:
     return float(np.mean(difference**2)) if difference.size else 0.0
 
 
-def best_f1(labels: ArrayLike, scores: ArrayLike) -> tuple[float, float]:
-    """The highest example F1 over all thresholds, and the threshold (a score) that reaches it."""
+def best_f1(
+    labels: ArrayLike, scores: ArrayLike, *, slack: float = 0.0, above: float = -np.inf
+) -> tuple[float, float]:
+    """The highest example F1 over all thresholds higher than ``above``, and a threshold (a score).
+
+    The threshold is the highest one whose F1 is at most ``slack`` below the best: of points that are as good, the
+    one with the fewest false alarms. Without positives, or scores above: F1 0.0 at threshold 1.0.
+    """
     gold = np.asarray(labels, dtype=bool)
     values = np.asarray(scores, dtype=np.float64)
-    if not gold.any():
+    if not gold.any() or not (values > above).any():
         return 0.0, 1.0
     order = np.argsort(-values, kind="stable")
     hits = np.cumsum(gold[order])
     last = np.flatnonzero(np.append(np.diff(values[order]) != 0, True))
+    last = last[values[order][last] > above]
     f1 = 2 * hits[last] / (last + 1 + gold.sum())
-    best = int(f1.argmax())
-    return float(f1[best]), float(values[order][last[best]])
+    chosen = int(np.flatnonzero(f1 >= f1.max() - slack)[0])
+    return float(f1.max()), float(values[order][last[chosen]])
 
 
 def shift_prior(scores: ArrayLike, *, trained: float, deployed: float) -> Floats:

@@ -3,11 +3,14 @@
 The stock export builds (tokens, tokens) masks with NaN guards in every layer and keeps the scores of all heads in
 memory at once; on one core that costs as much as all products of the int8 model. Here attention goes head by head,
 one product makes query, key and value, the padding mask is a column of that product, and the last layer is computed
-only from the first answer token on. Encoders of BERT layout alone.
+only from the first answer token on. In the feed-forward parts the few hidden channels with outlying activations have
+products of their own, which stay fp32: one outlier takes most steps of a shared int8 scale. Encoders of BERT layout
+alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,27 +20,32 @@ from truthlens.core.errors import ModelError
 from truthlens.hub.model import TokenClassifier
 
 _MASKED = -10_000.0
+FULL_PRECISION = "outlying"
+"""Part of the names of all nodes that must not be quantised."""
 
 
 class ExportedClassifier(nn.Module):
     """A trained classifier, for export.
 
     Args:
-        model: the classifier; its weights are shared, apart from query, key and value, which are copied.
+        model: the classifier; its weights are copied where they are laid out in another way.
+        outlying: per layer the feed-forward channels that stay apart, shape (channels,); see ``find_outlying``.
 
     Raises:
         ModelError: its encoder is not of BERT layout.
     """
 
-    def __init__(self, model: TokenClassifier) -> None:
+    def __init__(self, model: TokenClassifier, *, outlying: Sequence[Tensor]) -> None:
         super().__init__()
         encoder: Any = model.encoder
         if encoder.config.model_type != "bert":
             raise ModelError(f"the base is of type {encoder.config.model_type}; only bert can be exported")
         self.embeddings = encoder.embeddings
         heads = encoder.config.num_attention_heads
-        layers = list(encoder.encoder.layer)
-        self.layers = nn.ModuleList(_Layer(layer, heads=heads) for layer in layers)
+        self.layers = nn.ModuleList(
+            _Layer(layer, heads=heads, outlying=channels)
+            for layer, channels in zip(encoder.encoder.layer, outlying, strict=True)
+        )
         self.feature_mlp = model.feature_mlp
         self.head = model.head
 
@@ -62,7 +70,7 @@ class ExportedClassifier(nn.Module):
 class _Layer(nn.Module):
     """One BERT layer; ``heads`` attention heads, computed one after another."""
 
-    def __init__(self, layer: Any, *, heads: int) -> None:
+    def __init__(self, layer: Any, *, heads: int, outlying: Tensor) -> None:
         super().__init__()
         attention = layer.attention.self
         width = attention.query.out_features
@@ -74,8 +82,7 @@ class _Layer(nn.Module):
             torch.cat([attention.key.bias, attention.value.bias]),
         )
         self.attention_output = layer.attention.output
-        self.intermediate = layer.intermediate
-        self.output = layer.output
+        self.feed_forward = _FeedForward(layer, outlying)
 
     def forward(self, asking: Tensor, states: Tensor, mask: Tensor) -> Tensor:
         """New states, shape (batch, asking tokens, width), of the tokens ``asking``, which are among ``states``.
@@ -93,13 +100,70 @@ class _Layer(nn.Module):
             weights = torch.softmax(torch.matmul(left, right.transpose(-1, -2)), dim=-1)
             heads.append(torch.matmul(weights, value))
         attended = self.attention_output(torch.cat(heads, dim=-1), asking)
-        result: Tensor = self.output(self.intermediate(attended), attended)
+        result: Tensor = self.feed_forward(attended)
         return result
 
 
-def _copy(weight: Tensor, bias: Tensor) -> nn.Linear:
-    linear = nn.Linear(weight.shape[1], weight.shape[0])
+class _FeedForward(nn.Module):
+    """A layer's feed-forward part; the channels ``outlying`` go a way of their own."""
+
+    def __init__(self, layer: Any, outlying: Tensor) -> None:
+        super().__init__()
+        into, out = layer.intermediate.dense, layer.output.dense
+        apart = torch.zeros(into.out_features, dtype=torch.bool)
+        apart[outlying] = True
+        self.into = _copy(into.weight[~apart], into.bias[~apart])
+        self.out = _copy(out.weight[:, ~apart], out.bias)
+        self.outlying_into = _copy(into.weight[apart], into.bias[apart])
+        self.outlying_out = _copy(out.weight[:, apart], None)
+        self.activation = layer.intermediate.intermediate_act_fn
+        self.norm = layer.output.LayerNorm
+
+    def forward(self, states: Tensor) -> Tensor:
+        change = self.out(self.activation(self.into(states)))
+        change = change + self.outlying_out(self.activation(self.outlying_into(states)))
+        result: Tensor = self.norm(change + states)
+        return result
+
+
+def _copy(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    linear = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
     with torch.no_grad():
         linear.weight.copy_(weight)
-        linear.bias.copy_(bias)
+        if bias is not None:
+            linear.bias.copy_(bias)
     return linear
+
+
+def find_outlying(
+    model: TokenClassifier, inputs: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], *, channels: int
+) -> list[Tensor]:
+    """Per layer the feed-forward channels with the highest activations, shape (channels,).
+
+    Args:
+        model: the classifier.
+        inputs: arguments of its ``forward``; some dozens of windows.
+        channels: how many of a layer.
+    """
+    encoder: Any = model.encoder
+    highest: dict[int, Tensor] = {}
+
+    def watch(number: int) -> Any:
+        def hook(_module: nn.Module, _inputs: Any, output: Tensor) -> None:
+            found = output.abs().amax(dim=(0, 1))
+            highest[number] = torch.maximum(highest.get(number, found), found)
+
+        return hook
+
+    handles = [
+        layer.intermediate.register_forward_hook(watch(number))
+        for number, layer in enumerate(encoder.encoder.layer)
+    ]
+    try:
+        with torch.inference_mode():
+            for arguments in inputs:
+                model(*arguments)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return [highest[number].topk(channels).indices for number in range(len(handles))]

@@ -12,7 +12,7 @@ import platform
 import shutil
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,8 @@ class _State:
     batch: int = 0
     step: int = 0
     elapsed_s: float = 0.0
-    figures: list[dict[str, Any]] | None = None
+    figures: list[dict[str, Any]] = field(default_factory=list)
+    rows: Counter[str] = field(default_factory=Counter)
 
 
 def train(
@@ -103,10 +104,8 @@ def train(
     shutil.copyfile(base.folder / "config.json", settings.run / "config.json")
 
     state = _start(settings, base.folder)
-    rows: Counter[str] = Counter()
     while state.epoch < settings.epochs:
         drawn = _epoch_rows(sides["train"], recipe, settings, epoch=state.epoch)
-        rows.update(example.source for example in drawn)
         console.print(f"epoch {state.epoch + 1}: encoding {len(drawn)} answers")
         items = encode_examples(
             tokenizer,
@@ -117,7 +116,8 @@ def train(
         done = _run_epoch(state, items, settings, pad_id=tokenizer.token_to_id("[PAD]") or 0, console=console)
         figures = _figures(state.model, tokenizer, watched)
         console.print(f"epoch {state.epoch + 1} figures: {json.dumps(figures)}")
-        state.figures = [*(state.figures or []), figures]
+        state.figures.append(figures)
+        state.rows.update(example.source for example in drawn)
         state.epoch, state.batch = state.epoch + 1, 0
         _save(state, settings)
         if not done:
@@ -127,7 +127,7 @@ def train(
         "settings": {key: str(value) if isinstance(value, Path) else value for key, value in asdict(settings).items()},
         "base": base.name,
         "base_licence": base.licence,
-        "rows": dict(sorted(rows.items())),
+        "rows": dict(sorted(state.rows.items())),
         "steps": state.step,
         "minutes": round(state.elapsed_s / 60, 1),
         "epochs": state.figures,
@@ -173,6 +173,7 @@ def _start(settings: TrainSettings, folder: Path) -> _State:
         optimizer.load_state_dict(saved["optimizer"])
         state.epoch, state.batch, state.step = saved["epoch"], saved["batch"], saved["step"]
         state.elapsed_s, state.figures = saved["elapsed_s"], saved["figures"]
+        state.rows = Counter(saved.get("rows", {}))
     return state
 
 
@@ -188,6 +189,7 @@ def _save(state: _State, settings: TrainSettings) -> None:
             "step": state.step,
             "elapsed_s": state.elapsed_s,
             "figures": state.figures,
+            "rows": dict(state.rows),
         },
         partial,
     )
