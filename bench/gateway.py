@@ -1,9 +1,9 @@
 """What TruthLens costs an exchange: added latency, CPU, and throughput, through a real Envoy.
 
-Four deployments stand side by side on one machine, with the same scripted backend: Envoy alone; TruthLens where the
-request head already says "do not check" (bypass); where the policy says so after the body was read (buffered
-request); with detection. Requests go round-robin over them, so that a noisy moment hits all alike; figures are told
-as differences and ratios to Envoy alone.
+Side by side on one machine, with one scripted backend: Envoy alone; Envoy with a bare Python processor that only
+acknowledges messages (``bench/bare.py``); and TruthLens where the request head says "do not check", where the policy says
+so after reading the request, where both bodies are read and nothing can be scored, and with detection. Sequential
+requests go round-robin over them, so that a noisy moment hits all alike; CPU is told as a ratio to the bare processor.
 
     python bench/gateway.py [--requests 1000] [--clients 32] [--seconds 8]
 """
@@ -12,22 +12,28 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from rich.console import Console
+from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.integration.backend import completion, json_reply
-from tests.integration.stack import Stack, free_port
-from truthlens.proxy.config import Address
+from tests.integration.stack import Stack, free_port, wait_for
+from truthlens.proxy.config import Address, EnvoySettings, Upstream, envoy_config
+from truthlens.proxy.process import envoy_binary, is_listening
 
 POLICY = """\
 trusted_headers: [x-domain]
@@ -83,6 +89,17 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
+@dataclass(frozen=True)
+class Route:
+    """One way through a gateway: where to post what, and the process whose CPU is counted."""
+
+    url: str
+    headers: dict[str, str]
+    body: dict
+    pid: int | None
+    compare: str | None = None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -92,16 +109,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="duration of each throughput run")
     parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder for the JSON result")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as processes:
         stack = Stack(Path(folder), POLICY)
+        processes.callback(stack.stop)
         stack.backend.reply = lambda _request: json_reply(completion(ANSWER, pad=PAD))
         stack.start()
-        direct = _direct_listener(stack)
-        try:
-            result = measure(stack, direct, options)
-        finally:
-            stack.stop()
-            direct[1].kill()
+        direct = _envoy(stack, None, processes)
+        bare_address = Address("127.0.0.1", free_port())
+        bare = subprocess.Popen([sys.executable, str(Path(__file__).parent / "bare.py"), str(bare_address)])
+        processes.callback(bare.kill)
+        wait_for(lambda: is_listening(bare_address), "the bare processor")
+        bare_gateway = _envoy(stack, bare_address, processes)
+        result = measure(stack, direct, bare_gateway, bare.pid, options)
     options.out.mkdir(parents=True, exist_ok=True)
     target = options.out / "gateway.json"
     target.write_text(json.dumps(result, indent=1) + "\n")
@@ -109,98 +128,107 @@ def main() -> None:
     print(f"\nwritten to {target}")
 
 
-def _direct_listener(stack: Stack):
-    """A second Envoy in front of the same backend, without the ext_proc filter."""
-    import subprocess
-
-    from tests.integration.stack import wait_for
-    from truthlens.proxy.config import EnvoySettings, Upstream, envoy_config
-    from truthlens.proxy.process import envoy_binary, is_listening
-
+def _envoy(stack: Stack, extproc: Address | None, processes: contextlib.ExitStack) -> Address:
+    """Another Envoy in front of the same backend, with another processor or (``None``) without any."""
     address = Address("127.0.0.1", free_port())
     settings = EnvoySettings(
         listen=address,
-        extproc=[stack.extproc],
+        extproc=[extproc or stack.extproc],
         upstream=Upstream("127.0.0.1", stack.backend.port, tls=False),
-        access_log=None,
+        access_log=str(stack.folder / f"access-{address.port}.log"),
     )
     config = envoy_config(settings)
-    manager = config["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
-    manager["http_filters"] = manager["http_filters"][1:]
-    manager["route_config"]["virtual_hosts"][0]["routes"] = [
-        {"match": {"prefix": "/"}, "route": {"cluster": "llm_backend"}}
-    ]
-    config["static_resources"]["clusters"] = config["static_resources"]["clusters"][:1]
-    path = stack.folder / "direct.json"
-    path.write_text(json.dumps(config))
-    process = subprocess.Popen(
-        [
-            envoy_binary(),
-            "-c",
-            str(path),
-            "--log-level",
-            "error",
-            "--use-dynamic-base-id",
-            "--concurrency",
-            "1",
+    if extproc is None:
+        manager = config["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+        manager["http_filters"] = manager["http_filters"][1:]
+        manager["route_config"]["virtual_hosts"][0]["routes"] = [
+            {"match": {"prefix": "/"}, "route": {"cluster": "llm_backend"}}
         ]
-    )
-    wait_for(lambda: is_listening(address), "the direct Envoy")
-    return address, process
+        config["static_resources"]["clusters"] = config["static_resources"]["clusters"][:1]
+    file = stack.folder / f"envoy-{address.port}.json"
+    file.write_text(json.dumps(config))
+    arguments = ["-c", str(file), "--log-level", "error", "--use-dynamic-base-id", "--concurrency", "1"]
+    process = subprocess.Popen([envoy_binary(), *arguments])
+    processes.callback(process.kill)
+    wait_for(lambda: is_listening(address), "an Envoy")
+    if extproc is not None:
+        # Envoy starts with the cluster unhealthy until its first health check.
+        wait_for(
+            lambda: "x-bare" in httpx.post(f"http://{address}/v1/chat/completions", json=REQUEST).headers,
+            "the bare processor in the path",
+        )
+    return address
 
 
-def measure(stack: Stack, direct, options) -> dict:
+def measure(stack: Stack, direct: Address, bare: Address, bare_pid: int, options: argparse.Namespace) -> dict:
     """All figures."""
-    gateway = f"{stack.url}/v1/chat/completions"
+    assert stack.sidecar is not None
+    gateway, pid = f"{stack.url}/v1/chat/completions", stack.sidecar.pid
+    bare_url = f"http://{bare}/v1/chat/completions"
+    bypass = {"x-domain": "bypass"}
+    unmarked = {**REQUEST, "messages": [{"role": "user", "content": BARE}]}
     paths = {
-        "envoy alone": (f"http://{direct[0]}/v1/chat/completions", {}, REQUEST),
-        "bypass": (gateway, {"x-domain": "bypass"}, REQUEST),
-        "request read, no detection": (gateway, {}, {**REQUEST, "model": "not-checked"}),
-        "both bodies read, no evidence": (
-            gateway,
-            {},
-            {**REQUEST, "messages": [{"role": "user", "content": BARE}]},
+        "Envoy alone": Route(f"http://{direct}/v1/chat/completions", {}, REQUEST, None),
+        "bare processor, headers": Route(bare_url, bypass, REQUEST, bare_pid),
+        "TruthLens, bypass by header": Route(gateway, bypass, REQUEST, pid, "bare processor, headers"),
+        "bare processor, both bodies": Route(bare_url, {}, REQUEST, bare_pid),
+        "TruthLens, switched off by model": Route(
+            gateway, {}, {**REQUEST, "model": "not-checked"}, pid, "bare processor, both bodies"
         ),
-        "detection": (gateway, {}, REQUEST),
+        "TruthLens, both bodies, no evidence": Route(
+            gateway, {}, unmarked, pid, "bare processor, both bodies"
+        ),
+        "TruthLens, detection": Route(gateway, {}, REQUEST, pid, "bare processor, both bodies"),
     }
     latencies: dict[str, list[float]] = {name: [] for name in paths}
     with httpx.Client(timeout=30) as client:
         for _ in range(40):
-            for url, headers, body in paths.values():
-                client.post(url, headers=headers, json=body).raise_for_status()
+            for path in paths.values():
+                client.post(path.url, headers=path.headers, json=path.body).raise_for_status()
         assert client.post(gateway, json=REQUEST).headers["x-truthlens-status"] == "checked"
         for _ in range(options.requests):
-            for name, (url, headers, body) in paths.items():
+            for name, path in paths.items():
                 started = time.perf_counter()
-                client.post(url, headers=headers, json=body)
+                client.post(path.url, headers=path.headers, json=path.body)
                 latencies[name].append(time.perf_counter() - started)
-    base = statistics.median(latencies["envoy alone"])
-    result: dict = {
-        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}",
-        "requests": options.requests,
-        "latency_ms": {
-            name: {
-                "p50": statistics.median(values) * 1000,
-                "p99": percentile(values, 0.99) * 1000,
-                "added_p50": (statistics.median(values) - base) * 1000,
-                "added_p99": (percentile(values, 0.99) - percentile(latencies["envoy alone"], 0.99)) * 1000,
-            }
-            for name, values in latencies.items()
-        },
-        "throughput": {},
-    }
-    assert stack.sidecar is not None
-    for name, (url, headers, body) in paths.items():
-        before = cpu_seconds(stack.sidecar.pid)
-        done, seconds, statuses = asyncio.run(load(url, headers, body, options.clients, options.seconds))
-        cpu = cpu_seconds(stack.sidecar.pid) - before
-        result["throughput"][name] = {
+    base = latencies["Envoy alone"]
+    rows: dict[str, dict] = {}
+    for name, path in paths.items():
+        before = cpu_seconds(path.pid) if path.pid else 0.0
+        done, seconds, statuses = asyncio.run(
+            load(path.url, path.headers, path.body, options.clients, options.seconds)
+        )
+        cpu = cpu_seconds(path.pid) - before if path.pid else 0.0
+        own = latencies[name]
+        rows[name] = {
+            "p50_ms": statistics.median(own) * 1000,
+            "p99_ms": percentile(own, 0.99) * 1000,
+            "added_p50_ms": (statistics.median(own) - statistics.median(base)) * 1000,
+            "added_p99_ms": (percentile(own, 0.99) - percentile(base, 0.99)) * 1000,
             "requests_per_s": done / seconds,
-            "sidecar_cpu_us_per_request": cpu / done * 1e6,
+            "processor_cpu_us": cpu / done * 1e6,
             "statuses": statuses,
         }
-    result["sidecar_rss_mb"] = rss_mb(stack.sidecar.pid)
-    return result
+    for name, path in paths.items():
+        if path.compare:
+            bar = rows[path.compare]
+            rows[name]["cpu_ratio"] = rows[name]["processor_cpu_us"] / bar["processor_cpu_us"]
+            rows[name]["added_latency_ratio"] = rows[name]["added_p50_ms"] / bar["added_p50_ms"]
+    return {
+        "machine": f"{machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}",
+        "requests": options.requests,
+        "clients": options.clients,
+        "paths": rows,
+        "sidecar_rss_mb": rss_mb(pid),
+    }
+
+
+def machine() -> str:
+    """The CPU's name, where the system tells it."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
 
 
 async def load(
@@ -227,31 +255,32 @@ async def load(
 
 
 def show(result: dict) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"{result['machine']}; {result['requests']} sequential requests a path")
-    for column in (
+    """The figures as a table."""
+    title = f"{result['machine']}; {result['requests']} sequential requests, then {result['clients']} clients"
+    table = Table(title=title)
+    columns = (
         "path",
         "p50 ms",
         "p99 ms",
         "added p50",
         "added p99",
         "req/s",
-        "sidecar CPU µs/req",
+        "CPU µs/req",
+        "CPU ratio",
         "answers",
-    ):
+    )
+    for column in columns:
         table.add_column(column, justify="left" if column in ("path", "answers") else "right")
-    for name, row in result["latency_ms"].items():
-        loaded = result["throughput"][name]
+    for name, row in result["paths"].items():
         table.add_row(
             name,
-            *(f"{row[key]:.2f}" for key in ("p50", "p99", "added_p50", "added_p99")),
-            f"{loaded['requests_per_s']:.0f}",
-            f"{loaded['sidecar_cpu_us_per_request']:.0f}",
-            ", ".join(f"{count}× {status}" for status, count in loaded["statuses"].items()),
+            *(f"{row[key]:.2f}" for key in ("p50_ms", "p99_ms", "added_p50_ms", "added_p99_ms")),
+            f"{row['requests_per_s']:.0f}",
+            f"{row['processor_cpu_us']:.0f}" if row["processor_cpu_us"] else "–",
+            f"{row['cpu_ratio']:.2f}" if "cpu_ratio" in row else "–",
+            ", ".join(f"{count}x {status}" for status, count in row["statuses"].items()),
         )
-    Console(width=160).print(table)
+    Console(width=190).print(table)
     Console().print(f"sidecar memory {result['sidecar_rss_mb']:.0f} MB")
 
 

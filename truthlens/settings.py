@@ -5,7 +5,6 @@ Every field has a flag and an environment variable (``TRUTHLENS_<FIELD>``, see `
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,16 +46,6 @@ class Settings:
     drain_notice_s: float = 3.0
     drain_grace_s: float = 30.0
     reload: bool = True
-
-
-def cpu_quota() -> int:
-    """CPUs that this process may use: the cgroup's quota where there is one, else the affinity mask; at least 1."""
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-    except (OSError, ValueError):
-        return max(1, cpus)
-    return max(1, min(cpus, int(quota) // int(period)) if quota != "max" else cpus)
 
 
 def models_folder(override: Path | None = None) -> Path:

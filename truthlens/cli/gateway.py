@@ -19,6 +19,7 @@ from truthlens.app import serve as serve_node
 from truthlens.cli import options
 from truthlens.core.errors import StartError
 from truthlens.demo import curl_lines, demo_app
+from truthlens.detection.runtime import cpu_quota
 from truthlens.proxy.config import Address, EnvoySettings, Upstream, render
 from truthlens.proxy.process import Envoy
 from truthlens.settings import (
@@ -26,7 +27,6 @@ from truthlens.settings import (
     DEFAULT_EXTPROC,
     DEFAULT_LISTEN,
     Settings,
-    cpu_quota,
     shipped_policy,
 )
 from truthlens.telemetry import logs

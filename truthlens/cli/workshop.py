@@ -18,8 +18,9 @@ from truthlens.core.records import Answer, AnswerKind, DetectorResult, Endpoint,
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.engine import load_encoder
 from truthlens.detection.manifest import load_manifest
+from truthlens.detection.runtime import cpu_quota
 from truthlens.proxy.config import Address
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings, cpu_quota, models_folder
+from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings, models_folder
 
 out = Console(highlight=False)
 # Progress goes where it does not mix with --json.
