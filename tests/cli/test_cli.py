@@ -106,21 +106,44 @@ def test_an_expected_error_is_one_message(tmp_path: Path) -> None:
 
 
 def test_detect_scores_files_and_json_lines(shelf: Path, tmp_path: Path) -> None:
-    """The exit status tells: 0 nothing detected, 2 detected, 3 unchecked."""
+    """With --exit-code the status tells: 0 nothing detected, 2 detected, 3 unchecked."""
     context, answer = tmp_path / "c.txt", tmp_path / "a.txt"
     context.write_text("Tea is free.")
     answer.write_text("Tea is Zorblax.")
     result = run(
-        "detect", "--models", str(shelf), "--context", str(context), "--response", str(answer), "--json"
+        "detect",
+        "--models",
+        str(shelf),
+        "--context",
+        str(context),
+        "--response",
+        str(answer),
+        "--json",
+        "--exit-code",
     )
     verdict = json.loads(result.stdout)
     assert (result.returncode, verdict["detected"]) == (2, True)
     assert answer.read_text()[verdict["spans"][0]["start"] : verdict["spans"][0]["end"]] == "Zorblax"
     rows = '{"context": "Tea is free.", "query": "", "response": "Tea is free."}\n'
-    clean = run("detect", "--models", str(shelf), "--json", stdin=rows)
+    clean = run("detect", "--models", str(shelf), "--json", "--exit-code", stdin=rows)
     assert (clean.returncode, json.loads(clean.stdout)["detected"]) == (0, False)
-    none = run("detect", "--models", str(shelf), "--json", stdin='{"context": [], "response": "Tea."}\n')
+    none = run(
+        "detect",
+        "--models",
+        str(shelf),
+        "--json",
+        "--exit-code",
+        stdin='{"context": [], "response": "Tea."}\n',
+    )
     assert (none.returncode, json.loads(none.stdout)["reason"]) == (3, "no-context")
+    assert (
+        run(
+            "detect", "--models", str(shelf), "--json", stdin=rows.replace('Tea is free."}', 'Zorblax."}')
+        ).returncode
+        == 0
+    )
+    two = ("--context", str(context), str(context), "--response", str(answer))
+    assert run("detect", "--models", str(shelf), *two).returncode == 0
     broken = run("detect", "--models", str(shelf), stdin="{}\n")
     assert broken.returncode == 1
     assert "line 1" in broken.stderr

@@ -27,6 +27,16 @@ out = Console(soft_wrap=True, highlight=False)
 
 
 def detect(
+    more: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Further evidence, as in --context a.txt b.txt.",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
     context: Annotated[
         list[Path] | None,
         typer.Option(help="File with evidence; repeat for more passages.", exists=True, dir_okay=False),
@@ -36,6 +46,12 @@ def detect(
         str | None, typer.Option(help="File with the answer, or - for standard input.", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object an answer.")] = False,
+    exit_code: Annotated[
+        bool,
+        typer.Option(
+            "--exit-code", help="Exit with 2 if something was detected, with 3 if something was unchecked."
+        ),
+    ] = False,
     threshold: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Threshold (default: the policy's).", show_default=False),
@@ -45,10 +61,7 @@ def detect(
     models: options.Models = None,
     threads: options.Threads = 1,
 ) -> None:
-    """Score one answer against its evidence, or JSON lines {context, query, response} from standard input.
-
-    Exit status: 0 nothing detected, 2 something detected, 3 something unchecked.
-    """
+    """Score one answer against its evidence, or JSON lines {context, query, response} from standard input."""
     settings = Settings(
         Address.parse(DEFAULT_EXTPROC, name="--extproc"),
         Address.parse(DEFAULT_CONSOLE, name="--console"),
@@ -64,12 +77,13 @@ def detect(
     exit_status = 0
     with asyncio.Runner() as runner:
         engine = Engine({None: encoder, plan.model_id: encoder}, workers=1, queue_limit=1)
-        for exchange, answer in _inputs(context, query, response):
+        for exchange, answer in _inputs([*(context or ()), *(more or ())], query, response):
             (verdict,) = runner.run(engine.detect(plan, exchange, (answer,)))
             _print(answer.text, verdict, as_json=as_json)
             exit_status = max(exit_status, 2 if verdict.flagged else 3 if verdict.score is None else 0)
         runner.run(engine.aclose())
-    raise typer.Exit(exit_status)
+    if exit_code:
+        raise typer.Exit(exit_status)
 
 
 def _with_threshold(plan: Plan, threshold: float) -> Plan:
@@ -78,12 +92,10 @@ def _with_threshold(plan: Plan, threshold: float) -> Plan:
     return replace(plan, threshold=threshold)
 
 
-def _inputs(
-    context: list[Path] | None, query: str, response: str | None
-) -> Iterator[tuple[Exchange, Answer]]:
+def _inputs(context: list[Path], query: str, response: str | None) -> Iterator[tuple[Exchange, Answer]]:
     if response is not None:
         text = sys.stdin.read() if response == "-" else Path(response).read_text(encoding="utf-8")
-        yield _record([path.read_text(encoding="utf-8") for path in context or ()], query, text)
+        yield _record([path.read_text(encoding="utf-8") for path in context], query, text)
         return
     if context:
         raise typer.BadParameter("--context needs --response FILE (or - for standard input)")

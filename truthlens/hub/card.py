@@ -17,7 +17,7 @@ def card(manifest: Manifest, summary: dict[str, Any]) -> str:
         summary: ``train.json`` of the run.
     """
     parts = [
-        _head(manifest),
+        _head(manifest, base_licence=summary["base_licence"]),
         _data(manifest),
         _figures(manifest),
         _limits(manifest),
@@ -26,7 +26,7 @@ def card(manifest: Manifest, summary: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _head(manifest: Manifest) -> str:
+def _head(manifest: Manifest, *, base_licence: str) -> str:
     fmt = manifest.input
     note = f"\n> **{manifest.note}**\n" if manifest.note else ""
     return f"""# {manifest.name}
@@ -34,7 +34,7 @@ def _head(manifest: Manifest) -> str:
 A small token classifier that marks the parts of an English answer that its evidence does not support. It is the
 encoder that TruthLens uses where no other model is configured.
 
-- **Base**: {manifest.base} (Apache-2.0). **Licence of these weights**: {manifest.licence}. **Languages**: \
+- **Base**: {manifest.base} ({base_licence}). **Licence of these weights**: {manifest.licence}. **Languages**: \
 {", ".join(manifest.languages)}.
 - **Architecture**: {manifest.architecture}.
 - **Input**: `[CLS] query [SEP] evidence [SEP] answer [SEP]`, at most {fmt.max_tokens} tokens; answers in chunks of \

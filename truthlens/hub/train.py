@@ -46,6 +46,7 @@ class TrainSettings:
     ``data`` is the folder of labelled JSON lines, ``run`` the folder that checkpoints and weights go to.
     The learning rate falls to zero after ``epochs`` or ``minutes``, whichever comes first. ``limit`` bounds
     the rows of every source (for a trial run). ``synthetic`` is the number of synthetic answers an epoch.
+    ``start_from`` is the folder of a finished run whose weights this one begins with, instead of the base's.
     """
 
     data: Path
@@ -63,6 +64,7 @@ class TrainSettings:
     seed: int = 1
     checkpoint_minutes: float = 4.0
     resume: bool = True
+    start_from: Path | None = None
 
 
 @dataclass(slots=True)
@@ -155,6 +157,8 @@ def _keep_freed_memory() -> None:
 
 def _start(settings: TrainSettings, folder: Path) -> _State:
     model = build_model(folder, features=FEATURE_COUNT)
+    if settings.start_from is not None:
+        model.load_state_dict(torch.load(settings.start_from / WEIGHTS, weights_only=True))
     head = [*model.feature_mlp.parameters(), *model.head.parameters()]
     optimizer = torch.optim.AdamW(
         [
