@@ -42,7 +42,7 @@ def _scores(scored: list[ScoredAnswer], found: Calibration, aggregation: Aggrega
             answer,
             answer.probabilities(temperature=found.temperature, shift=found.shift),
             aggregation=aggregation,
-            tau=found.tau_token,
+            taus=(found.tau_token, found.tau_span),
             exponent=found.exponent,
         )
         for answer in scored

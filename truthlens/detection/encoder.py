@@ -204,7 +204,7 @@ class EncoderDetector:
         claimless = tokens_within(offsets, text, claimless_ranges(text, query=exchange.query))
         scored = ~np.isnan(merged) & ~unread
         p = np.where(scored & ~claimless, np.maximum(merged, 0.0), 0.0)
-        spans = spans_of(p, offsets, manifest.tau_token, text)
+        spans = spans_of(p, offsets, manifest.tau_span, text)
         score = aggregate(
             aggregation, p=p, spans=spans, tau=manifest.tau_token, exponent=manifest.noisy_or_exponent
         )

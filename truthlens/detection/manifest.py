@@ -69,9 +69,9 @@ class Manifest(_Frozen):
     """What a model folder says about itself.
 
     ``hallucinated_label`` is the index of the "not supported" logit. Token probabilities are
-    ``softmax(logits / temperature)[hallucinated_label]``. ``tau_token`` is both the limit of the Noisy-OR's
-    indicator and the limit from which a token belongs to a span. ``noisy_or_exponent`` is the tempering
-    exponent 1/c (1.0: the raw formula). ``figures`` are results on held-out data, by split. ``files`` maps
+    ``softmax(logits / temperature)[hallucinated_label]``. ``tau_token`` is the limit of the Noisy-OR's
+    indicator, ``tau_span`` the limit from which a token belongs to a span. ``noisy_or_exponent`` is the
+    tempering exponent 1/c (1.0: the raw formula). ``figures`` are results on held-out data, by split. ``files`` maps
     relative names to SHA-256 digests (hex); the loader refuses a file that differs.
     """
 
@@ -88,6 +88,7 @@ class Manifest(_Frozen):
     hallucinated_label: int = Field(default=1, ge=0)
     temperature: float = Field(default=1.0, gt=0.0)
     tau_token: Unit = 0.5
+    tau_span: Unit = 0.5
     aggregation: Aggregation = Aggregation.SPAN_NOISY_OR
     noisy_or_exponent: float = Field(default=1.0, gt=0.0, le=1.0)
     recommended_threshold: Unit = 0.5

@@ -184,6 +184,7 @@ def _manifest(
         input=fmt,
         temperature=round(found.temperature, 4),
         tau_token=found.tau_token,
+        tau_span=found.tau_span,
         aggregation=found.aggregation,
         noisy_or_exponent=round(found.exponent, 5),
         recommended_threshold=round(found.threshold, 2),

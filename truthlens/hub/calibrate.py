@@ -7,7 +7,7 @@ fitted is what is served.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,9 @@ from truthlens.hub.data import Example
 from truthlens.hub.figures import auroc, best_f1, char_prf, ece
 from truthlens.hub.predict import sigmoid
 
-TAUS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+TOKEN_TAUS = (0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.0)
+"""Limits of the Noisy-OR that are tried, the highest first: on a tie fewer tokens should count."""
+SPAN_TAUS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 OPERATING_POINT = 0.55
 """The response score, after fitting, at the best F1: between 0.5 and the gateway's default threshold of 0.6."""
 _F1_SLACK = 0.01
@@ -60,6 +62,7 @@ class Calibration:
     temperature: float
     shift: float
     tau_token: float
+    tau_span: float
     aggregation: Aggregation
     exponent: float
     threshold: float
@@ -90,7 +93,7 @@ def score_answers(
 
 
 def calibrate(scored: Sequence[ScoredAnswer], examples: Sequence[Example]) -> Calibration:
-    """Fit on held-out answers, in this order: token probabilities, span limit, aggregation, operating point.
+    """Fit on held-out answers, in this order: token probabilities, the two limits, aggregation, operating point.
 
     Args:
         scored: of ``score_answers``.
@@ -98,24 +101,43 @@ def calibrate(scored: Sequence[ScoredAnswer], examples: Sequence[Example]) -> Ca
     """
     temperature, shift = _fit_tokens(scored, examples)
     p = [answer.probabilities(temperature=temperature, shift=shift) for answer in scored]
-    tau = max(TAUS, key=lambda limit: _char_f1(scored, examples, p, limit))
     labels = [example.label for example in examples]
+    tau_token = max(TOKEN_TAUS, key=lambda limit: round(_noisy_or_auroc(p, labels, limit), 3))
+    tau_span = max(SPAN_TAUS, key=lambda limit: _char_f1(scored, examples, p, limit))
     fitted = {
-        aggregation: _fit_aggregation(aggregation, scored, labels, p, tau) for aggregation in Aggregation
+        aggregation: _fit_aggregation(aggregation, scored, labels, p, (tau_token, tau_span))
+        for aggregation in Aggregation
     }
     choices = {name.value: figures for name, (_, figures) in fitted.items()}
     best = max(fitted, key=lambda name: (fitted[name][1]["auroc"], fitted[name][1]["best_f1"]))
-    exponent, figures = fitted[best]
-    found = Calibration(temperature, shift, tau, best, exponent, figures["threshold"], choices)
-    return replace(found, exponent=fitted[Aggregation.NOISY_OR][0])
+    return Calibration(
+        temperature=temperature,
+        shift=shift,
+        tau_token=tau_token,
+        tau_span=tau_span,
+        aggregation=best,
+        exponent=fitted[Aggregation.NOISY_OR][0],
+        threshold=fitted[best][1]["threshold"],
+        choices=choices,
+    )
+
+
+def _noisy_or_auroc(p: Sequence[NDArray[np.float64]], labels: Sequence[int], tau: float) -> float:
+    """Ranking by Noisy-OR, in log space because the raw score saturates at 1."""
+    return auroc(labels, [float(-np.log1p(-np.minimum(v[v > tau], 1.0 - 1e-6)).sum()) for v in p]) or 0.0
 
 
 def response_score(
-    answer: ScoredAnswer, p: NDArray[np.float64], *, aggregation: Aggregation, tau: float, exponent: float
+    answer: ScoredAnswer,
+    p: NDArray[np.float64],
+    *,
+    aggregation: Aggregation,
+    taus: tuple[float, float],
+    exponent: float,
 ) -> float:
-    """The response score as the encoder gives it."""
-    spans = spans_of(p, answer.offsets, tau, answer.text)
-    return aggregate(aggregation, p=p, spans=spans, tau=tau, exponent=exponent)
+    """The response score as the encoder gives it; ``taus`` are the limits of tokens and of spans."""
+    spans = spans_of(p, answer.offsets, taus[1], answer.text)
+    return aggregate(aggregation, p=p, spans=spans, tau=taus[0], exponent=exponent)
 
 
 def _fit_tokens(scored: Sequence[ScoredAnswer], examples: Sequence[Example]) -> tuple[float, float]:
@@ -168,14 +190,14 @@ def _fit_aggregation(
     scored: Sequence[ScoredAnswer],
     labels: Sequence[int],
     p: Sequence[NDArray[np.float64]],
-    tau: float,
+    taus: tuple[float, float],
 ) -> tuple[float, dict[str, float]]:
     """The exponent (1.0 except for Noisy-OR) and the figures with it."""
 
     def scores(exponent: float) -> NDArray[np.float64]:
         return np.array(
             [
-                response_score(answer, values, aggregation=aggregation, tau=tau, exponent=exponent)
+                response_score(answer, values, aggregation=aggregation, taus=taus, exponent=exponent)
                 for answer, values in zip(scored, p, strict=True)
             ]
         )

@@ -215,7 +215,6 @@ def _run_epoch(
 ) -> bool:
     """Whether the whole epoch was run; false where the time ended before."""
     batches = make_batches(items, budget_tokens=settings.batch_tokens, seed=settings.seed + state.epoch)
-    total = len(batches) * settings.epochs
     state.model.train()
     last = saved = time.monotonic()
     running: list[float] = []
@@ -225,7 +224,8 @@ def _run_epoch(
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("training", total=len(batches), completed=state.batch)
         for batch in iterate(items, batches[state.batch :], pad_id=pad_id):
-            share = max(state.step / total, state.elapsed_s / 60 / settings.minutes)
+            done = (state.epoch + state.batch / len(batches)) / settings.epochs
+            share = max(done, state.elapsed_s / 60 / settings.minutes)
             if share >= 1.0:
                 return False
             running.append(_step(state, batch, rate=_schedule(share, settings.warmup)))
@@ -237,7 +237,7 @@ def _run_epoch(
             progress.update(task, advance=1, description=f"training, loss {_mean(running[-50:]):.4f}")
             if state.step % 25 == 0 and not console.is_terminal:
                 console.print(
-                    f"step {state.step}/{total} loss {_mean(running[-25:]):.4f} minutes {state.elapsed_s / 60:.1f}"
+                    f"epoch {state.epoch + 1} step {state.batch}/{len(batches)} loss {_mean(running[-25:]):.4f} minutes {state.elapsed_s / 60:.1f}"
                 )
             if now - saved >= settings.checkpoint_minutes * 60:
                 _save(state, settings)
