@@ -109,11 +109,16 @@ def test_a_finished_run_is_not_trained_again(settings: TrainSettings, folder: Pa
 def test_an_interrupted_run_goes_on_where_it_stopped(
     settings: TrainSettings, tmp_path: Path, quiet: Console
 ) -> None:
-    """One epoch and then another: the summary is of both, in steps, figures and rows."""
+    """One epoch and then another: the summary is of both, and the weights are the mean of theirs."""
     short = replace(settings, run=tmp_path / "run", epochs=1)
     train(short, console=quiet)
     first = json.loads((tmp_path / "run" / "train.json").read_bytes())
+    early = torch.load(tmp_path / "run" / "model.pt", weights_only=True)
     train(replace(short, epochs=2), console=quiet)
+    late = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["model"]
+    mean = torch.load(tmp_path / "run" / "model.pt", weights_only=True)
+    for name, value in mean.items():
+        torch.testing.assert_close(value, (early[name] + late[name]) / 2)
     summary = json.loads((tmp_path / "run" / "train.json").read_bytes())
     assert len(summary["epochs"]) == 2
     assert summary["steps"] == 2 * first["steps"] > 0

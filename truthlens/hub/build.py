@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,78 +22,27 @@ from truthlens.hub.data import Example, Recipe, read_folder, split
 from truthlens.hub.evaluate import Measured, measure, report
 from truthlens.hub.export import ONNX_NAME, ExportReport, export, shift_bias
 from truthlens.hub.figures import auroc, best_f1, bootstrap, brier, ece
-from truthlens.hub.recipe import BUNDLED_RECIPE, FINISHING_RECIPE, INPUT, LICENCES, MAIN_SOURCE
+from truthlens.hub.recipe import BUNDLED_RECIPE, INPUT, LICENCES, MAIN_SOURCE
 from truthlens.hub.train import SUMMARY, TrainSettings, train
 
 DEFAULT_THRESHOLD = 0.6
 """The gateway's own default, which figures are also given at."""
 _FIXTURE_ROWS = 60
-# Of the time, and of the learning rates, that the finishing stage gets.
-_FINISHING_SHARE = 0.17
-_FINISHING_RATE = 0.4
 
 
 def build(
-    settings: TrainSettings,
-    out: Path,
-    *,
-    recipe: Recipe = BUNDLED_RECIPE,
-    finishing: Recipe | None = FINISHING_RECIPE,
-    console: Console | None = None,
+    settings: TrainSettings, out: Path, *, recipe: Recipe = BUNDLED_RECIPE, console: Console | None = None
 ) -> Path:
     """The finished model folder ``out``; everything from training (or its last checkpoint) to the card.
-
-    Args:
-        settings: what to train; ``minutes`` is for both stages together.
-        out: model folder to write.
-        recipe: the first stage.
-        finishing: a short second stage at a lower learning rate, or ``None`` for none.
-        console: shows progress and reports.
 
     Raises:
         DataError: the data folder cannot be used.
         ModelError: the base model is missing, or the export is not faithful.
     """
-    if finishing is None:
-        run = train(settings, recipe=recipe, console=console)
-    else:
-        first = train(
-            replace(settings, minutes=settings.minutes * (1.0 - _FINISHING_SHARE)),
-            recipe=recipe,
-            console=console,
-        )
-        second = replace(
-            settings,
-            run=settings.run / "finishing",
-            start_from=first,
-            epochs=1,
-            minutes=settings.minutes * _FINISHING_SHARE,
-            learning_rate=settings.learning_rate * _FINISHING_RATE,
-            head_learning_rate=settings.head_learning_rate * _FINISHING_RATE,
-            synthetic=min(settings.synthetic, 250),
-            seed=settings.seed + 6,
-        )
-        run = train(second, recipe=finishing, console=console)
-        join_summaries(first, run, minutes=settings.minutes)
+    run = train(settings, recipe=recipe, console=console)
     return finish(
         run, out, data=settings.data, recipe=recipe, limit=settings.limit, threads=settings.threads, console=console
     )  # fmt: skip
-
-
-def join_summaries(first: Path, second: Path, *, minutes: float) -> None:
-    """Make the second stage's ``train.json`` tell of both stages: rows, steps, minutes, epochs, and how to repeat them."""
-    early, late = (json.loads((run / SUMMARY).read_bytes()) for run in (first, second))
-    rows = Counter(early["rows"])
-    rows.update(late["rows"])
-    joined = {
-        **early,
-        "settings": {**early["settings"], "minutes": minutes},
-        "rows": dict(sorted(rows.items())),
-        "steps": early["steps"] + late["steps"],
-        "minutes": round(early["minutes"] + late["minutes"], 1),
-        "epochs": [*early["epochs"], *late["epochs"]],
-    }
-    (second / SUMMARY).write_text(json.dumps(joined, indent=2) + "\n", encoding="utf-8")
 
 
 def finish(

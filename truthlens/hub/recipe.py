@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from truthlens.detection.manifest import DataSource, InputFormat
 from truthlens.hub.corrupt import SOURCE as SYNTHETIC
 from truthlens.hub.data import Example, Mixture, Recipe, Shares
@@ -28,14 +26,6 @@ BUNDLED_RECIPE = Recipe(
         "snli": Mixture(rows=3_000, weight=0.5),
     },
 )
-FINISHING_RECIPE = replace(
-    BUNDLED_RECIPE,
-    mixture={
-        name: share if name == MAIN_SOURCE else Mixture(rows=min(share.rows, 250), weight=share.weight)
-        for name, share in BUNDLED_RECIPE.mixture.items()
-    },
-)
-"""A short second stage: the main source again, with a little of the rest so that it is not forgotten."""
 LICENCES = {
     MAIN_SOURCE: DataSource(name="RAGTruth, question answering (ParticleMedia)", licence="MIT"),
     "wice": DataSource(name="WiCE", licence="ODC-BY (text: CC BY-SA, Common Crawl terms)"),

@@ -46,7 +46,6 @@ class TrainSettings:
     ``data`` is the folder of labelled JSON lines, ``run`` the folder that checkpoints and weights go to.
     The learning rate falls to zero after ``epochs`` or ``minutes``, whichever comes first. ``limit`` bounds
     the rows of every source (for a trial run). ``synthetic`` is the number of synthetic answers an epoch.
-    ``start_from`` is the folder of a finished run whose weights this one begins with, instead of the base's.
     """
 
     data: Path
@@ -64,7 +63,6 @@ class TrainSettings:
     seed: int = 1
     checkpoint_minutes: float = 4.0
     resume: bool = True
-    start_from: Path | None = None
 
 
 @dataclass(slots=True)
@@ -77,12 +75,16 @@ class _State:
     elapsed_s: float = 0.0
     figures: list[dict[str, Any]] = field(default_factory=list)
     rows: Counter[str] = field(default_factory=Counter)
+    mean: dict[str, torch.Tensor] = field(default_factory=dict)
+    """Mean of the weights at the end of each epoch so far."""
 
 
 def train(
     settings: TrainSettings, *, recipe: Recipe = BUNDLED_RECIPE, console: Console | None = None
 ) -> Path:
     """The run folder, with ``model.pt``, tokenizer, configuration and ``train.json`` (rows and figures).
+
+    ``model.pt`` holds the mean of the weights at the end of each epoch.
 
     Raises:
         DataError: the data folder cannot be used.
@@ -121,10 +123,12 @@ def train(
         state.figures.append(figures)
         state.rows.update(example.source for example in drawn)
         state.epoch, state.batch = state.epoch + 1, 0
+        state.mean = _mean_weights(state.mean, state.model.state_dict(), count=state.epoch)
         _save(state, settings)
         if not done:
             break
-    torch.save(state.model.state_dict(), settings.run / WEIGHTS)
+    # The mean of the epochs knows fewer answers by heart than the last of them, and ranks unseen ones better.
+    torch.save(state.mean, settings.run / WEIGHTS)
     summary: dict[str, Any] = {
         "settings": {key: str(value) if isinstance(value, Path) else value for key, value in asdict(settings).items()},
         "base": base.name,
@@ -157,8 +161,6 @@ def _keep_freed_memory() -> None:
 
 def _start(settings: TrainSettings, folder: Path) -> _State:
     model = build_model(folder, features=FEATURE_COUNT)
-    if settings.start_from is not None:
-        model.load_state_dict(torch.load(settings.start_from / WEIGHTS, weights_only=True))
     head = [*model.feature_mlp.parameters(), *model.head.parameters()]
     optimizer = torch.optim.AdamW(
         [
@@ -177,7 +179,7 @@ def _start(settings: TrainSettings, folder: Path) -> _State:
         optimizer.load_state_dict(saved["optimizer"])
         state.epoch, state.batch, state.step = saved["epoch"], saved["batch"], saved["step"]
         state.elapsed_s, state.figures = saved["elapsed_s"], saved["figures"]
-        state.rows = Counter(saved.get("rows", {}))
+        state.rows, state.mean = Counter(saved["rows"]), saved["mean"]
     return state
 
 
@@ -194,10 +196,23 @@ def _save(state: _State, settings: TrainSettings) -> None:
             "elapsed_s": state.elapsed_s,
             "figures": state.figures,
             "rows": dict(state.rows),
+            "mean": state.mean,
         },
         partial,
     )
     partial.replace(path)
+
+
+def _mean_weights(
+    mean: dict[str, torch.Tensor], weights: dict[str, torch.Tensor], *, count: int
+) -> dict[str, torch.Tensor]:
+    """The mean of ``count`` sets of weights, of which ``mean`` is that of all but the last."""
+    if count == 1:
+        return {name: value.clone() for name, value in weights.items()}
+    return {
+        name: mean[name] + (value - mean[name]) / count if value.is_floating_point() else value.clone()
+        for name, value in weights.items()
+    }
 
 
 def _epoch_rows(
