@@ -84,10 +84,10 @@ async def test_a_claim_contradicted_by_the_last_of_40_passages_is_found(encoder:
     assert contradicted.coverage is not None
     assert contradicted.coverage.evidence_ratio == 1.0
     assert found(contradicted, wrong.index("310"))
-    assert contradicted.flagged
     assert contradicted.score is not None
     assert supported.score is not None
-    assert contradicted.score > supported.score
+    assert contradicted.score > supported.score + 0.2
+    assert not supported.flagged
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ async def test_a_plain_error_scores_higher_than_the_right_answer(
     invented = await judge(encoder, [context], query, wrong)
     assert supported.score is not None
     assert invented.score is not None
-    assert invented.score > supported.score
-    assert invented.flagged
+    assert invented.score > supported.score + 0.2
+    assert invented.spans
     assert not supported.flagged
 
 

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from truthlens.core.records import Aggregation
-from truthlens.hub.calibrate import OPERATING_POINT, Calibration, ScoredAnswer, calibrate, response_score
+from truthlens.hub.calibrate import (
+    DEFAULT_THRESHOLD,
+    MOST_FALSE_ALARMS,
+    Calibration,
+    ScoredAnswer,
+    calibrate,
+    response_score,
+)
 from truthlens.hub.data import Example
 from truthlens.hub.figures import example_prf
 from truthlens.hub.predict import sigmoid
@@ -43,7 +50,7 @@ def _scores(scored: list[ScoredAnswer], found: Calibration, aggregation: Aggrega
             answer.probabilities(temperature=found.temperature, shift=found.shift),
             aggregation=aggregation,
             taus=(found.tau_token, found.tau_span),
-            exponent=found.exponent,
+            length=found.length,
         )
         for answer in scored
     ]
@@ -56,13 +63,14 @@ def test_temperature_and_shift_are_found_again() -> None:
     assert found.shift == pytest.approx(1.0, abs=0.5)
 
 
-def test_the_threshold_is_an_operating_point_of_the_chosen_aggregation() -> None:
-    """Scores at the threshold separate the answers as well as the figures say."""
+def test_the_best_threshold_separates_as_well_as_the_figures_say() -> None:
+    """Scores at the named threshold reach the named F1."""
     scored, examples = _answers(300)
     found = calibrate(scored, examples)
+    figures = found.choices[found.aggregation.value]
     values = _scores(scored, found, found.aggregation)
-    reached = example_prf([example.label for example in examples], values, threshold=found.threshold).f1
-    assert reached == pytest.approx(found.choices[found.aggregation.value]["best_f1"], abs=0.011)
+    reached = example_prf([example.label for example in examples], values, threshold=figures["threshold"]).f1
+    assert reached == pytest.approx(figures["best_f1"], abs=0.011)
 
 
 def test_the_chosen_aggregation_ranks_best() -> None:
@@ -73,11 +81,13 @@ def test_the_chosen_aggregation_ranks_best() -> None:
     assert found.choices[found.aggregation.value]["auroc"] == best
 
 
-def test_noisy_or_stands_at_the_operating_point() -> None:
-    """The exponent brings the Noisy-OR's best F1 to the operating point."""
-    found = calibrate(*_answers(300))
-    assert found.choices["noisy_or"]["threshold"] == pytest.approx(OPERATING_POINT, abs=1e-6)
-    assert 0.0 < found.exponent <= 1.0
+def test_noisy_or_flags_few_supported_answers_at_the_default_threshold() -> None:
+    """The tempering length is the longest that keeps false alarms within their bound."""
+    scored, examples = _answers(300)
+    found = calibrate(scored, examples)
+    values = np.array(_scores(scored, found, Aggregation.NOISY_OR))
+    supported = np.array([not example.label for example in examples])
+    assert (values[supported] >= DEFAULT_THRESHOLD).mean() <= MOST_FALSE_ALARMS
 
 
 def test_silent_tokens_have_probability_zero() -> None:

@@ -31,7 +31,7 @@ from truthlens.core.records import (
 )
 from truthlens.core.text import sentences
 from truthlens.detection.claims import claimless_ranges, is_abstention
-from truthlens.detection.fusion import aggregate, span_max, spans_of
+from truthlens.detection.fusion import aggregate, length_exponent, span_max, spans_of
 from truthlens.detection.manifest import Manifest
 from truthlens.detection.merging import merge_windows, quiet_punctuation, tokens_within
 from truthlens.detection.nearest import NearestPassage
@@ -205,9 +205,8 @@ class EncoderDetector:
         scored = ~np.isnan(merged) & ~unread
         p = np.where(scored & ~claimless, np.maximum(merged, 0.0), 0.0)
         spans = spans_of(p, offsets, manifest.tau_span, text)
-        score = aggregate(
-            aggregation, p=p, spans=spans, tau=manifest.tau_token, exponent=manifest.noisy_or_exponent
-        )
+        exponent = manifest.noisy_or_exponent * length_exponent(len(p), manifest.noisy_or_length)
+        score = aggregate(aggregation, p=p, spans=spans, tau=manifest.tau_token, exponent=exponent)
         details: dict[str, float | str] = {
             "model": manifest.name,
             "aggregation": aggregation.value,

@@ -91,6 +91,7 @@ class Manifest(_Frozen):
     tau_span: Unit = 0.5
     aggregation: Aggregation = Aggregation.SPAN_NOISY_OR
     noisy_or_exponent: float = Field(default=1.0, gt=0.0, le=1.0)
+    noisy_or_length: float | None = Field(default=None, gt=0.0)
     recommended_threshold: Unit = 0.5
     figures: dict[str, Any] = Field(default_factory=dict)
     files: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(default_factory=dict)

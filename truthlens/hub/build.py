@@ -133,8 +133,8 @@ def _manifest(
         tau_token=found.tau_token,
         tau_span=found.tau_span,
         aggregation=found.aggregation,
-        noisy_or_exponent=round(found.exponent, 5),
-        recommended_threshold=round(found.threshold, 2),
+        noisy_or_length=round(found.length, 2),
+        recommended_threshold=found.threshold,
         files={name: _digest(out / name) for name in (ONNX_NAME, "tokenizer.json")},
     )
 

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from truthlens.core.records import Aggregation, Span
 from truthlens.detection.claims import claimless_ranges
-from truthlens.detection.fusion import aggregate, spans_of
+from truthlens.detection.fusion import aggregate, length_exponent, spans_of
 from truthlens.detection.manifest import InputFormat
 from truthlens.detection.merging import merge_windows, quiet_punctuation, tokens_within
 from truthlens.detection.runtime import TokenModel
@@ -28,11 +28,12 @@ from truthlens.hub.predict import sigmoid
 TOKEN_TAUS = (0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.0)
 """Limits of the Noisy-OR that are tried, the highest first: on a tie fewer tokens should count."""
 SPAN_TAUS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-OPERATING_POINT = 0.55
-"""The response score, after fitting, at the best F1: between 0.5 and the gateway's default threshold of 0.6."""
+DEFAULT_THRESHOLD = 0.6
+"""The gateway's default, at which the Noisy-OR is to flag few supported answers."""
+MOST_FALSE_ALARMS = 0.2
+"""Share of supported calibration answers that the Noisy-OR may flag at the default threshold."""
+LENGTHS = tuple(float(length) for length in np.geomspace(80.0, 1.0, 60))
 _F1_SLACK = 0.01
-_PROBE_EXPONENT = 1e-3  # small enough that no score saturates
-_LEAST_EXPONENT = 1e-4
 _NEWTON_STEPS = 50
 
 
@@ -64,7 +65,7 @@ class Calibration:
     tau_token: float
     tau_span: float
     aggregation: Aggregation
-    exponent: float
+    length: float
     threshold: float
     choices: dict[str, dict[str, float]]
 
@@ -116,8 +117,8 @@ def calibrate(scored: Sequence[ScoredAnswer], examples: Sequence[Example]) -> Ca
         tau_token=tau_token,
         tau_span=tau_span,
         aggregation=best,
-        exponent=fitted[Aggregation.NOISY_OR][0],
-        threshold=fitted[best][1]["threshold"],
+        length=fitted[Aggregation.NOISY_OR][0],
+        threshold=DEFAULT_THRESHOLD if best is Aggregation.NOISY_OR else fitted[best][1]["threshold"],
         choices=choices,
     )
 
@@ -133,10 +134,11 @@ def response_score(
     *,
     aggregation: Aggregation,
     taus: tuple[float, float],
-    exponent: float,
+    length: float | None,
 ) -> float:
     """The response score as the encoder gives it; ``taus`` are the limits of tokens and of spans."""
     spans = spans_of(p, answer.offsets, taus[1], answer.text)
+    exponent = length_exponent(len(p), length)
     return aggregate(aggregation, p=p, spans=spans, tau=taus[0], exponent=exponent)
 
 
@@ -192,27 +194,26 @@ def _fit_aggregation(
     p: Sequence[NDArray[np.float64]],
     taus: tuple[float, float],
 ) -> tuple[float, dict[str, float]]:
-    """The exponent (1.0 except for Noisy-OR) and the figures with it."""
+    """The tempering length (only the Noisy-OR uses one) and the figures with it."""
+    supported = np.array([not label for label in labels])
 
-    def scores(exponent: float) -> NDArray[np.float64]:
+    def scores(length: float | None) -> NDArray[np.float64]:
         return np.array(
             [
-                response_score(answer, values, aggregation=aggregation, taus=taus, exponent=exponent)
+                response_score(answer, values, aggregation=aggregation, taus=taus, length=length)
                 for answer, values in zip(scored, p, strict=True)
             ]
         )
 
-    exponent = 1.0
+    length = LENGTHS[0]
     if aggregation is Aggregation.NOISY_OR:
-        # The exponent moves no rank: it is chosen so that the operating point falls where it should.
-        _, probe = best_f1(labels, scores(_PROBE_EXPONENT), slack=_F1_SLACK, above=0.0)
-        if probe < 1.0:
-            ratio = np.log1p(-OPERATING_POINT) / np.log1p(-probe)
-            exponent = float(np.clip(ratio * _PROBE_EXPONENT, _LEAST_EXPONENT, 1.0))
-    values = scores(exponent)
+        for length in LENGTHS:  # the longest that keeps the false alarms within bounds
+            if (scores(length)[supported] >= DEFAULT_THRESHOLD).mean() <= MOST_FALSE_ALARMS:
+                break
+    values = scores(length)
     # A threshold of 0 would flag every answer, also those without one suspicious token.
     f1, threshold = best_f1(labels, values, slack=_F1_SLACK, above=0.0)
-    return exponent, {
+    return length, {
         "auroc": auroc(labels, values) or 0.0,
         "best_f1": f1,
         "threshold": threshold,

@@ -42,7 +42,7 @@ encoder that TruthLens uses where no other model is configured.
 features `{fmt.features}` against all of the evidence.
 - **Output**: two logits a token; index {manifest.hallucinated_label} is "not supported". Temperature \
 {manifest.temperature}, token limit {manifest.tau_token}, span limit {manifest.tau_span}, response score `{manifest.aggregation.value}`\
-{f" with exponent {manifest.noisy_or_exponent}" if manifest.aggregation == "noisy_or" else ""}, recommended threshold \
+{f" (tempered from {manifest.noisy_or_length} answer tokens on)" if manifest.aggregation == "noisy_or" else ""}, recommended threshold \
 {manifest.recommended_threshold}.
 - **Intended use**: a first, fast check in a gateway, with a human or a stronger model behind it where it matters. Not \
 a fact checker: it compares the answer with the evidence it is given, nothing else.
