@@ -57,7 +57,7 @@ def found(verdict: Verdict, start: int) -> bool:
 
 async def test_a_claim_at_the_end_of_a_6000_token_answer_is_found(encoder: EncoderDetector) -> None:
     """No token of the answer is dropped: the last sentence of a very long answer is scored like the first."""
-    sentences = facts(330)
+    sentences = facts(360)
     supported = " ".join(sentences)
     claim = " The mayor of Zanderbrook was convicted of stealing 94 million dollars in 1987."
     verdict = await judge(encoder, sentences, "When are the shops open?", supported + claim)
