@@ -217,3 +217,27 @@ async def test_unknown_names_on_a_route_are_told_once() -> None:
         rig.pipeline.admit(head)
         rig.pipeline.admit(head)
     assert [line["metadata"] for line in lines] == ["truthlens-domain=helthcare"]
+
+
+def test_the_early_plan_follows_headers_routes_and_reloads() -> None:
+    """What is remembered for bare requests is never used for others, nor for another policy."""
+    policy = """\
+trusted_headers: [x-domain]
+signals: {domains: [{name: free, headers: {x-domain: [free]}}]}
+decisions:
+  - name: free
+    priority: 1
+    rules: {type: domain, name: free}
+    plugins: [{type: hallucination, configuration: {enabled: false}}]
+"""
+    rig = Rig(policy, FixedDetector(scored(0.1)))
+
+    def reason(headers: dict[str, str], route: dict[str, str] | None = None) -> Reason | None:
+        return rig.pipeline.admit(RequestHead("POST", "/v1/chat/completions", headers, route or {})).reason
+
+    assert reason({"a": "b"}) is None
+    assert reason({"x-domain": "free"}) is Reason.DISABLED
+    assert reason({}, {"truthlens-domain": "free"}) is Reason.DISABLED
+    assert reason({}) is None
+    rig.holder.swap(compile_policy("hallucination: {enabled: false}\n", file="p.yaml"))
+    assert reason({}) is Reason.DISABLED

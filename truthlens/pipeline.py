@@ -116,6 +116,8 @@ class Pipeline:
         self._clock = clock
         self._held_bytes = 0
         self._unknown_route_values: set[str] = set()
+        # The policy, the headers that it looks at, and its early plan for a request that has none of them.
+        self._plain: tuple[Policy, frozenset[str], Plan | None] | None = None
 
     @property
     def max_body_bytes(self) -> int:
@@ -128,7 +130,7 @@ class Pipeline:
         """Take the policy snapshot; find out whether the bodies are needed at all."""
         policy = self._policy.current
         endpoint = endpoint_of(head.path) if head.method == "POST" else None
-        plan = policy.early(head)
+        plan = self._early(policy, head)
         self._warn_of_unknown(policy, head)
         ticket = Ticket(policy, head, endpoint, plan or policy.default)
         if endpoint is None:
@@ -265,6 +267,14 @@ class Pipeline:
             response_s=response_s,
         )
         return Judgement(outcome, headers(outcome))
+
+    def _early(self, policy: Policy, head: RequestHead) -> Plan | None:
+        """``policy.early``, worked out once for all requests that say nothing that the policy looks at."""
+        if self._plain is None or self._plain[0] is not policy:
+            bare = RequestHead(head.method, head.path, {}, {})
+            self._plain = (policy, policy.header_names, policy.early(bare))
+        _, names, plan = self._plain
+        return plan if not head.route and names.isdisjoint(head.headers) else policy.early(head)
 
     def _warn_of_unknown(self, policy: Policy, head: RequestHead) -> None:
         """Say once of each name on an Envoy route that the policy does not know: it would be ignored in silence."""

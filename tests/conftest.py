@@ -1,0 +1,15 @@
+"""What every test starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+
+@pytest.fixture(autouse=True)
+def logging_defaults() -> Iterator[None]:
+    """Commands configure the process's log; the next test must not inherit that."""
+    yield
+    structlog.reset_defaults()
