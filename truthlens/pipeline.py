@@ -45,6 +45,7 @@ from truthlens.exchange.chat import endpoint_of, exchange_of, read_request, set_
 from truthlens.exchange.encoding import decode_body
 from truthlens.exchange.response import Response, parse_response, rewrite_response
 from truthlens.finalize import blocked_body, headers, truthlens_object, warn, worst
+from truthlens.finalize.headers import NOTHING_TO_CHECK
 from truthlens.policy import Policy, PolicyHolder
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
 from truthlens.telemetry.recent import Recent
@@ -55,10 +56,9 @@ log = structlog.get_logger("truthlens.pipeline")
 # The model name that asks the policy to choose.
 AUTO_MODEL = "auto"
 DETAILS_HEADER = "x-truthlens-details"
-# JSON of this size takes a millisecond or two to parse; larger bodies are parsed on a worker thread.
-_INLINE_BYTES = 256 << 10
-# There is no text to check here, so there is nothing that ``on_unchecked: block`` could mean.
-_NOTHING_TO_CHECK = frozenset({Reason.DISABLED, Reason.UPSTREAM_ERROR, Reason.TOOL_CALL, Reason.EMPTY_ANSWER})
+# Reading takes about 0.2 ms per KB, most of it the search for evidence; larger bodies go to a worker thread, so that
+# one long request does not hold up the others.
+_INLINE_BYTES = 16 << 10
 _MOST_ROUTE_WARNINGS = 100
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
@@ -246,7 +246,7 @@ class Pipeline:
             latency_s=ticket.request_s,
             model=self._engine.model_name(plan),
         )
-        blocks = plan.on_unchecked is OnUnchecked.BLOCK and verdict.reason not in _NOTHING_TO_CHECK
+        blocks = plan.on_unchecked is OnUnchecked.BLOCK and verdict.reason not in NOTHING_TO_CHECK
         if blocks and verdict.status in (Status.UNCHECKED, Status.PARTIAL):
             assert verdict.reason is not None
             return replace(outcome, action=Action.BLOCK, body=blocked_body(verdict.reason))

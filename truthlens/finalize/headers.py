@@ -28,7 +28,7 @@ HEADER_NAMES = (
 _LOW_RISK = 0.3
 _MODERATE_RISK = 0.6
 # There was no answer to check, or checking is switched off: a failure of another choice says more.
-_NOTHING_TO_CHECK = (Reason.DISABLED, Reason.TOOL_CALL, Reason.EMPTY_ANSWER, Reason.UPSTREAM_ERROR)
+NOTHING_TO_CHECK = (Reason.DISABLED, Reason.TOOL_CALL, Reason.EMPTY_ANSWER, Reason.UPSTREAM_ERROR)
 
 
 def risk_of(score: float) -> Risk:
@@ -94,7 +94,7 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
         return unchecked(Reason.EMPTY_ANSWER)
     scored = [verdict for verdict in verdicts if verdict.score is not None]
     lacking = [verdict for verdict in verdicts if verdict.status is not Status.CHECKED]
-    lacking.sort(key=lambda verdict: verdict.reason in _NOTHING_TO_CHECK)
+    lacking.sort(key=lambda verdict: verdict.reason in NOTHING_TO_CHECK)
     if not scored:
         return lacking[0]
     top = max(scored, key=lambda verdict: (verdict.flagged, verdict.score))
