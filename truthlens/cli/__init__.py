@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 
 from truthlens import __version__
-from truthlens.cli import gateway, policy, scoring, workshop
+from truthlens.cli import evaluation, gateway, policy, scoring, training
+from truthlens.cli import models as model_commands
 from truthlens.core.errors import TruthLensError
 
 app = typer.Typer(
@@ -34,9 +35,9 @@ app.command()(gateway.serve)
 app.command("envoy-config")(gateway.envoy_config)
 app.command()(policy.check)
 app.command()(scoring.detect)
-app.command("eval")(workshop.evaluate)
-app.command()(workshop.train)
-models.command("list")(workshop.list_models)
+app.command("eval")(evaluation.evaluate)
+app.command()(training.train)
+models.command("list")(model_commands.list_models)
 app.add_typer(models, name="models")
 
 
