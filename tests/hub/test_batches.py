@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tests.fakes.tiny_base import VOCABULARY, labelled_rows
@@ -84,6 +86,31 @@ def test_padding_is_masked_and_unlabelled() -> None:
         assert batch.answer_mask[row].sum() == item.answer.stop - item.answer.start
         assert batch.token_type_ids[row, item.answer].all()
         assert not batch.token_type_ids[row, : item.answer.start].any()
+
+
+def test_the_two_of_a_pair_share_a_batch_and_are_its_contrast() -> None:
+    """Rows of like length with one pair stand in one batch, the unsupported one first in the contrast."""
+    rows = [
+        replace(row, label=number % 2, spans=None, pair=f"p{number // 2}")
+        for number, row in enumerate(replace(_examples(1)[0], id=str(n)) for n in range(40))
+    ]
+    items = encode_examples(TOKENIZER, rows, format_of=lambda _: FMT)
+    size = len(items[0].input_ids)
+    for seed in range(3):
+        batches = make_batches(items, budget_tokens=4 * size, seed=seed)
+        together = [collate([items[n] for n in batch], pad_id=0) for batch in batches]
+        assert sum(len(batch.contrasts) for batch in together) >= 15
+        for batch in together:
+            for wrong, right in batch.contrasts.tolist():
+                assert batch.items[wrong].pair == batch.items[right].pair
+                assert (batch.items[wrong].label, batch.items[right].label) == (1, 0)
+
+
+def test_doubtful_parts_are_unknown_and_the_rest_is_supported() -> None:
+    """What differs from a supported answer may be wrong; what does not differ is supported."""
+    offsets = np.array([[0, 3], [4, 8], [9, 11], [12, 17], [17, 18]])
+    row = replace(_example(None, label=1), doubtful=((12, 17),))
+    assert token_labels(offsets, row).tolist() == [0, 0, 0, IGNORED, 0]
 
 
 def test_overlapping_scores_are_averaged() -> None:

@@ -43,7 +43,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> TrainSettings:
         batch_tokens=300,
         learning_rate=5e-3,
         head_learning_rate=1e-2,
-        synthetic=0,
+        generated=False,
         threads=1,
     )
 
@@ -109,21 +109,53 @@ def test_a_finished_run_is_not_trained_again(settings: TrainSettings, folder: Pa
 def test_an_interrupted_run_goes_on_where_it_stopped(
     settings: TrainSettings, tmp_path: Path, quiet: Console
 ) -> None:
-    """One epoch and then another: the summary is of both, and the weights are the mean of theirs."""
+    """One epoch and then another: the summary is of both, and the first epoch's weights have moved on."""
     short = replace(settings, run=tmp_path / "run", epochs=1)
     train(short, console=quiet)
     first = json.loads((tmp_path / "run" / "train.json").read_bytes())
     early = torch.load(tmp_path / "run" / "model.pt", weights_only=True)
     train(replace(short, epochs=2), console=quiet)
-    late = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["model"]
-    mean = torch.load(tmp_path / "run" / "model.pt", weights_only=True)
-    for name, value in mean.items():
-        torch.testing.assert_close(value, (early[name] + late[name]) / 2)
+    late = torch.load(tmp_path / "run" / "model.pt", weights_only=True)
+    assert any(not torch.equal(early[name], late[name]) for name in early)
     summary = json.loads((tmp_path / "run" / "train.json").read_bytes())
     assert len(summary["epochs"]) == 2
     assert summary["steps"] == 2 * first["steps"] > 0
     assert summary["rows"]["ragtruth"] == 2 * first["rows"]["ragtruth"] > 0
     assert "data" not in summary["settings"]
+
+
+def test_the_weights_are_the_mean_of_the_second_half(
+    settings: TrainSettings, tmp_path: Path, quiet: Console
+) -> None:
+    """With enough steps, ``model.pt`` is the mean that the checkpoint holds and ``last.pt`` is not."""
+    run = train(replace(settings, run=tmp_path / "run", epochs=6, batch_tokens=60), console=quiet)
+    saved = torch.load(run / "checkpoint.pt", weights_only=True)
+    assert saved["in_mean"] >= 2
+    mean, last = (torch.load(run / name, weights_only=True) for name in ("model.pt", "last.pt"))
+    name = "head.1.weight"
+    torch.testing.assert_close(mean[name], saved["mean"][name])
+    assert not torch.equal(mean[name], last[name])
+    assert json.loads((run / "train.json").read_bytes())["mean"]["ragtruth"]["rows"] > 0
+
+
+def test_ingredients_can_be_left_out(settings: TrainSettings, tmp_path: Path, quiet: Console) -> None:
+    """Without comparison and lexical features training works, and neither changes the answer of the head."""
+    run = train(
+        replace(
+            settings, run=tmp_path / "run", epochs=1, comparison=False, feature_dropout=1.0, contrast=0.0
+        ),
+        console=quiet,
+    )
+    summary = json.loads((run / "train.json").read_bytes())
+    assert summary["settings"]["comparison"] is False
+    model = build_model(find_base(settings.base).folder, features=FEATURE_COUNT).eval()
+    ids, features = torch.tensor([[2, 5, 6, 3]]), torch.zeros(1, 4, FEATURE_COUNT)
+    types = torch.tensor([[0, 0, 1, 1]])
+    with torch.inference_mode():
+        compared = model(ids, torch.ones_like(ids), types, features)
+        model.compares = False
+        alone = model(ids, torch.ones_like(ids), types, features)
+    assert not torch.allclose(compared, alone)
 
 
 def test_training_ends_with_its_time(settings: TrainSettings, tmp_path: Path, quiet: Console) -> None:

@@ -37,11 +37,15 @@ class Item:
     label: int
     weight: float
     row: int
+    pair: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Padded tensors of several items; see ``TokenClassifier.forward`` for the shapes."""
+    """Padded tensors of several items; see ``TokenClassifier.forward`` for the shapes.
+
+    ``contrasts`` has shape (pairs, 2): an unsupported item and the supported one that it is a pair with.
+    """
 
     input_ids: torch.Tensor
     attention_mask: torch.Tensor
@@ -51,6 +55,7 @@ class Batch:
     token_labels: torch.Tensor
     label: torch.Tensor
     weight: torch.Tensor
+    contrasts: torch.Tensor
     items: tuple[Item, ...]
 
 
@@ -72,7 +77,7 @@ def encode_examples(
         for window in built.windows:
             count = window.answer.stop - window.answer.start
             own = labels[window.first : window.first + count]
-            known = count > 0 and int(own[0]) != IGNORED
+            known = example.spans is not None and count > 0
             items.append(
                 Item(
                     input_ids=window.input_ids.astype(np.int32),
@@ -84,6 +89,7 @@ def encode_examples(
                     label=int((own == 1).any()) if known else example.label,
                     weight=weight_of(example),
                     row=row,
+                    pair=example.pair,
                 )
             )
     return items
@@ -98,12 +104,15 @@ def _features(features: NDArray[np.float32] | None, answer: slice) -> NDArray[np
 def token_labels(offsets: NDArray[np.int64], example: Example) -> NDArray[np.int16]:
     """Shape (answer tokens,): 1 where a token overlaps a marked span, 0 elsewhere, ``IGNORED`` if unmarked.
 
-    A supported answer needs no marks: all of its tokens are 0.
+    A supported answer needs no marks: all of its tokens are 0. In an answer without marks whose doubtful parts are known,
+    those are ``IGNORED`` and the rest is 0.
     """
     labels = np.zeros(len(offsets), dtype=np.int16)
     if example.spans is None:
-        if example.label:
+        if example.label and not example.doubtful:
             labels[:] = IGNORED
+        for start, end in example.doubtful:
+            labels[(offsets[:, 0] < end) & (offsets[:, 1] > start)] = IGNORED
         return labels
     for start, end in example.spans:
         labels[(offsets[:, 0] < end) & (offsets[:, 1] > start)] = 1
@@ -116,11 +125,19 @@ def make_batches(items: Sequence[Item], *, budget_tokens: int, seed: int | None)
     With a seed, items of like length are grouped at random and the batches are shuffled; without, plain
     order of length.
     """
-    order = sorted(range(len(items)), key=lambda number: len(items[number].input_ids))
+    lengths = [float(len(item.input_ids)) for item in items]
     dice = random.Random(seed)  # noqa: S311  # no secret: repeatable draws
     if seed is not None:
-        noisy = {number: len(items[number].input_ids) * dice.uniform(0.95, 1.05) for number in order}
-        order.sort(key=noisy.__getitem__)
+        lengths = [length * dice.uniform(0.95, 1.05) for length in lengths]
+    longest_of: dict[str, float] = {}
+    for item, length in zip(items, lengths, strict=True):
+        longest_of[item.pair] = max(longest_of.get(item.pair, 0.0), length)
+    # The two of a pair sort as one length, so that they stand side by side and nearly always in one batch.
+    keys = [
+        (longest_of[item.pair] if item.pair else length, item.pair)
+        for item, length in zip(items, lengths, strict=True)
+    ]
+    order = sorted(range(len(items)), key=keys.__getitem__)
     batches: list[list[int]] = []
     longest = 0
     for number in order:
@@ -162,8 +179,16 @@ def collate(items: Sequence[Item], *, pad_id: int) -> Batch:
         token_labels=torch.from_numpy(labels),
         label=torch.tensor([float(item.label) for item in items]),
         weight=torch.tensor([item.weight for item in items]),
+        contrasts=torch.tensor(_contrasts(items), dtype=torch.int64).reshape(-1, 2),
         items=tuple(items),
     )
+
+
+def _contrasts(items: Sequence[Item]) -> list[tuple[int, int]]:
+    supported = {item.pair: row for row, item in enumerate(items) if item.pair and not item.label}
+    return [
+        (row, supported[item.pair]) for row, item in enumerate(items) if item.label and item.pair in supported
+    ]
 
 
 def iterate(items: Sequence[Item], batches: Sequence[Sequence[int]], *, pad_id: int) -> Iterator[Batch]:

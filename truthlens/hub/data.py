@@ -26,7 +26,9 @@ class Example:
 
     ``label`` is 1 where the response holds something that ``context`` does not support. ``spans`` are the
     unsupported characters where people marked them (``()``: all supported), ``None`` where nobody did.
-    Examples with one ``group`` share a source text and stay on one side of every split.
+    Examples with one ``group`` share a source text and stay on one side of every split. Two with one ``pair`` (not
+    empty) differ in little and are trained against each other. Where ``spans`` is ``None`` and ``doubtful`` is not empty,
+    whatever is unsupported lies within ``doubtful``, and the rest is supported.
     """
 
     id: str
@@ -39,6 +41,8 @@ class Example:
     spans: tuple[tuple[int, int], ...] | None
     group: str
     quality: str = "good"
+    pair: str = ""
+    doubtful: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from truthlens.core.errors import ModelError
-from truthlens.hub.model import TokenClassifier
+from truthlens.hub.model import TokenClassifier, evidence_mask, unit_words
 
 _MASKED = -10_000.0
 FULL_PRECISION = "outlying"
@@ -47,6 +47,7 @@ class ExportedClassifier(nn.Module):
             for layer, channels in zip(encoder.encoder.layer, outlying, strict=True)
         )
         self.feature_mlp = model.feature_mlp
+        self.comparison = model.comparison
         self.head = model.head
 
     def forward(
@@ -61,8 +62,12 @@ class ExportedClassifier(nn.Module):
         for layer in list(self.layers)[:-1]:
             states = layer(states, states, mask)
         first = token_type_ids.argmax(dim=1).min()
+        words = unit_words(self.embeddings.word_embeddings(input_ids))
+        compared = self.comparison(
+            states[:, first:], states, words[:, first:], words, evidence_mask(attention_mask, token_type_ids)
+        )
         states = self.layers[-1](states[:, first:], states, mask)
-        logits = self.head(torch.cat([states, self.feature_mlp(features[:, first:])], dim=-1))
+        logits = self.head(torch.cat([states, self.feature_mlp(features[:, first:]), compared], dim=-1))
         before = torch.zeros_like(features[:, :first, :2])
         return torch.cat([before, logits], dim=1)
 

