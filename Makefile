@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check format generate bench bench-gateway bench-detect train clean setup-test setup-dev
+.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate ablation train clean setup-test setup-dev
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -62,6 +62,24 @@ bench-detect: $(VENV)/.test ## Latency of one scoring on one core
 
 bench-gateway: $(VENV)/.test ## Added latency, CPU a request and throughput through Envoy
 	$(BIN)/python bench/gateway.py $(ARGS)
+
+bench-peer: $(VENV)/.dev ## Latency and memory side by side with lettucedetect's own inference, one core
+	$(BIN)/python bench/peer.py $(ARGS)
+
+bench-distractors: $(VENV)/.dev ## Long evidence: figures against distractor passages: make bench-distractors DATA=folder
+	$(BIN)/python bench/distractors.py --data $(DATA) $(ARGS)
+
+bench-selection: $(VENV)/.test ## Selection of evidence by words alone among distractors: make bench-selection DATA=folder
+	$(BIN)/python bench/selection.py --data $(DATA) $(ARGS)
+
+bench-explanations: $(VENV)/.test ## Kinds and sentences of explanations against people's marks: make bench-explanations DATA=folder
+	$(BIN)/python bench/explanations.py --data $(DATA) $(ARGS)
+
+bench-miss-rate: $(VENV)/.test ## Whether calibrated thresholds keep their miss rate: make bench-miss-rate DATA=file.jsonl
+	$(BIN)/python bench/miss_rate.py $(DATA) $(ARGS)
+
+ablation: $(VENV)/.dev ## What each ingredient of the bundled model gives: make ablation DATA=folder
+	$(BIN)/python bench/ablation.py --data $(DATA) $(ARGS)
 
 train: $(VENV)/.dev ## Train the bundled model again: make train DATA=folder-of-jsonl.gz
 	$(BIN)/truthlens train --data $(DATA) $(ARGS)

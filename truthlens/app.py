@@ -20,8 +20,10 @@ import uvicorn
 
 from truthlens.console import Readiness, console_app
 from truthlens.core.errors import ModelError, PolicyError, StartError
+from truthlens.core.records import ModelIdentity
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.engine import Engine, load_encoder
+from truthlens.detection.identity import model_identity
 from truthlens.gateway.server import Server, Tls
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
@@ -83,6 +85,11 @@ class ModelShelf:
         for configured, encoder in encoders.items():
             self._signals.model_info.labels(encoder.manifest.name, configured or "").set(1)
         return encoders
+
+    def identity(self, model_id: str | None) -> ModelIdentity:
+        """Which model scores for ``model_id``: the bundled one where there is no such folder."""
+        known = model_id is not None and self.has(model_id)
+        return model_identity(find_model(model_id if known else None, self._settings))
 
     def has(self, model_id: str) -> bool:
         """Whether there is a folder for ``model_id``."""
@@ -147,7 +154,11 @@ async def node(
     ensure_free(settings.extproc, flag="--extproc")
     signals, recent, readiness = Signals(), Recent(), Readiness()
     shelf = ModelShelf(settings, signals)
-    policy = load_policy(settings.config, model_exists=shelf.has) if settings.config else default_policy()
+    policy = (
+        load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity)
+        if settings.config
+        else default_policy()
+    )
     holder = PolicyHolder(policy)
     encoders = await asyncio.to_thread(shelf.encoders_for, policy)
     engine = Engine(
@@ -226,7 +237,14 @@ async def _watch(
         signals.policy_reloads.labels("failed").inc()
         log.error("policy not reloaded, the one before it stays in force", error=str(error))
 
-    await watch(path, reload=use, failed=refuse, loaded=holder.current.version, model_exists=shelf.has)
+    await watch(
+        path,
+        reload=use,
+        failed=refuse,
+        loaded=holder.current.version,
+        model_exists=shelf.has,
+        identify=shelf.identity,
+    )
 
 
 class _Web(uvicorn.Server):

@@ -53,6 +53,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("up",),
         ("serve",),
         ("check",),
+        ("calibrate",),
         ("detect",),
         ("eval",),
         ("train",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from tests.fakes.detectors import FixedDetector, scored
 from truthlens.console import Readiness, console_app
 from truthlens.core.errors import PolicyError
-from truthlens.core.records import Outcome, Plan, Reason, unchecked
+from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.records import Outcome, Plan, Reason, Span, unchecked
 from truthlens.detection.engine import Engine
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder, compile_policy
@@ -122,6 +124,38 @@ async def test_detect_says_what_is_wrong_with_a_request(
     response = await client.post("/v1/detect", json=body)
     assert response.status_code == 422
     assert message in response.json()["error"]["message"]
+
+
+async def test_detect_explains_its_spans(parts: Parts) -> None:
+    """Kind, nearest sentence and differences with their texts: who asks sent the evidence."""
+    explanation = Explanation(
+        SpanKind.CONTRADICTED,
+        confidence=0.9,
+        reason="the nearest sentence gives another number",
+        sentence=(0, 15),
+        similarity=0.5,
+        differences=(Difference(DifferenceKind.NUMBER, 10, 15, (10, 14)),),
+    )
+    span = Span(10, 15, 0.9, passage=0, explanation=explanation)
+    detector = FixedDetector(replace(scored(0.9), spans=(span,)))
+    pipeline = Pipeline(parts.policy, Engine({None: detector}), parts.signals, parts.recent)
+    app = console_app(
+        policy=parts.policy,
+        pipeline=pipeline,
+        signals=parts.signals,
+        recent=parts.recent,
+        readiness=parts.readiness,
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://console") as client:
+        body = {"context": ["Tea costs nine euros."], "response": "Tea costs three euros."}
+        (shown,) = (await client.post("/v1/detect", json=body)).json()["spans"]
+    assert (shown["text"], shown["kind"], shown["sentence"]["text"]) == (
+        "three",
+        "contradicted",
+        "Tea costs nine ",
+    )
+    (difference,) = shown["differences"]
+    assert (difference["type"], difference["answer"], difference["evidence"]) == ("number", "three", "nine")
 
 
 async def test_detect_without_evidence_is_unchecked(client: httpx.AsyncClient) -> None:

@@ -73,7 +73,7 @@ def test_modernbert_gets_the_training_template_and_no_segments(tmp_path: Path) -
     """A ModernBERT layout is read as LettuceDetect trained it, at most 4,096 tokens long."""
     _write(tmp_path, "config.json", {"model_type": "modernbert", "max_position_embeddings": 8192, "id2label": {"0": "LABEL_0", "1": "LABEL_1"}})  # fmt: skip
     manifest = load_manifest(tmp_path)
-    assert manifest.input.template == "lettucedetect-qa"
+    assert manifest.input.template == "lettucedetect-v1"
     assert not manifest.input.segment_ids
     assert manifest.input.max_tokens == 4096
     assert (manifest.temperature, manifest.tau_token, manifest.aggregation) == (

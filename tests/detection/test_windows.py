@@ -1,4 +1,4 @@
-"""Tests of ``truthlens.detection.windows`` and of ``passages`` and ``selection``, which it is made of."""
+"""Tests of ``truthlens.detection.windows`` and of ``passages`` and ``pairing``, which it is made of."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from tokenizers.models import BPE, WordLevel
 
 from tests.fakes.tiny_encoder import word_tokenizer
 from truthlens.core.errors import ModelError
-from truthlens.detection.lexical import FEATURE_COUNT, evidence_words, index_evidence
+from truthlens.detection.lexical import FEATURE_COUNT, FEATURE_NAMES
 from truthlens.detection.manifest import InputFormat
 from truthlens.detection.passages import LONGEST_UNIT, encode_evidence
-from truthlens.detection.selection import select_units
-from truthlens.detection.templates import lettucedetect_prompt
+from truthlens.detection.templates import build_prompt
 from truthlens.detection.windows import Window, build_windows, load_tokenizer
 
 VOCABULARY = [
@@ -165,22 +164,6 @@ def test_selected_sentences_keep_document_order() -> None:
     assert read.index("lamp") < read.index("zorblax") < built.windows[0].answer.start
 
 
-def test_every_answer_sentence_gets_its_best_match_first() -> None:
-    """Two sentences with one match each both find it, though one alone could fill the window."""
-    units = evidence_words("river ice boat snow. river ice boat fog. river ice mud. red lamp.")
-    index = index_evidence(units)
-    claims = [["river", "ice", "boat", "snow"], ["red", "lamp"]]
-    chosen = select_units(index, sizes=np.array([5, 5, 5, 5]), claims=claims, budget=10)
-    assert chosen.tolist() == [0, 3]
-
-
-def test_selection_keeps_to_its_budget_and_fills_it() -> None:
-    """Chosen units fit; leftover room goes to neighbours of what was chosen."""
-    index = index_evidence(evidence_words("w1 w2. zorblax fee. w3 w4. w5 w6."))
-    chosen = select_units(index, sizes=np.array([4, 4, 4, 4]), claims=[["zorblax"]], budget=12)
-    assert chosen.tolist() == [0, 1, 2]
-
-
 def test_windows_mode_shows_every_chunk_all_of_the_evidence() -> None:
     """Each chunk meets each group of passages; together the groups are all evidence, in order."""
     fmt = SMALL.model_copy(update={"evidence": "windows"})
@@ -192,6 +175,97 @@ def test_windows_mode_shows_every_chunk_all_of_the_evidence() -> None:
         by_chunk.setdefault(window.first, []).extend(window.input_ids[1 : window.answer.start - 1].tolist())
     assert len(by_chunk) > 1
     assert all(evidence == _ids(passages[0]) for evidence in by_chunk.values())
+
+
+def test_further_windows_hold_the_next_best_sentences() -> None:
+    """With three windows a chunk, each sentence of the evidence stands in at most one of them, matches first."""
+    fmt = SMALL.model_copy(update={"evidence_windows": 3})
+    passages = [f"zorblax fee w{n} " + "green " * 10 + "." for n in range(12)]
+    built = build_windows(TOKENIZER, fmt, query="", passages=passages, answer="zorblax fee")
+    assert [window.first for window in built.windows] == [0, 0, 0]
+    read = [_words(window)[1 : window.answer.start - 1] for window in built.windows]
+    assert all("zorblax" in words for words in read)
+    distinct = [word for words in read for word in words if word.startswith("w")]
+    assert len(distinct) == len(set(distinct)) >= 3
+    assert built.coverage.windows == 3
+
+
+def test_no_further_window_without_a_match() -> None:
+    """A second window that could only hold unrelated sentences is not made."""
+    fmt = SMALL.model_copy(update={"evidence_windows": 3})
+    passages = ["zorblax fee ."] + [f"green w{n} " * 15 + "." for n in range(6)]
+    built = build_windows(TOKENIZER, fmt, query="", passages=passages, answer="zorblax fee")
+    assert len(built.windows) == 1
+
+
+def test_only_the_nearest_groups_are_read() -> None:
+    """With ``windows`` and a bound, the groups that hold the answer's words are read; all evidence was compared."""
+    fmt = SMALL.model_copy(update={"evidence": "windows", "evidence_windows": 2})
+    passages = [f"{word} " * 47 + "." for word in ("green", "zorblax", "red", "fee")]
+    built = build_windows(TOKENIZER, fmt, query="", passages=passages, answer="zorblax fee")
+    read = [set(_words(window)[1 : window.answer.start - 1]) for window in built.windows]
+    assert len(read) == 2
+    assert "zorblax" in read[0]
+    assert "fee" in read[1]
+    assert built.coverage.complete
+    assert built.coverage.evidence_tokens_read < built.coverage.evidence_tokens
+
+
+def test_a_bound_of_windows_holds_with_several_a_chunk() -> None:
+    """``max_windows`` counts all windows; what is left out are whole chunks at the end."""
+    fmt = SMALL.model_copy(update={"evidence_windows": 2})
+    answer = " ".join(f"w{n}" for n in range(100))
+    passages = [" ".join(f"w{n}" for n in range(100)) + "."]
+    built = build_windows(TOKENIZER, fmt, query="", passages=passages, answer=answer, max_windows=4)
+    assert len(built.windows) <= 4
+    assert 0 < built.coverage.answer_tokens_scored < built.coverage.answer_tokens
+
+
+def test_context_ranking_prefers_the_passage_that_speaks_of_the_matter() -> None:
+    """Of two sentences that share the same word with the answer, the one among related sentences is read."""
+    filler = "w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 ."
+    unrelated = f"{filler} boats zorblax ice snow lamp w30 w31 w32 w33 w34 w35 w36 . {filler}"
+    related = f"{filler} green zorblax red fee lamp w40 w41 w42 w43 w44 w45 w46 . river bridge harbour ."
+    for ranking, expected in (("overlap", "w30"), ("context", "w40")):
+        fmt = SMALL.model_copy(update={"ranking": ranking, "max_tokens": 44})
+        built = build_windows(
+            TOKENIZER, fmt, query="bridge", passages=[unrelated, related], answer="river zorblax ."
+        )
+        assert expected in _words(built.windows[0])
+
+
+def test_relevance_is_the_share_of_a_sentence_that_a_window_holds() -> None:
+    """Each token carries how much of its own sentence stands in the window; formats that do not ask have none."""
+    passages = ["zorblax fee " + "green " * 50 + ".", "red lamp " + "boats " * 50 + "."]
+    fmt = SMALL.model_copy(update={"evidence": "windows", "merge": "nearest"})
+    built = build_windows(TOKENIZER, fmt, query="", passages=passages, answer="zorblax fee . red w1 .")
+    shares = np.stack([window.relevance for window in built.windows if window.relevance is not None])
+    assert shares.shape == (len(built.windows), 6)
+    np.testing.assert_allclose(shares[:, :3].max(axis=0), 1.0)
+    assert (shares[:, :3].argmax(axis=0) < shares[:, 3:].argmax(axis=0)).all()
+    assert 0.0 < shares[:, 3:].max() < 1.0
+    plain = build_windows(TOKENIZER, SMALL, query="", passages=passages, answer="zorblax")
+    assert all(window.relevance is None for window in plain.windows)
+
+
+def test_features_over_what_was_read_do_not_see_the_rest() -> None:
+    """A word that only an unread sentence holds counts as absent, where the format says so."""
+    # Stop words are features, but nothing is selected for their sake.
+    passages = ["zorblax fee . " * 30 + "green lamp stands under green boats ."]
+    present = FEATURE_NAMES.index("present")
+    found = {}
+    for scope in ("all", "read"):
+        fmt = InputFormat.model_validate(
+            {"max_tokens": 32, "answer_tokens": 8, "answer_overlap": 0, "features": "lexical-v1"}
+            | {"features_over": scope, "evidence_windows": 1}
+        )
+        built = build_windows(TOKENIZER, fmt, query="", passages=passages, answer="zorblax fee under")
+        (window,) = built.windows
+        assert window.features is not None
+        assert "green" not in _words(window)
+        found[scope] = window.features[window.answer, present].tolist()
+        assert built.coverage.complete
+    assert found == {"all": [1.0, 1.0, 1.0], "read": [1.0, 1.0, 0.0]}
 
 
 def test_neighbouring_chunks_overlap() -> None:
@@ -331,7 +405,7 @@ def test_template_input_is_the_prompt_byte_for_byte() -> None:
     passages = ["The lamp is red.", '"Boats" leave at nine.']
     built = build_windows(tokenizer, fmt, query="when do boats leave", passages=passages, answer="At nine.")
     (window,) = built.windows
-    prompt = lettucedetect_prompt(query="when do boats leave", passages=2, answer_words=2)
+    prompt = build_prompt("lettucedetect-qa", query="when do boats leave", passages=passages)
     read = tokenizer.decode(window.input_ids[1 : window.answer.start - 1].tolist(), skip_special_tokens=False)
     assert read == prompt.text(passages)
     assert built.coverage.evidence_tokens_read == built.coverage.evidence_tokens
@@ -346,7 +420,7 @@ def test_template_keeps_labels_and_frame_when_evidence_is_selected() -> None:
     (window,) = built.windows
     assert len(window.input_ids) <= 640
     read = tokenizer.decode(window.input_ids[1 : window.answer.start - 1].tolist(), skip_special_tokens=False)
-    prompt = lettucedetect_prompt(query="when", passages=2, answer_words=4)
+    prompt = build_prompt("lettucedetect-qa", query="when", passages=passages)
     assert read.startswith(prompt.head)
     assert read.endswith(prompt.tail)
     assert "passage 2:Boats leave at nine." in read

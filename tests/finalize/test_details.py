@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from types import MappingProxyType
 
+from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records import (
     Action,
     Answer,
@@ -142,3 +143,73 @@ def test_a_held_back_answer_is_an_error_of_the_api() -> None:
     assert error["type"] == "truthlens_blocked"
     assert "timeout" in error["message"]
     assert json.loads(blocked_body(None))["error"]["code"] == "unsupported"
+
+
+EXPLAINED = Span(
+    17,
+    24,
+    0.9,
+    passage=0,
+    explanation=Explanation(
+        SpanKind.CONTRADICTED,
+        confidence=0.71234,
+        reason="the nearest sentence gives another date",
+        sentence=(0, 26),
+        similarity=0.66666,
+        differences=(
+            Difference(DifferenceKind.DATE, 20, 24, (20, 25)),
+            Difference(DifferenceKind.NAME, 4, 9),
+        ),
+    ),
+)
+
+
+def explained_verdict() -> Verdict:
+    return replace(FLAGGED, spans=(EXPLAINED,))
+
+
+def test_an_explained_span_shows_kind_sentence_and_differences() -> None:
+    """Texts are read out of the answer and the passage, and offsets move with the answer."""
+    verdict = explained_verdict()
+    warned = warn(Outcome(PLAN, verdict, (verdict,)), EXCHANGE, [Answer(0, AnswerKind.TEXT, ANSWER)])
+    loaded = json.loads(json.dumps(truthlens_object(warned, EXCHANGE)))
+    (choice,) = loaded["choices"]
+    (span,) = choice["spans"]
+    assert (span["kind"], span["confidence"], span["similarity"]) == ("contradicted", 0.712, 0.667)
+    assert span["reason"] == "the nearest sentence gives another date"
+    assert span["sentence"] == {"start": 0, "end": 26, "text": "The ferry leaves at eight."}
+    date, name = span["differences"]
+    delivered = warned.texts[0]
+    assert delivered != ANSWER
+    assert delivered[date["start"] : date["end"]] == date["answer"] == "noon"
+    assert (date["type"], date["evidence"]) == ("date", "eight")
+    assert PASSAGES[0].text[date["evidence_start"] : date["evidence_end"]] == "eight"
+    assert (name["type"], name["answer"]) == ("name", "ferry")
+    assert not {"evidence", "evidence_start", "evidence_end"} & set(name)
+
+
+def test_without_the_texts_a_verdict_shows_positions_alone() -> None:
+    """Who does not hand over answer and passages gets no text of either."""
+    bare = json.dumps(verdict_object(explained_verdict())["spans"])
+    assert "noon" not in bare
+    assert "eight" not in bare
+    assert json.loads(bare)[0]["sentence"] == {"start": 0, "end": 26}
+    whole = json.dumps(verdict_object(explained_verdict(), text=ANSWER, passages=PASSAGES)["spans"])
+    assert "noon" in whole
+    assert "eight" in whole
+
+
+def test_an_explanation_of_a_passage_that_does_not_exist_shows_no_text() -> None:
+    """A span beyond the request's passages breaks nothing."""
+    verdict = replace(FLAGGED, spans=(replace(EXPLAINED, passage=9),))
+    (span,) = json.loads(json.dumps(verdict_object(verdict, text=ANSWER, passages=PASSAGES)["spans"]))
+    assert span["sentence"] == {"start": 0, "end": 26}
+    assert "evidence" not in span["differences"][0]
+
+
+def test_a_fabrication_without_passage_has_no_sentence() -> None:
+    """Nothing near: neither sentence nor similarity nor differences are there, rather than empty."""
+    alone = Explanation(SpanKind.FABRICATED, confidence=0.8, reason="nothing in the evidence comes near")
+    verdict = replace(FLAGGED, spans=(Span(0, 3, 0.9, explanation=alone),))
+    (span,) = json.loads(json.dumps(verdict_object(verdict, text=ANSWER, passages=PASSAGES)["spans"]))
+    assert set(span) == {"start", "end", "text", "score", "detector", "kind", "confidence", "reason"}

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from truthlens.core.records import Aggregation
-from truthlens.hub.calibrate import (
-    DEFAULT_THRESHOLD,
-    MOST_FALSE_ALARMS,
-    Calibration,
-    ScoredAnswer,
-    calibrate,
-    response_score,
-)
+from truthlens.detection.fusion import spans_of
+from truthlens.detection.reading import Reading, sigmoid
+from truthlens.detection.response import Scoring
+from truthlens.hub.calibrate import BASE_RATE, Calibration, calibrate
 from truthlens.hub.data import Example
-from truthlens.hub.figures import example_prf
-from truthlens.hub.predict import sigmoid
+from truthlens.hub.figures import base_rate_weights, ece, prf
 
 TOKENS = 20
 TEXT = "ab " * TOKENS
@@ -25,7 +22,7 @@ OFFSETS = np.array([(3 * i, 3 * i + 2) for i in range(TOKENS)], dtype=np.int64)
 
 def _answers(
     count: int, *, temperature: float = 1.0, shift: float = 0.0, seed: int = 0
-) -> tuple[list[ScoredAnswer], list[Example]]:
+) -> tuple[list[Reading], list[Example]]:
     """Answers whose true token probability is ``sigmoid((odds + shift) / temperature)``; errors come in runs."""
     dice = np.random.default_rng(seed)
     scored, examples = [], []
@@ -36,69 +33,88 @@ def _answers(
             true[start : start + 5] += dice.normal(6.5, 1.5)
         gold = dice.random(TOKENS) < sigmoid(true)
         spans = tuple((int(s), int(e)) for s, e in OFFSETS[gold])
-        scored.append(ScoredAnswer(true * temperature - shift, OFFSETS, TEXT))
+        scored.append(_reading(true * temperature - shift))
         examples.append(
             Example(str(number), "made", "qa", "", ("c",), TEXT, int(gold.any()), spans, str(number))
         )
     return scored, examples
 
 
-def _scores(scored: list[ScoredAnswer], found: Calibration, aggregation: Aggregation) -> list[float]:
-    return [
-        response_score(
-            answer,
-            answer.probabilities(temperature=found.temperature, shift=found.shift),
-            aggregation=aggregation,
-            taus=(found.tau_token, found.tau_span),
-            length=found.length,
-        )
-        for answer in scored
-    ]
+def _reading(odds: np.ndarray) -> Reading:
+    return Reading(odds, np.isfinite(odds), OFFSETS[: len(odds)], TEXT)
+
+
+def _scores(scored: list[Reading], found: Calibration, aggregation: Aggregation) -> np.ndarray:
+    scoring = Scoring(tau=found.tau_token, calibrations=found.response)
+    values = []
+    for reading in scored:
+        p = reading.probabilities(temperature=found.temperature, shift=found.shift)
+        values.append(scoring.score(aggregation, p=p, spans=spans_of(p, OFFSETS, found.tau_span, TEXT)))
+    return np.array(values)
 
 
 def test_temperature_and_shift_are_found_again() -> None:
     """Log-odds that were stretched and moved come back to what they were."""
-    found = calibrate(*_answers(800, temperature=2.5, shift=1.0))
+    found = calibrate(*_answers(800, temperature=2.5, shift=1.0), main="made")
     assert found.temperature == pytest.approx(2.5, rel=0.1)
     assert found.shift == pytest.approx(1.0, abs=0.5)
 
 
 def test_the_best_threshold_separates_as_well_as_the_figures_say() -> None:
-    """Scores at the named threshold reach the named F1."""
+    """Scores at the named threshold reach the named F1, answers weighted to the expected base rate."""
     scored, examples = _answers(300)
-    found = calibrate(scored, examples)
-    figures = found.choices[found.aggregation.value]
-    values = _scores(scored, found, found.aggregation)
-    reached = example_prf([example.label for example in examples], values, threshold=figures["threshold"]).f1
-    assert reached == pytest.approx(figures["best_f1"], abs=0.011)
+    found = calibrate(scored, examples, main="made")
+    labels = np.array([example.label for example in examples], dtype=bool)
+    weights = base_rate_weights(labels, base_rate=BASE_RATE)
+    flagged = _scores(scored, found, found.aggregation) >= found.threshold
+    reached = prf(weights[flagged & labels].sum(), weights[flagged].sum(), weights[labels].sum()).f1
+    assert reached == pytest.approx(found.choices[found.aggregation.value]["best_f1"], abs=0.011)
+
+
+@pytest.mark.parametrize("aggregation", list(Aggregation))
+def test_scores_are_calibrated_to_the_expected_base_rate(aggregation: Aggregation) -> None:
+    """On other answers of the same kind the score is about as high as unsupported answers are frequent."""
+    found = calibrate(*_answers(900, seed=1), main="made")
+    scored, examples = _answers(900, seed=2)
+    labels = np.array([example.label for example in examples], dtype=bool)
+    weights = base_rate_weights(labels, base_rate=BASE_RATE)
+    values = _scores(scored, found, aggregation)
+    assert np.average(values, weights=weights) == pytest.approx(BASE_RATE, abs=0.05)
+    assert ece(labels, values, weights=weights) < 0.1
+    assert found.choices[aggregation.value]["ece"] < 0.06
+
+
+def test_other_sources_weigh_as_much_as_the_main_one() -> None:
+    """Rows of another source change the response calibration, but neither temperature nor limits."""
+    scored, examples = _answers(300)
+    more, others = _answers(60, temperature=3.0, seed=5)
+    alone = calibrate(scored, examples, main="made")
+    both = calibrate(
+        [*scored, *more], [*examples, *(replace(row, source="other") for row in others)], main="made"
+    )
+    assert both.temperature == pytest.approx(alone.temperature)
+    assert (both.tau_token, both.tau_span) == (alone.tau_token, alone.tau_span)
+    assert both.response != alone.response
+    assert all(found.slope >= 0.0 <= found.worst for found in both.response.values())
 
 
 def test_the_chosen_aggregation_ranks_best() -> None:
     """No other aggregation has a higher AUROC on the calibration answers."""
-    found = calibrate(*_answers(300))
+    found = calibrate(*_answers(300), main="made")
     assert set(found.choices) == {aggregation.value for aggregation in Aggregation}
     best = max(figures["auroc"] for figures in found.choices.values())
     assert found.choices[found.aggregation.value]["auroc"] == best
 
 
-def test_noisy_or_flags_few_supported_answers_at_the_default_threshold() -> None:
-    """The tempering length is the longest that keeps false alarms within their bound."""
-    scored, examples = _answers(300)
-    found = calibrate(scored, examples)
-    values = np.array(_scores(scored, found, Aggregation.NOISY_OR))
-    supported = np.array([not example.label for example in examples])
-    assert (values[supported] >= DEFAULT_THRESHOLD).mean() <= MOST_FALSE_ALARMS
-
-
 def test_silent_tokens_have_probability_zero() -> None:
     """What claims nothing scores nothing, whatever the shift."""
-    answer = ScoredAnswer(np.array([-np.inf, 0.0]), OFFSETS[:2], TEXT)
+    answer = _reading(np.array([-np.inf, 0.0]))
     assert answer.probabilities(temperature=0.5, shift=100.0).tolist() == [0.0, 1.0]
 
 
 def test_one_class_of_tokens_leaves_the_log_odds_alone() -> None:
-    """Without any error there is nothing to fit: temperature 1, no shift."""
+    """Without any error there is nothing to fit: temperature 1, no shift, the raw formulas."""
     scored, examples = _answers(12)
     clean = [Example(e.id, e.source, e.task, "", e.context, e.response, 0, (), e.group) for e in examples]
-    found = calibrate(scored, clean)
-    assert (found.temperature, found.shift) == (1.0, 0.0)
+    found = calibrate(scored, clean, main="made")
+    assert (found.temperature, found.shift, found.response) == (1.0, 0.0, {})

@@ -8,8 +8,10 @@ from truthlens.hub.contrast import EVIDENCE, PAIRS, locate_errors, minimal_pairs
 from truthlens.hub.data import Example
 
 PASSAGES = (
-    "The mill at Orsen was built in 1871 by two brothers. It grinds barley and rye for nine villages. "
-    "A flood in 1904 broke the wheel. The wheel was replaced with an iron one from Hadwick.",
+    (
+        "The mill at Orsen was built in 1871 by two brothers. It grinds barley and rye for nine villages. "
+        "A flood in 1904 broke the wheel. The wheel was replaced with an iron one from Hadwick."
+    ),
     "Visitors may enter on Sunday for a small fee. The keeper sells bread in the yard. Dogs stay outside.",
 )
 ANSWER = "The mill at Orsen was built in 1871 by two brothers. Visitors may enter on Sunday for a small fee."

@@ -162,3 +162,48 @@ def test_auroc_turns_round_with_the_scores(rows: list[tuple[bool, float]]) -> No
         assert len(set(labels)) == 1
     else:
         assert area == pytest.approx(1 - turned)
+
+
+def test_weights_count_rows_as_often() -> None:
+    """A row of weight 2 counts like two rows, in every figure that takes weights."""
+    labels, scores, weights = [1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1], [1.0, 2.0, 3.0, 0.0]
+    rows = [0, 1, 1, 2, 2, 2]
+    doubled = [labels[row] for row in rows], [scores[row] for row in rows]
+    assert figures.auroc(labels, scores, weights=weights) == pytest.approx(figures.auroc(*doubled))
+    assert figures.auprc(labels, scores, weights=weights) == pytest.approx(figures.auprc(*doubled))
+    assert figures.brier(labels, scores, weights=weights) == pytest.approx(figures.brier(*doubled))
+    assert figures.best_f1(labels, scores, weights=weights) == pytest.approx(figures.best_f1(*doubled))
+    gold, predicted = [[(0, 4)], [(0, 2)]], [[(2, 6)], [(0, 2), (5, 6)]]
+    twice = [gold[0], gold[1], gold[1]], [predicted[0], predicted[1], predicted[1]]
+    assert figures.char_prf(gold, predicted, weights=[1.0, 2.0]) == figures.char_prf(*twice)
+    assert figures.span_prf(gold, predicted, weights=[1.0, 2.0]) == figures.span_prf(*twice)
+
+
+def test_a_class_of_no_weight_has_no_area() -> None:
+    """Rows of weight 0 are not there."""
+    assert figures.auroc([1, 0], [0.9, 0.1], weights=[1.0, 0.0]) is None
+    assert figures.auprc([1, 0], [0.9, 0.1], weights=[0.0, 1.0]) is None
+    assert figures.ece([1], [0.2], weights=[0.0]) == 0.0
+
+
+def test_resamples_draw_whole_groups_as_often_as_there_are_groups() -> None:
+    """Rows of one group have one weight, and three groups are drawn three times."""
+    groups = ["a", "b", "a", "c"]
+    drawn = list(figures.resamples(groups, rounds=50, seed=1))
+    assert len(drawn) == 50
+    assert all(weights[0] == weights[2] for weights in drawn)
+    assert all(weights[[0, 1, 3]].sum() == 3 for weights in drawn)
+    assert len({tuple(weights.tolist()) for weights in drawn}) > 5
+    assert list(figures.resamples([], rounds=50)) == []
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1), st.integers(0, 4)), min_size=1, max_size=25))
+def test_weighted_areas_are_those_of_repeated_rows(rows: list[tuple[bool, float, int]]) -> None:
+    """Whole weights and repeated rows give the same areas."""
+    repeated = [(label, score) for label, score, count in rows for _ in range(count)]
+    weights = [float(count) for _, _, count in rows]
+    labels, scores = [label for label, _, _ in rows], [score for _, score, _ in rows]
+    for area in (figures.auroc, figures.auprc):
+        found = area(labels, scores, weights=weights)
+        expected = area([label for label, _ in repeated], [score for _, score in repeated])
+        assert found == pytest.approx(expected) if expected is not None else found is None

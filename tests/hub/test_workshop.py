@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passa
 from truthlens.detection.lexical import FEATURE_COUNT
 from truthlens.detection.loading import load_encoder
 from truthlens.detection.manifest import load_manifest
-from truthlens.hub.build import build
+from truthlens.hub.build import build, describe
 from truthlens.hub.data import DataError, read_folder
 from truthlens.hub.export import Gate, export, load_run, shift_bias, to_onnx
 from truthlens.hub.graph import ExportedClassifier, find_outlying
@@ -95,6 +96,24 @@ def test_the_card_is_written_from_the_figures(folder: Path) -> None:
     assert f"| ragtruth | {main['rows']} |" in card
     assert "| RAGTruth, question answering (ParticleMedia) |" in card
     assert "truthlens train --data FOLDER --output models/tiny-en --epochs 3" in card
+
+
+def test_figures_of_an_ablation_stand_in_the_card(
+    settings: TrainSettings, folder: Path, tmp_path: Path
+) -> None:
+    """Variants and their figures are added to manifest and card, and nothing else changes."""
+    copy = tmp_path / folder.name
+    shutil.copytree(folder, copy)
+    rows = [{"variant": "no-owls", "auroc": 0.75, "others": 0.5, "steps": 9, "figures": {}}]
+    (tmp_path / "ablation.json").write_text(json.dumps({"rows_of_each_source": 7, "variants": rows}))
+    describe(settings.run, copy, ablation=tmp_path / "ablation.json")
+    before, after = load_manifest(folder), load_manifest(copy)
+    assert after.figures.pop("ablation")["variants"][0]["variant"] == "no-owls"
+    assert after == before
+    card = (copy / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "| no-owls | 0.750 | 0.500 |" in card
+    assert "7 rows of each source" in card
+    assert "| epoch 1 |" in (folder / "MODEL_CARD.md").read_text(encoding="utf-8")
 
 
 def test_a_finished_run_is_not_trained_again(settings: TrainSettings, folder: Path, quiet: Console) -> None:

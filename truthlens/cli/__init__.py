@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from truthlens import __version__
-from truthlens.cli import evaluation, gateway, policy, scoring, training
+from truthlens.cli import calibration, evaluation, gateway, policy, scoring, training
 from truthlens.cli import models as model_commands
 from truthlens.core.errors import TruthLensError
 
@@ -36,6 +36,7 @@ app.command("envoy-config")(gateway.envoy_config)
 app.command()(policy.check)
 app.command()(scoring.detect)
 app.command("eval")(evaluation.evaluate)
+app.command()(calibration.calibrate)
 app.command()(training.train)
 models.command("list")(model_commands.list_models)
 app.add_typer(models, name="models")

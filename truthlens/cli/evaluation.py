@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,15 +14,18 @@ from rich.table import Table
 
 from truthlens.app import find_model
 from truthlens.cli import options
-from truthlens.core.records import Answer, AnswerKind, DetectorResult, Endpoint, Exchange, Passage, Provenance
-from truthlens.detection.encoder import EncoderDetector
-from truthlens.detection.engine import load_encoder
+from truthlens.hub.describe import BREAKDOWNS
+from truthlens.hub.evaluate import Evaluation, Quality
+from truthlens.hub.evaluate import evaluate as evaluate_files
+from truthlens.hub.report import machine, prepare, write_report
+from truthlens.hub.served import ServedEncoder, load_served
 from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 
 out = Console(highlight=False)
 # Progress goes where it does not mix with --json.
 progress_out = Console(stderr=True, highlight=False)
+_NO_VALUE = "–"
 
 
 def evaluate(
@@ -29,10 +33,31 @@ def evaluate(
         list[Path], typer.Argument(help="Labelled JSON lines, plain or .gz.", exists=True, dir_okay=False)
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            file_okay=False,
+            help="Write report.md, figures.json and plots into this folder (needs the extra truthlens[eval]).",
+            show_default=False,
+        ),
+    ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Response threshold (default: the model's).", show_default=False),
     ] = None,
+    base_rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            max=0.999,
+            help="Weigh rows so that this share is unsupported (default: as they are).",
+            show_default=False,
+        ),
+    ] = None,
+    quality: Annotated[Quality, typer.Option(help="Which rows, by their annotation quality.")] = Quality.ALL,
+    resamples: Annotated[
+        int, typer.Option(min=0, max=100_000, help="Resamples for the 95 % intervals; 0 for none.")
+    ] = 1000,
     model: options.ModelName = None,
     models: options.Models = None,
     limit: Annotated[
@@ -40,73 +65,126 @@ def evaluate(
     ] = None,
     threads: options.Threads = 1,
 ) -> None:
-    """Score labelled answers: precision, recall and F1 at example, span and character level, AUROC, AUPRC, ECE, latency.
+    """Score labelled answers: precision, recall and F1 at example, span and character level, AUROC, AUPRC, calibration, latency.
 
     Each line: {context: [text], query, response, label, spans?: [{start, end}]}. Figures that a file has no labels for
-    are null.
+    are null. docs/evaluation.md says what each figure means.
     """
-    from truthlens.hub.evaluate import evaluate as evaluate_files
-
-    encoder = load_encoder(find_model(model, _settings(models, threads)), threads=threads)
-    encoder.warm_up()
-    result = evaluate_files(
-        files,
-        score=_scorer(encoder),
-        model=encoder.manifest.name,
-        threshold=encoder.manifest.recommended_threshold if threshold is None else threshold,
-        limit=limit,
-        console=progress_out,
-    )
-    if as_json:
-        typer.echo(json.dumps(result))
-        return
-    _show(result)
-
-
-def _settings(models: Path | None, threads: int) -> Settings:
-    return Settings(
+    if report is not None:
+        prepare(report)
+    settings = Settings(
         Address.parse(DEFAULT_EXTPROC, name="--extproc"),
         Address.parse(DEFAULT_CONSOLE, name="--console"),
         models=models,
         threads=threads,
     )
+    encoder = load_served(find_model(model, settings), threads=threads)
+    encoder.warm_up()
+    flags = {
+        "--model": model,
+        "--models": models,
+        "--threshold": threshold,
+        "--base-rate": base_rate,
+        "--quality": None if quality is Quality.ALL else quality,
+        "--resamples": None if resamples == 1000 else resamples,
+        "--limit": limit,
+        "--threads": None if threads == 1 else threads,
+        "--report": report,
+    }
+    found = evaluate_files(
+        files,
+        score=encoder,
+        model=encoder.manifest.name,
+        threshold=encoder.manifest.recommended_threshold if threshold is None else threshold,
+        token_limit=encoder.manifest.tau_span,
+        limit=limit,
+        base_rate=base_rate,
+        quality=quality,
+        rounds=resamples,
+        about=_about(encoder, threads, _command(files, flags)),
+        console=progress_out,
+    )
+    written = None if report is None else write_report(found, report)
+    if as_json:
+        typer.echo(json.dumps(found.as_json()))
+        return
+    _show(found)
+    if written is not None:
+        out.print(f"report in {written}", soft_wrap=True)
 
 
-def _scorer(encoder: EncoderDetector) -> Callable[[str, Sequence[str], str], DetectorResult]:
-    def score(query: str, passages: Sequence[str], answer: str) -> DetectorResult:
-        evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages if text.strip())
-        exchange = Exchange(Endpoint.CHAT, "", query, evidence)
-        return encoder.detect(exchange, Answer(0, AnswerKind.TEXT, answer))
+def _about(encoder: ServedEncoder, threads: int, command: str) -> dict[str, Any]:
+    manifest = encoder.manifest
+    return {
+        "aggregation": manifest.aggregation.value,
+        "revision": manifest.revision or None,
+        "runtime": encoder.runtime,
+        "machine": machine(threads),
+        "command": command,
+    }
 
-    return score
+
+def _command(files: Sequence[Path], flags: Mapping[str, object]) -> str:
+    words = ["truthlens", "eval", *map(str, files)]
+    for flag, value in flags.items():
+        if value is not None:
+            words += [flag, str(value)]
+    return shlex.join(words)
 
 
-def _show(result: dict[str, Any]) -> None:
-    table = Table(title=result["model"])
-    for column in (
-        "file",
-        "rows",
-        "AUROC",
-        "AUPRC",
-        "P",
-        "R",
-        "F1",
-        "char P",
-        "char R",
-        "char F1",
-        "ECE",
-        "p50 ms",
-        "p99 ms",
-    ):
-        table.add_column(column, justify="left" if column == "file" else "right")
-    for row in result["files"]:
-        example, char, latency = row["example"], row["char"], row["latency_ms"]
-        figures = [example[k] for k in ("auroc", "auprc", "precision", "recall", "f1")]
-        figures += [char[k] for k in ("precision", "recall", "f1")] + [row["ece"]]
-        table.add_row(
-            Path(row["file"]).name,
-            str(row["rows"]),
-            *("–" if value is None else f"{value:.3f}" for value in figures),
-            *("–" if latency[k] is None else f"{latency[k]:.1f}" for k in ("p50", "p99")),
+def _show(found: Evaluation) -> None:
+    rows = [(_short(one.name), one.figures) for one in found.files]
+    if len(rows) > 1:
+        rows.append((found.pooled.name, found.pooled.figures))
+    out.print(
+        f"{found.settings['model']}, answers flagged from a score of {found.settings['threshold']:g} on"
+    )
+    out.print(_answers("file", rows), _parts("file", rows))
+    for key, column in BREAKDOWNS.items():
+        named: Mapping[str, Any] = found.pooled.figures[key]
+        if len(named) > 1:
+            out.print(_answers(column, list(named.items())))
+    best = found.pooled.figures["best"]
+    if best is not None:
+        out.print(
+            f"best F1 in hindsight {best['f1']:.3f} at {best['threshold']:.3f} (optimistic: chosen on these rows)"
         )
-    out.print(table)
+
+
+def _short(name: str) -> str:
+    """A file's name without its folder and its usual endings."""
+    return Path(name).name.removesuffix(".gz").removesuffix(".jsonl")
+
+
+def _answers(first: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
+    """Whole answers. With ``_parts`` two tables, so that each fits on a narrow terminal."""
+    table = _table(first, "rows", "unsup.", "AUROC", "AUPRC", "P", "R", "F1")
+    for name, row in rows:
+        figures = [row["example"][key] for key in ("auroc", "auprc", "precision", "recall", "f1")]
+        table.add_row(name, str(row["rows"]), str(row["unsupported"]), *map(_figure, figures))
+    return table
+
+
+def _parts(first: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
+    """Parts of answers, calibration and time."""
+    table = _table(first, "char F1", "span F1", "ECE", "Brier", "AURC", "p50 ms", "p99 ms", "ms/1k")
+    for name, row in rows:
+        risk = row["risk_coverage"] or {}
+        figures = [row["char"]["f1"], row["span"]["f1"], row["ece"], row["brier"], risk.get("aurc")]
+        times = [row["latency_ms"][key] for key in ("p50", "p99", "per_1000_tokens")]
+        table.add_row(
+            name, *map(_figure, figures), *(_NO_VALUE if value is None else f"{value:.0f}" for value in times)
+        )
+    return table
+
+
+def _table(first: str, *columns: str) -> Table:
+    table = Table()
+    table.add_column(first, overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _figure(value: float | None) -> str:
+    return _NO_VALUE if value is None else f"{value:.3f}".removeprefix("0")

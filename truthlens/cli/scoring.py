@@ -15,6 +15,7 @@ from rich.text import Text
 
 from truthlens.app import find_model
 from truthlens.cli import options
+from truthlens.cli.explanations import explanation_lines
 from truthlens.core.errors import DialectError
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Plan, Provenance, Verdict
 from truthlens.detection.engine import Engine, load_encoder
@@ -79,7 +80,7 @@ def detect(
         engine = Engine({None: encoder, plan.model_id: encoder}, workers=1, queue_limit=1)
         for exchange, answer in _inputs([*(context or ()), *(more or ())], query, response):
             (verdict,) = runner.run(engine.detect(plan, exchange, (answer,)))
-            _print(answer.text, verdict, as_json=as_json)
+            _print(exchange, answer.text, verdict, as_json=as_json)
             exit_status = max(exit_status, 2 if verdict.flagged else 3 if verdict.score is None else 0)
         runner.run(engine.aclose())
     if exit_code:
@@ -122,9 +123,10 @@ def _record(context: list[str], query: str, response: str) -> tuple[Exchange, An
     return Exchange(Endpoint.CHAT, "", query, passages), Answer(0, kind, response)
 
 
-def _print(response: str, verdict: Verdict, *, as_json: bool) -> None:
+def _print(exchange: Exchange, response: str, verdict: Verdict, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(verdict_object(verdict), ensure_ascii=False))
+        shown = verdict_object(verdict, text=response, passages=exchange.passages)
+        typer.echo(json.dumps(shown, ensure_ascii=False))
         return
     if verdict.score is None:
         out.print(f"[yellow]{verdict.status.value}[/yellow]: {verdict.reason}")
@@ -142,3 +144,5 @@ def _print(response: str, verdict: Verdict, *, as_json: bool) -> None:
         out.print(
             f"  {span.start}–{span.end}  {span.score:.2f}", Text(response[span.start : span.end], style="red")
         )
+        for line in explanation_lines(span, response, exchange.passages):
+            out.print(Text(f"      {line}"))

@@ -105,8 +105,9 @@ class _Console:
         if plan is None:
             known = ", ".join(p.decision for p in (*self._policy.current.plans, self._policy.current.default))
             return _error(422, f"decision: no decision of that name is loaded; known: {known}")
-        verdict = await self._pipeline.score(plan, *_records(asked))
-        return JSONResponse(_detect_object(plan, verdict))
+        exchange, answer = _records(asked)
+        verdict = await self._pipeline.score(plan, exchange, answer)
+        return JSONResponse(_detect_object(plan, verdict, exchange, answer))
 
     def _plan(self, name: str | None) -> Plan | None:
         policy = self._policy.current
@@ -136,8 +137,11 @@ def _records(asked: DetectRequest) -> tuple[Exchange, Answer]:
     return exchange, Answer(0, kind, asked.response)
 
 
-def _detect_object(plan: Plan, verdict: Verdict) -> dict[str, Any]:
-    return {"decision": plan.decision, **verdict_object(verdict)}
+def _detect_object(plan: Plan, verdict: Verdict, exchange: Exchange, answer: Answer) -> dict[str, Any]:
+    return {
+        "decision": plan.decision,
+        **verdict_object(verdict, text=answer.text, passages=exchange.passages),
+    }
 
 
 def _error(status: int, message: str) -> JSONResponse:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from truthlens.core.explanation import Explanation
+
 
 class Status(StrEnum):
     """How much of an answer was checked. ``unchecked`` is never reported as clean."""
@@ -232,7 +234,7 @@ class Span:
     """Characters ``start`` (inclusive) to ``end`` (exclusive) of the answer.
 
     ``score`` is in 0..1. ``passage`` is the index, in the exchange's passages, of the one that
-    contradicts the span or comes nearest, or ``None``.
+    contradicts the span or comes nearest, or ``None``. ``explanation`` is ``None`` where nobody explained it.
     """
 
     start: int
@@ -240,6 +242,7 @@ class Span:
     score: float
     detector: str = DetectorName.ENCODER
     passage: int | None = None
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +394,19 @@ class Plan:
     evidence: EvidenceRules = EvidenceRules()
     model_refs: tuple[str, ...] = ()
     policy_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """Which model a folder holds, as far as its scores go.
+
+    ``sha256`` (hex) changes with whatever changes a score: weights, tokenizer, input format, calibration.
+    ``aggregation`` is the model's own, for plans that name none.
+    """
+
+    name: str
+    sha256: str
+    aggregation: Aggregation
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,11 @@ from truthlens.core.records import (
     Provenance,
     Reason,
 )
-from truthlens.core.text import sentences
-from truthlens.detection.claims import claimless_ranges, is_abstention
-from truthlens.detection.fusion import aggregate, length_exponent, span_max, spans_of
+from truthlens.detection.claims import is_abstention
+from truthlens.detection.explain import Explainer
+from truthlens.detection.fusion import span_max, spans_of
 from truthlens.detection.manifest import Manifest
-from truthlens.detection.merging import merge_windows, quiet_punctuation, tokens_within
-from truthlens.detection.nearest import NearestPassage
+from truthlens.detection.reading import read_answer
 from truthlens.detection.runtime import Stop, TokenModel, never
 from truthlens.detection.scripts import readable
 from truthlens.detection.windows import Windows, build_windows
@@ -48,8 +47,6 @@ class _Task:
 
     answer: Answer
     windows: Windows
-    # Character ranges whose script the model does not read.
-    unread: tuple[tuple[int, int], ...]
     # Share of the evidence, by characters, whose script the model reads.
     evidence_read: float
 
@@ -126,7 +123,7 @@ class EncoderDetector:
         flat = [window for task in runnable for window in task.windows.windows]
         odds = self._model.log_odds(flat, stop=stop) if flat else []
         chosen = aggregation or self.manifest.aggregation
-        nearest = NearestPassage(exchange.passages)
+        explainer = Explainer(exchange.passages, query=exchange.query)
         results: list[DetectorResult] = []
         for task in tasks:
             if isinstance(task, Reason):
@@ -134,7 +131,7 @@ class EncoderDetector:
                 continue
             count = len(task.windows.windows)
             own, odds = odds[:count], odds[count:]
-            results.append(self._result(exchange, task, own, chosen, nearest))
+            results.append(self._result(exchange, task, own, chosen, explainer))
         duration_s = time.perf_counter() - started
         return [replace(result, duration_s=duration_s) for result in results]
 
@@ -173,7 +170,6 @@ class EncoderDetector:
         return _Task(
             answer,
             windows,
-            unread=_unread_sentences(answer.text, languages),
             evidence_read=1.0 - sum(map(len, foreign)) / sum(map(len, passages)),
         )
 
@@ -193,20 +189,16 @@ class EncoderDetector:
         task: _Task,
         odds: Sequence[NDArray[np.float32]],
         aggregation: Aggregation,
-        nearest: NearestPassage,
+        explainer: Explainer,
     ) -> DetectorResult:
         text, offsets, manifest = task.answer.text, task.windows.offsets, self.manifest
-        merged = merge_windows(
-            task.windows.windows, [_sigmoid(values / manifest.temperature) for values in odds], len(offsets)
-        )
-        merged = quiet_punctuation(merged, offsets, text)
-        unread = tokens_within(offsets, text, task.unread)
-        claimless = tokens_within(offsets, text, claimless_ranges(text, query=exchange.query))
-        scored = ~np.isnan(merged) & ~unread
-        p = np.where(scored & ~claimless, np.maximum(merged, 0.0), 0.0)
+        reading = read_answer(
+            task.windows.windows, odds, offsets=offsets, text=text, query=exchange.query, fmt=manifest.input,
+            languages=manifest.languages or ("*",),
+        )  # fmt: skip
+        p = reading.probabilities(temperature=manifest.temperature)
         spans = spans_of(p, offsets, manifest.tau_span, text)
-        exponent = manifest.noisy_or_exponent * length_exponent(len(p), manifest.noisy_or_length)
-        score = aggregate(aggregation, p=p, spans=spans, tau=manifest.tau_token, exponent=exponent)
+        score = manifest.scoring.score(aggregation, p=p, spans=spans)
         details: dict[str, float | str] = {
             "model": manifest.name,
             "aggregation": aggregation.value,
@@ -216,12 +208,9 @@ class EncoderDetector:
         return DetectorResult(
             detector=self.name,
             score=score,
-            spans=tuple(
-                replace(span, passage=passage)
-                for span, passage in zip(spans, nearest.of(text, spans), strict=True)
-            ),
-            coverage=_coverage(task, scored),
-            reason=Reason.LANGUAGE if task.unread or task.evidence_read < 1.0 else None,
+            spans=explainer.explain(text, spans),
+            coverage=_coverage(task, reading.scored),
+            reason=Reason.LANGUAGE if reading.unread or task.evidence_read < 1.0 else None,
             explanation="the answer only abstains" if is_abstention(text) else "",
             details=MappingProxyType(details),
         )
@@ -234,18 +223,6 @@ def _evidence(exchange: Exchange) -> list[str]:
         for passage in exchange.passages
         if passage.text.strip()
     ]
-
-
-def _sigmoid(odds: NDArray[np.floating]) -> NDArray[np.float64]:
-    # exp() of the negative magnitude alone, which cannot overflow
-    small = np.exp(-np.abs(odds.astype(np.float64)))
-    return np.where(odds >= 0, 1.0, small) / (1.0 + small)
-
-
-def _unread_sentences(text: str, languages: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    if text.isascii():
-        return ()
-    return tuple((start, end) for start, end in sentences(text) if not readable(text[start:end], languages))
 
 
 def _coverage(task: _Task, scored: NDArray[np.bool_]) -> Coverage:

@@ -25,8 +25,6 @@ from truthlens.core.records import (
 CLIP = 1e-6
 """Probabilities are held below ``1 - CLIP`` in products, so that no single token makes a score exactly 1."""
 
-# Measured on held-out answers: of 0, 0.25, 0.5, 0.75 and 1 the one with few false alarms at little loss of ranking.
-_LENGTH_POWER = 0.75
 _WORST_TOKENS = 3
 # Scripts that write no space between words: there, neighbouring characters are not parts of one word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -39,21 +37,6 @@ def worst_tokens(p: ArrayLike, tau: float) -> float:
     scores = np.asarray(p, dtype=np.float64)
     top = np.sort(scores[scores > tau])[-_WORST_TOKENS:]
     return float(top.sum() / _WORST_TOKENS)
-
-
-def length_exponent(tokens: int, length: float | None) -> float:
-    """The tempering exponent of an answer: 1 up to ``length`` tokens, then falling with the answer's length.
-
-    Tokens of a long answer are near-copies of each other, and their small background adds up; without tempering
-    every long answer would score near 1, and with one exponent for all, no short answer could reach a threshold.
-
-    Args:
-        tokens: answer tokens.
-        length: tokens up to which the raw formula holds, fitted per model; ``None`` tempers nothing.
-    """
-    if length is None or tokens <= length:
-        return 1.0
-    return float((length / tokens) ** _LENGTH_POWER)
 
 
 def noisy_or(p: ArrayLike, tau: float, exponent: float = 1.0) -> float:
@@ -145,12 +128,9 @@ def aggregate(
 ) -> float:
     """The response score, 0..1, by the aggregation that the plan or the model's manifest names.
 
-    ``exponent`` tempers ``noisy_or`` alone: within a span, tokens are already counted once. Tempered, it is held up by
-    the mean of the three worst tokens: one plain error must count however long the answer around it is.
+    ``exponent`` tempers ``noisy_or`` alone: within a span, tokens are already counted once.
     """
     match aggregation:
-        case Aggregation.NOISY_OR if exponent < 1.0:
-            return max(noisy_or(p, tau, exponent), worst_tokens(p, tau))
         case Aggregation.NOISY_OR:
             return noisy_or(p, tau, exponent)
         case Aggregation.SPAN_MAX:

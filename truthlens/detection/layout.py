@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from truthlens.core.errors import ModelError
 from truthlens.detection.manifest import InputFormat
 from truthlens.detection.passages import LONGEST_UNIT, Evidence, Ids
-from truthlens.detection.templates import Prompt, lettucedetect_prompt
+from truthlens.detection.templates import build_prompt
 
 _NO_IDS: Ids = np.zeros(0, dtype=np.int64)
 
@@ -68,7 +68,7 @@ class Frame:
 
 
 def frame_of(
-    tokenizer: Tokenizer, fmt: InputFormat, *, query: str, passages: Sequence[str], answer: str, evidence: Evidence
+    tokenizer: Tokenizer, fmt: InputFormat, *, query: str, passages: Sequence[str], evidence: Evidence
 ) -> Frame:  # fmt: skip
     """The frame of ``fmt`` around ``evidence``, which was made of ``passages``."""
 
@@ -79,9 +79,7 @@ def frame_of(
     if fmt.template is None:
         head = np.concatenate([encode(asked), special_ids(tokenizer).middle]) if asked.strip() else _NO_IDS
         return Frame(head, labels=(), gap=_NO_IDS, tail=_NO_IDS, whole=None)
-    prompt: Prompt = lettucedetect_prompt(
-        query=asked, passages=len(passages), answer_words=len(answer.split())
-    )
+    prompt = build_prompt(fmt.template, query=asked, passages=passages)
     # Pieces and whole may differ where BPE merges across their border, so what fits is encoded in one.
     fits = evidence.total == evidence.kept and evidence.kept < fmt.max_tokens
     return Frame(

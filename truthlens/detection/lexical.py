@@ -58,7 +58,7 @@ class EvidenceIndex:
     def overlap(self, keys: Sequence[str]) -> NDArray[np.float64]:
         """Shape (units,): summed idf of the distinct ``keys`` that each unit holds."""
         total = np.zeros(self.units)
-        for key in set(keys):
+        for key in dict.fromkeys(keys):
             units = self.postings.get(key)
             if units is not None:
                 total[units] += self.idf(key)
@@ -179,7 +179,7 @@ def _sentence_columns(
         keys = [key for _, word in content for key in keys_of(word)[:1]]
         overlap = index.overlap(keys)
         best = int(overlap.argmax())
-        whole = sum(index.idf(key) for key in set(keys))
+        whole = sum(index.idf(key) for key in dict.fromkeys(keys))
         share = float(overlap[best]) / whole if whole else 0.0
         table[rows, column["sentence_best_overlap"]] = share
         if len(content) >= _SHORT_SENTENCE:

@@ -12,20 +12,26 @@ from pathlib import Path
 from truthlens.core.errors import ModelError
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.manifest import Manifest, load_manifest
-from truthlens.detection.runtime import TokenModel
+from truthlens.detection.runtime import Device, TokenModel
 from truthlens.detection.runtime_onnx import OnnxModel
-from truthlens.detection.runtime_torch import TorchModel
+from truthlens.detection.runtime_torch import TorchModel, torch_sees_gpu
 from truthlens.detection.windows import load_tokenizer
 
 
 def load_encoder(
-    folder: Path, *, use_cpu: bool = True, threads: int = 1, max_windows: int = 256
+    folder: Path,
+    *,
+    use_cpu: bool = True,
+    device: Device | None = None,
+    threads: int = 1,
+    max_windows: int = 256,
 ) -> EncoderDetector:
     """The encoder detector of a model folder, loaded but not yet warm.
 
     Args:
         folder: the model's folder.
         use_cpu: run on the CPU; otherwise on a GPU, which must be there.
+        device: says the same with one more choice, ``auto``; where given, ``use_cpu`` does not count.
         threads: threads inside one inference.
         max_windows: most windows for one answer; beyond that its verdict is partial.
 
@@ -35,22 +41,31 @@ def load_encoder(
     manifest = load_manifest(folder)
     verify_files(folder, manifest)
     tokenizer = load_tokenizer(folder)
-    model = load_model(folder, manifest=manifest, use_cpu=use_cpu, threads=threads)
+    model = load_model(folder, manifest=manifest, use_cpu=use_cpu, device=device, threads=threads)
     return EncoderDetector(model, tokenizer, manifest, max_windows=max_windows)
 
 
-def load_model(folder: Path, *, manifest: Manifest, use_cpu: bool = True, threads: int = 1) -> TokenModel:
+def load_model(
+    folder: Path,
+    *,
+    manifest: Manifest,
+    use_cpu: bool = True,
+    device: Device | None = None,
+    threads: int = 1,
+) -> TokenModel:
     """The weights of a model folder.
 
     Chosen are, in this order: the ONNX file that the manifest lists, ``model.onnx``, ``onnx/model.onnx``, any other
-    ``onnx/model*.onnx``, and else the safetensors through PyTorch. On a GPU, safetensors come first.
+    ``onnx/model*.onnx``, and else the safetensors through PyTorch. On a GPU, safetensors come first; with ``auto``
+    that is where PyTorch finds one.
 
     Raises:
         ModelError: there are no weights, they cannot be loaded, or they do not fit the manifest.
     """
+    where: Device = device or ("cpu" if use_cpu else "cuda")
     onnx = _onnx_file(folder, manifest)
     safetensors = any(folder.glob("*.safetensors"))
-    if onnx is None or (safetensors and not use_cpu):
+    if onnx is None or (safetensors and (where == "cuda" or (where == "auto" and torch_sees_gpu()))):
         if not safetensors:
             raise ModelError(
                 f"{folder} holds no weights; expected model.onnx, onnx/model.onnx or *.safetensors "
@@ -61,8 +76,8 @@ def load_model(folder: Path, *, manifest: Manifest, use_cpu: bool = True, thread
                 f"{folder}: its manifest asks for features {manifest.input.features}, which only an ONNX graph "
                 "takes; put the exported model.onnx into the folder"
             )
-        return TorchModel(folder, label=manifest.hallucinated_label, use_cpu=use_cpu, threads=threads)
-    model = OnnxModel(onnx, label=manifest.hallucinated_label, use_cpu=use_cpu, threads=threads)
+        return TorchModel(folder, label=manifest.hallucinated_label, device=where, threads=threads)
+    model = OnnxModel(onnx, label=manifest.hallucinated_label, device=where, threads=threads)
     if ("features" in model.inputs) != (manifest.input.features is not None):
         raise ModelError(
             f"{onnx}: the graph {'takes' if 'features' in model.inputs else 'does not take'} features, but "

@@ -14,16 +14,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from truthlens.core.errors import ModelError
 from truthlens.core.records import Aggregation
+from truthlens.detection.response import Calibration, Scoring
+from truthlens.detection.templates import TemplateName
 
 MANIFEST_NAME = "manifest.json"
+# LettuceDetect v1 was trained at this length; longer windows are for models that say so in a manifest.
 LONGEST_INPUT = 4096
 _BERT_TYPES = frozenset({"bert"})
 _LETTUCE_TYPES = frozenset({"modernbert", "eurobert"})
 # These layouts number positions from pad_token_id + 1, so two positions of the table cannot be used.
 _OFFSET_POSITION_TYPES = frozenset({"roberta", "xlm-roberta", "camembert"})
 
-TemplateName = Literal["lettucedetect-qa"]
 FeatureSet = Literal["lexical-v1"]
+Merge = Literal["min", "mean", "nearest", "weighted", "learned"]
+MergeWeights = tuple[float, float, float, float, float]
+"""Constant, and the weights of lowest, highest, mean and weighted log-odds."""
 Unit = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
@@ -39,6 +44,13 @@ class InputFormat(_Frozen):
     chunk, ``answer_overlap`` how many tokens two neighbouring chunks share. With ``evidence`` ``select`` the
     evidence sentences nearest to the chunk fill the window; with ``windows`` every chunk meets all evidence,
     in as many windows as that takes.
+
+    ``evidence_windows`` bounds the windows of a chunk: with ``select`` (where none means one) each further window
+    holds the next best sentences, with ``windows`` (where none means all) only the nearest groups are read.
+    ``ranking`` is what nearest means: words shared with the sentence alone, or also by what stands around it.
+    ``merge`` brings the windows of a chunk together, see ``merging``; ``merge_weights`` are those of ``learned``.
+    ``features_over`` is the evidence that the features look at: all of it, or what some window holds.
+    Measurements: docs/long-evidence.md.
     """
 
     max_tokens: int = Field(default=512, ge=16)
@@ -47,7 +59,12 @@ class InputFormat(_Frozen):
     answer_tokens: int = Field(default=224, ge=4)
     answer_overlap: int = Field(default=48, ge=0)
     evidence: Literal["select", "windows"] = "select"
+    evidence_windows: int | None = Field(default=None, ge=1, le=64)
+    ranking: Literal["overlap", "context"] = "overlap"
+    merge: Merge = "min"
+    merge_weights: MergeWeights | None = None
     features: FeatureSet | None = None
+    features_over: Literal["all", "read"] = "all"
 
     def model_post_init(self, _context: Any) -> None:
         """Refuse sizes that leave no room for evidence or let chunks stand still."""
@@ -55,6 +72,8 @@ class InputFormat(_Frozen):
             raise ValueError("answer_overlap must be smaller than answer_tokens")
         if self.answer_tokens > self.max_tokens * 3 // 4:
             raise ValueError("answer_tokens must leave a quarter of max_tokens for evidence")
+        if (self.merge == "learned") != (self.merge_weights is not None):
+            raise ValueError("merge_weights belong to merge learned, and merge learned needs them")
 
 
 class DataSource(_Frozen):
@@ -65,13 +84,24 @@ class DataSource(_Frozen):
     rows: int = Field(default=0, ge=0)
 
 
+class ResponseCalibration(_Frozen):
+    """A logistic from what an aggregation measures to the response score; see ``response.Calibration``."""
+
+    slope: float = Field(ge=0.0)
+    worst: float = Field(default=0.0, ge=0.0)
+    length: float = 0.0
+    intercept: float
+    plain: float = Field(default=0.0, ge=0.0)
+
+
 class Manifest(_Frozen):
     """What a model folder says about itself.
 
     ``hallucinated_label`` is the index of the "not supported" logit. Token probabilities are
     ``softmax(logits / temperature)[hallucinated_label]``. ``tau_token`` is the limit of the Noisy-OR's
     indicator, ``tau_span`` the limit from which a token belongs to a span. ``noisy_or_exponent`` is the
-    tempering exponent 1/c (1.0: the raw formula). ``figures`` are results on held-out data, by split. ``files`` maps
+    tempering exponent 1/c (1.0: the raw formula). ``response`` calibrates the response score of an aggregation; without an
+    entry it is the formula alone. ``figures`` are results on held-out data, by split. ``files`` maps
     relative names to SHA-256 digests (hex); the loader refuses a file that differs.
     """
 
@@ -91,10 +121,19 @@ class Manifest(_Frozen):
     tau_span: Unit = 0.5
     aggregation: Aggregation = Aggregation.SPAN_NOISY_OR
     noisy_or_exponent: float = Field(default=1.0, gt=0.0, le=1.0)
-    noisy_or_length: float | None = Field(default=None, gt=0.0)
+    response: dict[Aggregation, ResponseCalibration] = Field(default_factory=dict)
     recommended_threshold: Unit = 0.5
     figures: dict[str, Any] = Field(default_factory=dict)
     files: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(default_factory=dict)
+
+    @property
+    def scoring(self) -> Scoring:
+        """How token probabilities become the response score."""
+        return Scoring(
+            tau=self.tau_token,
+            exponent=self.noisy_or_exponent,
+            calibrations={name: Calibration(**fitted.model_dump()) for name, fitted in self.response.items()},
+        )
 
 
 def load_manifest(folder: Path) -> Manifest:
@@ -158,7 +197,7 @@ def derive_manifest(name: str, config: dict[str, Any]) -> Manifest:
         note="derived from config.json",
         input=InputFormat(
             max_tokens=max_tokens,
-            template="lettucedetect-qa" if model_type in _LETTUCE_TYPES else None,
+            template="lettucedetect-v1" if model_type in _LETTUCE_TYPES else None,
             segment_ids=model_type in _BERT_TYPES,
             answer_tokens=max(4, min(max_tokens * 3 // 8, 1024)),
             answer_overlap=min(max_tokens // 16, 128),

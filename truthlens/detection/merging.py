@@ -7,33 +7,53 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from truthlens.detection.manifest import Merge, MergeWeights
 from truthlens.detection.windows import Window
+
+# A window that holds a tenth more of a sentence's rare words weighs e times as much.
+_STEEPNESS = 10.0
+_EQUAL = 1e-6
 
 
 def merge_windows(
-    windows: Sequence[Window], scores: Sequence[NDArray[np.float64]], tokens: int
+    windows: Sequence[Window],
+    scores: Sequence[NDArray[np.float64]],
+    tokens: int,
+    *,
+    merge: Merge = "min",
+    weights: MergeWeights | None = None,
 ) -> NDArray[np.float64]:
     """One score per answer token.
 
-    Windows that hold the same answer chunk differ in their evidence: there the lowest score counts, because a token
-    is supported as soon as some window supports it. Where chunks overlap, the chunk counts in which the token
-    stands furthest from the edge, for it has the most context there; the answer's own ends are no edges.
+    Windows that hold the same answer chunk differ in their evidence; there ``merge`` says what counts:
+
+    - ``min``: the lowest score, because a token is supported as soon as some window supports it.
+    - ``mean``: all windows alike.
+    - ``nearest``: the window that holds most of the rare words of the token's sentence (of equals, the lowest).
+    - ``weighted``: the mean, with weights that rise steeply with that share.
+    - ``learned``: a linear form of lowest, highest, mean and weighted mean, fitted on held-out answers.
+
+    A chunk with one window keeps its scores. Where chunks overlap, the chunk counts in which the token stands furthest
+    from the edge, for it has the most context there; the answer's own ends are no edges.
 
     Args:
-        windows: the inputs.
-        scores: per window the scores of its answer tokens.
+        windows: the inputs; ``nearest``, ``weighted`` and ``learned`` need their ``relevance``.
+        scores: per window the scores of its answer tokens. ``min`` and ``nearest`` take any scale, the others are
+            meant for log-odds.
         tokens: length of the answer in tokens.
+        merge: see above.
+        weights: of ``learned``.
 
     Returns:
         Shape (tokens,), float64; NaN where no window holds the token.
     """
-    chunks: dict[tuple[int, int], NDArray[np.float64]] = {}
-    for window, values in zip(windows, scores, strict=True):
-        key = (window.first, len(values))
-        chunks[key] = np.minimum(chunks[key], values) if key in chunks else values
     merged = np.full(tokens, np.nan)
     depth = np.full(tokens, -1.0)
-    for (first, length), values in chunks.items():
+    for first, stacked, relevance in by_chunk(windows, scores):
+        values = stacked[0]
+        if len(stacked) > 1:
+            values = combine(stacked, relevance, merge=merge, weights=weights)
+        length = len(values)
         place = np.arange(length, dtype=np.float64)
         before = place if first > 0 else np.full(length, np.inf)
         after = place[::-1] if first + length < tokens else np.full(length, np.inf)
@@ -43,6 +63,73 @@ def merge_windows(
         merged[part] = np.where(deeper, values, merged[part])
         depth[part] = np.where(deeper, here, depth[part])
     return merged
+
+
+def by_chunk(
+    windows: Sequence[Window], scores: Sequence[NDArray[np.float64]]
+) -> list[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
+    """Per answer chunk its first token, and the scores and the relevance of its windows: shape (windows, tokens).
+
+    Relevance is 0 throughout where the windows carry none, which ``min`` and ``mean`` do not ask for.
+    """
+    chunks: dict[tuple[int, int], list[int]] = {}
+    for number, (window, values) in enumerate(zip(windows, scores, strict=True)):
+        chunks.setdefault((window.first, len(values)), []).append(number)
+    return [
+        (
+            first,
+            np.stack([scores[number] for number in numbers]),
+            np.stack([_relevance(windows[number], length) for number in numbers]),
+        )
+        for (first, length), numbers in chunks.items()
+    ]
+
+
+def combine(
+    stacked: NDArray[np.float64],
+    relevance: NDArray[np.float64],
+    *,
+    merge: Merge,
+    weights: MergeWeights | None = None,
+) -> NDArray[np.float64]:
+    """Shape (tokens,): the scores of one chunk's windows, merged; see ``merge_windows``.
+
+    Args:
+        stacked: shape (windows, tokens).
+        relevance: same shape, 0..1.
+        merge: how.
+        weights: of ``learned``.
+    """
+    match merge:
+        case "min":
+            combined = stacked.min(axis=0)
+        case "mean":
+            combined = stacked.mean(axis=0)
+        case "nearest":
+            best = relevance >= relevance.max(axis=0) - _EQUAL
+            combined = np.where(best, stacked, np.inf).min(axis=0)
+        case "weighted":
+            combined = _weighted(stacked, relevance)
+        case "learned":
+            assert weights is not None, "the manifest demands weights with learned"
+            combined = weights[0] + np.asarray(weights[1:]) @ statistics(stacked, relevance)
+    return np.asarray(combined, dtype=np.float64)
+
+
+def statistics(stacked: NDArray[np.float64], relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shape (4, tokens): lowest, highest, mean and weighted mean over the windows; arguments as of ``combine``."""
+    return np.stack(
+        [stacked.min(axis=0), stacked.max(axis=0), stacked.mean(axis=0), _weighted(stacked, relevance)]
+    )
+
+
+def _weighted(stacked: NDArray[np.float64], relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    raised = np.exp(_STEEPNESS * (relevance - relevance.max(axis=0)))
+    return np.asarray((raised * stacked).sum(axis=0) / raised.sum(axis=0), dtype=np.float64)
+
+
+def _relevance(window: Window, length: int) -> NDArray[np.float64]:
+    return np.zeros(length) if window.relevance is None else window.relevance.astype(np.float64)
 
 
 def tokens_within(

@@ -13,13 +13,19 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truthlens.core.errors import DetectorError
 from truthlens.detection.windows import Window
+
+Device = Literal["auto", "cpu", "cuda"]
+"""Where a model runs; ``auto`` is a GPU where there is one."""
+# On a CPU a batch gains nothing over its windows one by one, and padding costs; so batches stay small.
+BUDGET_TOKENS_CPU = 1024
+BUDGET_TOKENS_GPU = 32_768
 
 Stop = Callable[[], bool]
 """Asked between batches; once it says true the work is given up, because nobody waits for it any more."""

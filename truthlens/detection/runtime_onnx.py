@@ -10,13 +10,11 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from truthlens.core.errors import DetectorError, ModelError
-from truthlens.detection.runtime import Stop, never, run_batched
+from truthlens.detection.runtime import BUDGET_TOKENS_CPU, BUDGET_TOKENS_GPU, Device, Stop, never, run_batched
 from truthlens.detection.windows import Window
 
 _KNOWN_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "features"})
-# On a CPU a batch gains nothing over its windows one by one, and padding costs; so batches stay small.
-_BUDGET_TOKENS_CPU = 1024
-_BUDGET_TOKENS_GPU = 32_768
+_CUDA = "CUDAExecutionProvider"
 _ERRORS_ONLY = 3
 
 
@@ -26,27 +24,39 @@ class OnnxModel:
     Args:
         file: the ONNX file.
         label: index of the label "hallucinated".
-        use_cpu: run on the CPU; otherwise on CUDA.
+        device: ``cpu``, ``cuda``, or ``auto``: CUDA where this onnxruntime has it.
+        budget_tokens: most padded tokens in a batch; left out, it follows the device.
         threads: threads inside one inference. With one per inference, concurrent answers scale best.
 
     Raises:
         ModelError: the file cannot be loaded, asks for unknown inputs, or CUDA is not to be had.
     """
 
-    def __init__(self, file: Path, *, label: int = 1, use_cpu: bool = True, threads: int = 1) -> None:
-        provider = "CPUExecutionProvider" if use_cpu else "CUDAExecutionProvider"
-        if provider not in ort.get_available_providers():
+    def __init__(
+        self,
+        file: Path,
+        *,
+        label: int = 1,
+        device: Device = "cpu",
+        budget_tokens: int | None = None,
+        threads: int = 1,
+    ) -> None:
+        has_gpu = _CUDA in ort.get_available_providers()
+        if device == "cuda" and not has_gpu:
             raise ModelError(
-                f"{file}: this onnxruntime cannot run on a GPU (no {provider}); "
+                f"{file}: this onnxruntime cannot run on a GPU (no {_CUDA}); "
                 "set use_cpu: true, or install onnxruntime-gpu"
             )
+        on_gpu = has_gpu and device != "cpu"
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = _ERRORS_ONLY
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            self._session = ort.InferenceSession(str(file), options, providers=[provider])
+            self._session = ort.InferenceSession(
+                str(file), options, providers=[_CUDA if on_gpu else "CPUExecutionProvider"]
+            )
         except Exception as error:  # onnxruntime raises its own kinds, none of them in one public tree
             raise ModelError(
                 f"{file}: not a loadable ONNX model ({type(error).__name__}); export it again"
@@ -60,7 +70,7 @@ class OnnxModel:
         outputs = [node.name for node in self._session.get_outputs()]
         self._output = "logits" if "logits" in outputs else outputs[0]
         self._label = label
-        self._budget_tokens = _BUDGET_TOKENS_CPU if use_cpu else _BUDGET_TOKENS_GPU
+        self._budget_tokens = budget_tokens or (BUDGET_TOKENS_GPU if on_gpu else BUDGET_TOKENS_CPU)
         self._name = f"onnx:{file.name}"
 
     @property

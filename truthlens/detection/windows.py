@@ -6,7 +6,6 @@ selected by sentence, or laid out over several windows, as the model's manifest 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,18 +16,11 @@ from tokenizers import Tokenizer
 
 from truthlens.core.errors import ModelError
 from truthlens.core.records import Coverage
-from truthlens.core.text import sentences
 from truthlens.detection.layout import Layout, frame_of, longest_unit, special_ids
-from truthlens.detection.lexical import EvidenceIndex, keys_of, token_features
+from truthlens.detection.lexical import EvidenceIndex, index_evidence, token_features
 from truthlens.detection.manifest import InputFormat
+from truthlens.detection.pairing import Pair, Pairing, chunks_of
 from truthlens.detection.passages import Evidence, Ids, encode_evidence
-from truthlens.detection.selection import select_units
-from truthlens.detection.words import words
-
-_Chunk = tuple[int, int]
-"""Answer tokens, by number: start inclusive, end exclusive."""
-_Plan = list[tuple[_Chunk, NDArray[np.int64]]]
-"""Per window its chunk and its evidence units."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +30,8 @@ class Window:
     ``input_ids`` and ``type_ids`` have shape (tokens,), int64. ``answer`` is the slice of positions that
     hold answer tokens and ``first`` the index, in the answer's own token sequence, of the first of them.
     ``features`` has shape (tokens, features), float32, or is ``None`` where the model takes none.
+    ``relevance`` has shape (answer tokens of the window,), float32, 0..1: what share of the rare words of each
+    token's sentence the window's evidence holds; ``None`` where the format's merging does not ask for it.
     """
 
     input_ids: NDArray[np.int64]
@@ -45,6 +39,7 @@ class Window:
     answer: slice
     first: int
     features: NDArray[np.float32] | None = None
+    relevance: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,75 +104,61 @@ def build_windows(
     evidence = encode_evidence(
         tokenizer, passages, max_tokens=max_evidence_tokens, longest_unit=longest_unit(fmt)
     )
-    frame = frame_of(tokenizer, fmt, query=query, passages=passages, answer=answer, evidence=evidence)
+    frame = frame_of(tokenizer, fmt, query=query, passages=passages, evidence=evidence)
     layout = Layout(fmt, special_ids(tokenizer), frame, evidence)
-    needs_index = fmt.features is not None or (layout.chunk_with_all == 0 and fmt.evidence == "select")
-    index = evidence.index() if needs_index else None
-    features = None
-    if fmt.features is not None and index is not None:
-        features = token_features(index, answer=answer, offsets=offsets, query=query)
-    chunks = _chunks(len(offsets), size=layout.chunk_size, overlap=fmt.answer_overlap)
+    index = evidence.index() if _compares_words(fmt, layout) else None
+    chunks = chunks_of(len(offsets), size=layout.chunk_size, overlap=fmt.answer_overlap)
     if layout.chunk_with_all:
         everything = np.arange(len(evidence.units))
-        plan = [(chunk, everything) for chunk in chunks[:max_windows]]
-    elif index is not None and fmt.evidence == "select":
-        plan = _selected(chunks[:max_windows], layout, index, evidence, answer=answer, offsets=offsets)
+        pairs = [Pair(chunk, everything) for chunk in chunks[:max_windows]]
     else:
-        plan = _crossed(chunks, layout, max_windows=max_windows)
+        pairing = Pairing(fmt, layout, evidence, index, answer=answer, offsets=offsets, query=query)
+        pairs = pairing.pairs(chunks, max_windows=max_windows)
+    features = None
+    if fmt.features is not None and index is not None:
+        support = _read_index(evidence, pairs) if fmt.features_over == "read" else index
+        features = token_features(support, answer=answer, offsets=offsets, query=query)
     ids = np.array(encoding.ids, dtype=np.int64)
     return Windows(
-        windows=tuple(_window(fmt, layout, ids, chunk, units, features=features) for chunk, units in plan),
+        windows=tuple(_window(fmt, layout, ids, pair, features=features) for pair in pairs),
         offsets=offsets,
-        coverage=_coverage(len(offsets), evidence, plan, compared=index is not None),
+        coverage=_coverage(len(offsets), evidence, pairs, compared=_compares_all(fmt)),
     )
 
 
-def _selected(
-    chunks: Sequence[_Chunk],
-    layout: Layout,
-    index: EvidenceIndex,
-    evidence: Evidence,
-    *,
-    answer: str,
-    offsets: NDArray[np.int64],
-) -> _Plan:
-    """Each chunk beside the evidence units that are nearest to its sentences."""
-    claims = _claims(answer)
-    sizes = evidence.sizes + layout.unit_extra
-    return [
-        (
-            chunk,
-            select_units(
-                index,
-                sizes=sizes,
-                claims=_claims_in(claims, offsets, chunk),
-                budget=layout.room(chunk[1] - chunk[0]),
-            ),
-        )
-        for chunk in chunks
-    ]
+def _compares_words(fmt: InputFormat, layout: Layout) -> bool:
+    """Whether anything needs the lexical index of the evidence."""
+    if fmt.features is not None:
+        return True
+    chooses = fmt.evidence == "select" or fmt.evidence_windows is not None or fmt.merge not in {"min", "mean"}
+    return chooses and not layout.chunk_with_all
 
 
-def _crossed(chunks: Sequence[_Chunk], layout: Layout, *, max_windows: int) -> _Plan:
-    """Each chunk beside each group of evidence; whole chunks are left out where windows run short."""
-    longest = max((end - start for start, end in chunks), default=0)
-    groups = layout.groups(longest)[:max_windows]
-    kept = chunks[: max_windows // max(len(groups), 1)]
-    return [(chunk, group) for chunk in kept for group in groups]
+def _compares_all(fmt: InputFormat) -> bool:
+    """Whether selection or features look at every unit of the evidence, also those that no window holds."""
+    chooses = fmt.evidence == "select" or fmt.evidence_windows is not None
+    return chooses or (fmt.features is not None and fmt.features_over == "all")
+
+
+def _read_index(evidence: Evidence, pairs: Sequence[Pair]) -> EvidenceIndex:
+    """The lexical index of what some window holds, in document order."""
+    read = _read_units(evidence, pairs)
+    return index_evidence([evidence.words[unit] for unit in np.flatnonzero(read)])
+
+
+def _read_units(evidence: Evidence, pairs: Sequence[Pair]) -> NDArray[np.bool_]:
+    read = np.zeros(len(evidence.units), dtype=np.bool_)
+    for pair in pairs:
+        read[pair.units] = True
+    return read
 
 
 def _window(
-    fmt: InputFormat,
-    layout: Layout,
-    ids: Ids,
-    chunk: _Chunk,
-    units: NDArray[np.int64],
-    *,
-    features: NDArray[np.float32] | None,
+    fmt: InputFormat, layout: Layout, ids: Ids, pair: Pair, *, features: NDArray[np.float32] | None
 ) -> Window:
-    start, end = chunk
+    start, end = pair.chunk
     special = layout.special
-    head = np.concatenate([special.first, layout.segment(units), special.middle])
+    head = np.concatenate([special.first, layout.segment(pair.units), special.middle])
     input_ids = np.concatenate([head, ids[start:end], special.last])
     type_ids = np.zeros(len(input_ids), dtype=np.int64)
     if fmt.segment_ids:
@@ -187,50 +168,16 @@ def _window(
     if features is not None:
         window_features = np.zeros((len(input_ids), features.shape[1]), dtype=np.float32)
         window_features[place] = features[start:end]
-    return Window(input_ids, type_ids, place, start, window_features)
+    return Window(input_ids, type_ids, place, start, window_features, pair.relevance)
 
 
-def _chunks(tokens: int, *, size: int, overlap: int) -> list[_Chunk]:
-    """Even ranges of at most ``size`` tokens that cover ``tokens``, each sharing ``overlap`` with the next."""
-    if tokens <= size:
-        return [(0, tokens)] if tokens else []
-    count = math.ceil((tokens - overlap) / (size - overlap))
-    size = math.ceil((tokens + (count - 1) * overlap) / count)
-    starts = [number * (size - overlap) for number in range(count)]
-    return [(start, min(start + size, tokens)) for start in starts]
-
-
-def _claims(answer: str) -> list[tuple[int, int, list[str]]]:
-    listed = [word for word in words(answer) if not word.stop]
-    claims: list[tuple[int, int, list[str]]] = []
-    place = 0
-    for start, end in sentences(answer):
-        keys: list[str] = []
-        while place < len(listed) and listed[place].start < end:
-            keys.extend(keys_of(listed[place]))
-            place += 1
-        claims.append((start, end, keys))
-    return claims
-
-
-def _claims_in(
-    claims: list[tuple[int, int, list[str]]], offsets: NDArray[np.int64], chunk: tuple[int, int]
-) -> list[list[str]]:
-    first, last = int(offsets[chunk[0], 0]), int(offsets[chunk[1] - 1, 1])
-    return [keys for start, end, keys in claims if start < last and end > first]
-
-
-def _coverage(tokens: int, evidence: Evidence, plan: _Plan, *, compared: bool) -> Coverage:
-    scored = max((end for (_, end), _ in plan), default=0)
-    read = np.zeros(len(evidence.units), dtype=bool)
-    for _, units in plan:
-        read[units] = True
-    tokens_read = int(evidence.sizes[read].sum())
+def _coverage(tokens: int, evidence: Evidence, pairs: Sequence[Pair], *, compared: bool) -> Coverage:
+    tokens_read = int(evidence.sizes[_read_units(evidence, pairs)].sum())
     return Coverage(
         answer_tokens=tokens,
-        answer_tokens_scored=scored,
+        answer_tokens_scored=max((pair.chunk[1] for pair in pairs), default=0),
         evidence_tokens=evidence.total,
-        evidence_tokens_seen=evidence.kept if compared or not plan else tokens_read,
+        evidence_tokens_seen=evidence.kept if compared or not pairs else tokens_read,
         evidence_tokens_read=tokens_read,
-        windows=len(plan),
+        windows=len(pairs),
     )

@@ -5,7 +5,10 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
     {"status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?, "decision", "mode", "action",
      "iterations", "initial_score"?, "review_id"?,
      "choices": [{"index", "warned", "status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?,
-                  "spans": [{"start", "end", "text", "score", "detector", "passage"?}],
+                  "spans": [{"start", "end", "text", "score", "detector", "kind"?, "confidence"?, "reason"?, "passage"?,
+                             "sentence"?: {"start", "end", "text"}, "similarity"?,
+                             "differences"?: [{"type", "start", "end", "answer", "evidence"?,
+                                               "evidence_start"?, "evidence_end"?}]}],
                   "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?}]}],
      "passages": [{"index", "id"?, "title"?, "provenance", "excerpt"}],
      "models": [...], "usage"?: {...}, "notes": [...]}
@@ -13,15 +16,19 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
 ``coverage`` is ``{"answer", "evidence", "answer_tokens", "answer_tokens_scored", "evidence_tokens",
 "evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1.
 A key with ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages,
-and ``passages`` lists those that some span names.
+and ``passages`` lists those that some span names. ``kind`` is ``contradicted``, ``unsupported`` or ``fabricated`` and
+``confidence`` its probability. ``sentence`` is the one of that passage that comes nearest, ``similarity`` (0..1) how
+near, both with characters of the passage. A difference without ``evidence`` is a value that stands nowhere in it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from truthlens.core.records import Coverage, DetectorResult, Exchange, Reason, Span, Verdict
+from truthlens.core.explanation import Difference, Explanation
+from truthlens.core.records import Coverage, DetectorResult, Exchange, Passage, Reason, Span, Verdict
 from truthlens.finalize.headers import risk_of
 from truthlens.finalize.warning import Delivery, Warned
 
@@ -53,7 +60,7 @@ def truthlens_object(
             "initial_score": outcome.initial_score,
             "review_id": outcome.review_id,
             "choices": [
-                _choice(delivery, verdict)
+                _choice(delivery, verdict, exchange.passages)
                 for delivery, verdict in zip(warned.deliveries, verdicts, strict=True)
             ],
             "passages": [_passage(exchange, index) for index in named if index < len(exchange.passages)],
@@ -64,11 +71,19 @@ def truthlens_object(
     )
 
 
-def verdict_object(verdict: Verdict) -> dict[str, object]:
-    """One verdict as JSON: the keys of a choice without ``index``, ``warned`` and the spans' texts."""
+def verdict_object(
+    verdict: Verdict, *, text: str | None = None, passages: Sequence[Passage] = ()
+) -> dict[str, object]:
+    """One verdict as JSON: the keys of a choice without ``index`` and ``warned``.
+
+    Args:
+        verdict: What was found.
+        text: The answer that the spans point into; without it no text of spans and differences is shown.
+        passages: The exchange's passages; without them no text of sentences is shown.
+    """
     return {
         **_verdict(verdict),
-        "spans": [_span(span) for span in verdict.spans],
+        "spans": [_span(span, text, passages) for span in verdict.spans],
         "detectors": [_result(result) for result in verdict.results],
     }
 
@@ -91,12 +106,25 @@ def blocked_body(reason: Reason | None) -> bytes:
     return json.dumps({"error": error}).encode()
 
 
-def _choice(delivery: Delivery, verdict: Verdict) -> dict[str, object]:
-    spans: list[dict[str, object]] = []
-    for span in verdict.spans:
-        start, end = span.start + delivery.offset, span.end + delivery.offset
-        spans.append({**_span(span), "start": start, "end": end, "text": delivery.text[start:end]})
-    return {"index": delivery.index, "warned": delivery.warned, **verdict_object(verdict), "spans": spans}
+def _choice(delivery: Delivery, verdict: Verdict, passages: Sequence[Passage]) -> dict[str, object]:
+    moved = replace(verdict, spans=tuple(_moved(span, delivery.offset) for span in verdict.spans))
+    return {
+        "index": delivery.index,
+        "warned": delivery.warned,
+        **verdict_object(moved, text=delivery.text, passages=passages),
+    }
+
+
+def _moved(span: Span, offset: int) -> Span:
+    """``span`` where it stands in a text that has ``offset`` more characters in front."""
+    explanation = span.explanation
+    if explanation is not None:
+        differences = tuple(
+            replace(each, start=each.start + offset, end=each.end + offset)
+            for each in explanation.differences
+        )
+        explanation = replace(explanation, differences=differences)
+    return replace(span, start=span.start + offset, end=span.end + offset, explanation=explanation)
 
 
 def _verdict(verdict: Verdict) -> dict[str, object]:
@@ -126,14 +154,50 @@ def _coverage(coverage: Coverage) -> dict[str, object]:
     }
 
 
-def _span(span: Span) -> dict[str, object]:
+def _span(span: Span, text: str | None, passages: Sequence[Passage]) -> dict[str, object]:
+    found = span.passage is not None and span.passage < len(passages)
+    passage = passages[span.passage].text if span.passage is not None and found else None
     return _present(
         {
             "start": span.start,
             "end": span.end,
+            "text": text[span.start : span.end] if text is not None else None,
             "score": span.score,
             "detector": str(span.detector),
             "passage": span.passage,
+            **(_explanation(span.explanation, text, passage) if span.explanation is not None else {}),
+        }
+    )
+
+
+def _explanation(explanation: Explanation, text: str | None, passage: str | None) -> dict[str, object]:
+    sentence = explanation.sentence
+    return {
+        "kind": explanation.kind.value,
+        "confidence": round(explanation.confidence, 3),
+        "reason": explanation.reason,
+        "sentence": _piece(sentence, passage) if sentence is not None else None,
+        "similarity": round(explanation.similarity, 3) if sentence is not None else None,
+        "differences": [_difference(each, text, passage) for each in explanation.differences] or None,
+    }
+
+
+def _piece(place: tuple[int, int], passage: str | None) -> dict[str, object]:
+    start, end = place
+    return _present({"start": start, "end": end, "text": passage[start:end] if passage is not None else None})
+
+
+def _difference(difference: Difference, text: str | None, passage: str | None) -> dict[str, object]:
+    first, last = difference.evidence or (None, None)
+    return _present(
+        {
+            "type": difference.kind.value,
+            "start": difference.start,
+            "end": difference.end,
+            "answer": text[difference.start : difference.end] if text is not None else None,
+            "evidence": passage[first:last] if passage is not None and first is not None else None,
+            "evidence_start": first,
+            "evidence_end": last,
         }
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,16 @@ from rich.console import Console
 from truthlens.core.records import Answer, AnswerKind, DetectorResult, Endpoint, Exchange, Passage, Provenance
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.loading import load_encoder, load_model
-from truthlens.detection.manifest import MANIFEST_NAME, DataSource, InputFormat, Manifest
+from truthlens.detection.manifest import (
+    MANIFEST_NAME,
+    DataSource,
+    InputFormat,
+    Manifest,
+    ResponseCalibration,
+    load_manifest,
+)
 from truthlens.detection.windows import load_tokenizer
-from truthlens.hub.calibrate import Calibration, calibrate, score_answers
+from truthlens.hub.calibrate import BASE_RATE, Calibration, calibrate, score_answers
 from truthlens.hub.card import CARD_NAME, card
 from truthlens.hub.data import Example, Recipe, read_folder, split
 from truthlens.hub.evaluate import Measured, measure, report
@@ -25,9 +33,10 @@ from truthlens.hub.figures import auroc, best_f1, bootstrap, brier, ece
 from truthlens.hub.recipe import BUNDLED_RECIPE, INPUT, LICENCES, MAIN_SOURCE
 from truthlens.hub.train import SUMMARY, TrainSettings, train
 
-DEFAULT_THRESHOLD = 0.6
-"""The gateway's own default, which figures are also given at."""
+WHITE_PAPER_THRESHOLD = 0.6
+"""That of the white paper's policy, which figures are also given at."""
 _FIXTURE_ROWS = 60
+_CALIBRATION_ROWS = 400  # of each source
 
 
 def build(
@@ -72,15 +81,16 @@ def finish(
     """
     console = console or Console(stderr=True)
     sides = split(read_folder(data), recipe)
-    held_out = [row for row in sides["calibration"] if row.source == MAIN_SOURCE]
-    fitting = _spread(held_out or sides["calibration"] or sides["test"], limit)
-    exported = export(run, out, fixture=_spread(fitting, _FIXTURE_ROWS), fmt=fmt, console=console)
+    held_out = sides["calibration"] or sides["test"]
+    main = [row for row in held_out if row.source == MAIN_SOURCE] or held_out
+    fitting = _each(held_out, limit or _CALIBRATION_ROWS)
+    exported = export(run, out, fixture=_spread(main, _FIXTURE_ROWS), fmt=fmt, console=console)
     summary = json.loads((run / SUMMARY).read_bytes())
 
     raw = Manifest(name=out.name, base=summary["base"], input=fmt)
     model = load_model(out, manifest=raw, threads=threads)
     console.print(f"calibrating on {len(fitting)} answers")
-    found = calibrate(score_answers(model, load_tokenizer(out), fitting, fmt=fmt), fitting)
+    found = calibrate(score_answers(model, load_tokenizer(out), fitting, fmt=fmt), fitting, main=MAIN_SOURCE)
     shift_bias(out / ONNX_NAME, found.shift)
     manifest = _manifest(out, summary, found, fmt=fmt, note=note)
     _write(out, manifest)
@@ -88,12 +98,32 @@ def finish(
     figures = _figures(load_encoder(out, threads=threads), sides["test"], manifest, limit, console)
     figures |= {
         "calibration": {"rows": len(fitting), "aggregations": _rounded(found.choices)},
+        "training": {"epochs": summary["epochs"], "mean": summary.get("mean")},
         "export": _export_figures(exported),
     }
     manifest = manifest.model_copy(update={"figures": figures})
     _write(out, manifest)
     (out / CARD_NAME).write_text(card(manifest, summary), encoding="utf-8")
     return out
+
+
+def describe(run: Path, out: Path, *, ablation: Path) -> None:
+    """Put the figures of an ablation (``bench/ablation.py``) into the manifest and card of ``out``.
+
+    Args:
+        run: folder of the training that ``out`` was made from.
+        out: finished model folder.
+        ablation: ``ablation.json``.
+    """
+    manifest = load_manifest(out)
+    found = json.loads(ablation.read_bytes())
+    found["variants"] = [
+        {key: row[key] for key in ("variant", "auroc", "others", "steps")} for row in found["variants"]
+    ]
+    manifest = manifest.model_copy(update={"figures": {**manifest.figures, "ablation": found}})
+    _write(out, manifest)
+    summary = json.loads((run / SUMMARY).read_bytes())
+    (out / CARD_NAME).write_text(card(manifest, summary), encoding="utf-8")
 
 
 def scorer(encoder: EncoderDetector) -> Callable[[str, Sequence[str], str], DetectorResult]:
@@ -106,6 +136,12 @@ def scorer(encoder: EncoderDetector) -> Callable[[str, Sequence[str], str], Dete
         )
 
     return score
+
+
+def _each(rows: Sequence[Example], most: int) -> list[Example]:
+    """At most ``most`` rows of each source."""
+    sources = sorted({row.source for row in rows})
+    return [row for name in sources for row in _spread([r for r in rows if r.source == name], most)]
 
 
 def _spread(rows: Sequence[Example], most: int | None) -> list[Example]:
@@ -122,7 +158,7 @@ def _manifest(
     return Manifest(
         name=out.name,
         base=summary["base"],
-        architecture="BERT token classifier; head over [state, lexical features]; ONNX opset 17",
+        architecture="BERT token classifier; head over [state, lexical features, comparison with the evidence]; ONNX opset 17",
         note=note,
         data=tuple(_data(rows)),
         licence="Apache-2.0",
@@ -133,8 +169,10 @@ def _manifest(
         tau_token=found.tau_token,
         tau_span=found.tau_span,
         aggregation=found.aggregation,
-        noisy_or_length=round(found.length, 2),
-        recommended_threshold=found.threshold,
+        response={
+            name: ResponseCalibration(**asdict(calibration)) for name, calibration in found.response.items()
+        },
+        recommended_threshold=round(found.threshold, 4),
         files={name: _digest(out / name) for name in (ONNX_NAME, "tokenizer.json")},
     )
 
@@ -180,6 +218,13 @@ def _source_figures(rows: Sequence[Example], measured: Measured, *, threshold: f
     found["base_rate"] = float(labels.mean())
     found["example"]["auroc_95"] = interval
     found["example"]["best_f1"] = best_f1(labels, scores)[0]
+    if not labels.all() and labels.any():
+        weighted = report(rows, measured, threshold=threshold, base_rate=BASE_RATE)
+        found["weighted"] = {
+            "base_rate": BASE_RATE,
+            **{name: weighted["example"][name] for name in ("precision", "recall", "f1")},
+            "ece": weighted["ece"],
+        }
     found["ece_equal_mass"] = ece(labels, scores, equal_mass=True)
     found["brier"] = brier(labels, scores)
     found["flagged"] = {
@@ -187,7 +232,7 @@ def _source_figures(rows: Sequence[Example], measured: Measured, *, threshold: f
             "recall": float((scores[labels] >= limit).mean()) if labels.any() else None,
             "supported_flagged": float((scores[~labels] >= limit).mean()) if not labels.all() else None,
         }
-        for limit in dict.fromkeys((threshold, DEFAULT_THRESHOLD))
+        for limit in dict.fromkeys((threshold, WHITE_PAPER_THRESHOLD))
     }
     result: dict[str, Any] = _rounded(found)
     return result

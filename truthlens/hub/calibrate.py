@@ -1,63 +1,54 @@
-"""From raw log-odds on held-out answers to the manifest's figures: temperature, shift, limits, aggregation.
+"""From raw log-odds on held-out answers to the manifest's figures: temperature, shift, limits, response calibrations.
 
 Works on the log-odds that the exported file gives and scores with the serving code's own functions, so what is
-fitted is what is served.
+fitted is what is served. Answers are weighted so that unsupported ones are as frequent in every source as they are
+expected to be in use: annotated data holds more of them, and a score that is right there would be too high elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from truthlens.core.records import Aggregation, Span
-from truthlens.detection.claims import claimless_ranges
-from truthlens.detection.fusion import aggregate, length_exponent, spans_of
+from truthlens.detection import response
+from truthlens.detection.fusion import spans_of
 from truthlens.detection.manifest import InputFormat
-from truthlens.detection.merging import merge_windows, quiet_punctuation, tokens_within
+from truthlens.detection.reading import Reading, read_answer, sigmoid
 from truthlens.detection.runtime import TokenModel
 from truthlens.detection.windows import build_windows
 from truthlens.hub.batches import IGNORED, token_labels
 from truthlens.hub.data import Example
-from truthlens.hub.figures import auroc, best_f1, char_prf, ece
-from truthlens.hub.predict import sigmoid
+from truthlens.hub.figures import auroc, base_rate_weights, best_f1, char_prf, ece
 
-TOKEN_TAUS = (0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.0)
+TOKEN_TAUS = (0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.0)
 """Limits of the Noisy-OR that are tried, the highest first: on a tie fewer tokens should count."""
 SPAN_TAUS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-DEFAULT_THRESHOLD = 0.6
-"""The gateway's default, at which the Noisy-OR is to flag few supported answers."""
-MOST_FALSE_ALARMS = 0.2
-"""Share of supported calibration answers that the Noisy-OR may flag at the default threshold."""
-LENGTHS = tuple(float(length) for length in np.geomspace(80.0, 1.0, 60))
+BASE_RATE = 0.18
+"""Expected share of unsupported answers: that of a common benchmark's mix of weak and strong generators."""
+MAIN_SHARE = 0.5
+"""Weight of the main source among all; the others share the rest alike. They hold the short answers."""
+PLAIN_POWERS = (2.0, 3.0, 4.0, 6.0)
+"""Powers of the Noisy-OR's term for plain errors that are tried, the strongest first."""
+MOST_ECE = 0.045
+"""Calibration error that this term may bring on the calibration answers."""
 _F1_SLACK = 0.01
-_NEWTON_STEPS = 50
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoredAnswer:
-    """Raw log-odds of one answer's tokens, shape (tokens,); -inf where the sentence claims nothing."""
-
-    odds: NDArray[np.float64]
-    offsets: NDArray[np.int64]
-    text: str
-
-    def probabilities(self, *, temperature: float, shift: float) -> NDArray[np.float64]:
-        """Shape (tokens,), 0..1."""
-        return np.where(
-            np.isneginf(self.odds), 0.0, sigmoid((np.maximum(self.odds, -1e6) + shift) / temperature)
-        )
+_NEWTON_STEPS = 100
+_RIDGE = 0.02
+"""Of the response calibrations, per unit of weight: their few inputs are correlated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """What the manifest gets.
 
-    Token probability is ``sigmoid((log-odds + shift) / temperature)``. ``threshold`` is the response threshold
-    with the best F1 on the calibration answers (of near equals, the one with the fewest false alarms). ``choices`` holds the figures of every aggregation.
+    Token probability is ``sigmoid((log-odds + shift) / temperature)``. ``response`` calibrates each aggregation.
+    ``threshold`` is the response threshold with the best F1 on the calibration answers (of near equals, the one with
+    the fewest false alarms). ``choices`` holds the figures of every aggregation, weighted to ``BASE_RATE``.
     """
 
     temperature: float
@@ -65,121 +56,139 @@ class Calibration:
     tau_token: float
     tau_span: float
     aggregation: Aggregation
-    length: float
+    response: dict[Aggregation, response.Calibration]
     threshold: float
     choices: dict[str, dict[str, float]]
 
 
 def score_answers(
     model: TokenModel, tokenizer: Tokenizer, examples: Sequence[Example], *, fmt: InputFormat
-) -> list[ScoredAnswer]:
+) -> list[Reading]:
     """Raw log-odds of every answer, merged over windows as in serving."""
-    scored: list[ScoredAnswer] = []
+    readings: list[Reading] = []
     for example in examples:
         built = build_windows(
             tokenizer, fmt, query=example.query, passages=example.context, answer=example.response
         )
-        odds = [values.astype(np.float64) for values in model.log_odds(built.windows)]
-        merged = merge_windows(built.windows, odds, len(built.offsets))
-        merged = quiet_punctuation(merged, built.offsets, example.response)
-        silent = tokens_within(
-            built.offsets, example.response, claimless_ranges(example.response, query=example.query)
-        )
-        scored.append(
-            ScoredAnswer(
-                np.where(silent | np.isnan(merged), -np.inf, merged), built.offsets, example.response
-            )
-        )
-    return scored
+        odds = model.log_odds(built.windows)
+        readings.append(
+            read_answer(built.windows, odds, offsets=built.offsets, text=example.response, query=example.query, fmt=fmt)
+        )  # fmt: skip
+    return readings
 
 
-def calibrate(scored: Sequence[ScoredAnswer], examples: Sequence[Example]) -> Calibration:
-    """Fit on held-out answers, in this order: token probabilities, the two limits, aggregation, operating point.
+def calibrate(readings: Sequence[Reading], examples: Sequence[Example], *, main: str) -> Calibration:
+    """Fit on held-out answers, in this order: token probabilities, limits, response calibrations, operating point.
 
     Args:
-        scored: of ``score_answers``.
+        readings: of ``score_answers``.
         examples: the same answers; some with marked spans, some of either label.
+        main: the source that tokens and limits are fitted on; without rows of it, all are.
     """
-    temperature, shift = _fit_tokens(scored, examples)
-    p = [answer.probabilities(temperature=temperature, shift=shift) for answer in scored]
-    labels = [example.label for example in examples]
-    tau_token = max(TOKEN_TAUS, key=lambda limit: round(_noisy_or_auroc(p, labels, limit), 3))
-    tau_span = max(SPAN_TAUS, key=lambda limit: _char_f1(scored, examples, p, limit))
+    labels = np.array([example.label for example in examples], dtype=bool)
+    weights = _weights(examples, labels, main=main)
+    mine = [row for row, example in enumerate(examples) if example.source == main] or list(
+        range(len(examples))
+    )
+    own, own_examples = [readings[row] for row in mine], [examples[row] for row in mine]
+    temperature, shift = _fit_tokens(own, own_examples, weights[mine])
+    p = [reading.probabilities(temperature=temperature, shift=shift) for reading in readings]
+    own_p = [p[row] for row in mine]
+    tau_token = max(TOKEN_TAUS, key=lambda limit: round(_noisy_or_auroc(own_p, labels[mine], limit), 3))
+    tau_span = max(SPAN_TAUS, key=lambda limit: _char_f1(own, own_examples, own_p, limit))
+    spans = [spans_of(values, r.offsets, tau_span, r.text) for values, r in zip(p, readings, strict=True)]
     fitted = {
-        aggregation: _fit_aggregation(aggregation, scored, labels, p, (tau_token, tau_span))
-        for aggregation in Aggregation
+        name: _fit_response(name, list(zip(p, spans, strict=True)), labels, weights, tau=tau_token)
+        for name in Aggregation
     }
     choices = {name.value: figures for name, (_, figures) in fitted.items()}
-    best = max(fitted, key=lambda name: (fitted[name][1]["auroc"], fitted[name][1]["best_f1"]))
+    best = max(fitted, key=lambda name: (fitted[name][1]["auroc"], -fitted[name][1]["ece"]))
     return Calibration(
         temperature=temperature,
         shift=shift,
         tau_token=tau_token,
         tau_span=tau_span,
         aggregation=best,
-        length=fitted[Aggregation.NOISY_OR][0],
-        threshold=DEFAULT_THRESHOLD if best is Aggregation.NOISY_OR else fitted[best][1]["threshold"],
+        response={name: found for name, (found, _) in fitted.items() if found is not None},
+        threshold=fitted[best][1]["threshold"],
         choices=choices,
     )
 
 
-def _noisy_or_auroc(p: Sequence[NDArray[np.float64]], labels: Sequence[int], tau: float) -> float:
+def _weights(examples: Sequence[Example], labels: NDArray[np.bool_], *, main: str) -> NDArray[np.float64]:
+    """Shape (rows,), mean 1: every source at the expected base rate, the main one at its share of the whole."""
+    sources = np.array([example.source for example in examples])
+    names = list(np.unique(sources))
+    others = len(names) - (main in names)
+    weights = np.zeros(len(labels))
+    for name in names:
+        rows = sources == name
+        whole = (1.0 - MAIN_SHARE * (main in names)) / max(others, 1)
+        if name == main:
+            whole = MAIN_SHARE if others else 1.0
+        weights[rows] = base_rate_weights(labels[rows], base_rate=BASE_RATE) * whole / rows.sum()
+    return weights * len(labels)
+
+
+def _noisy_or_auroc(p: Sequence[NDArray[np.float64]], labels: NDArray[np.bool_], tau: float) -> float:
     """Ranking by Noisy-OR, in log space because the raw score saturates at 1."""
     return auroc(labels, [float(-np.log1p(-np.minimum(v[v > tau], 1.0 - 1e-6)).sum()) for v in p]) or 0.0
 
 
-def response_score(
-    answer: ScoredAnswer,
-    p: NDArray[np.float64],
-    *,
-    aggregation: Aggregation,
-    taus: tuple[float, float],
-    length: float | None,
-) -> float:
-    """The response score as the encoder gives it; ``taus`` are the limits of tokens and of spans."""
-    spans = spans_of(p, answer.offsets, taus[1], answer.text)
-    exponent = length_exponent(len(p), length)
-    return aggregate(aggregation, p=p, spans=spans, tau=taus[0], exponent=exponent)
-
-
-def _fit_tokens(scored: Sequence[ScoredAnswer], examples: Sequence[Example]) -> tuple[float, float]:
-    """Temperature and shift by maximum likelihood (Newton's method on a logistic with one input)."""
-    odds, gold = [], []
-    for answer, example in zip(scored, examples, strict=True):
-        labels = token_labels(answer.offsets, example)
-        known = (labels != IGNORED) & np.isfinite(answer.odds)
-        odds.append(answer.odds[known])
+def _fit_tokens(
+    readings: Sequence[Reading], examples: Sequence[Example], weights: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Temperature and shift by maximum likelihood; a token weighs what its answer does."""
+    odds, gold, mass = [], [], []
+    for reading, example, weight in zip(readings, examples, weights, strict=True):
+        labels = token_labels(reading.offsets, example)
+        known = (labels != IGNORED) & np.isfinite(reading.odds)
+        odds.append(reading.odds[known])
         gold.append(labels[known])
+        mass.append(np.full(int(known.sum()), weight))
     x, y = np.concatenate(odds), np.concatenate(gold).astype(np.float64)
     if not len(x) or y.min() == y.max():
         return 1.0, 0.0
-    design = np.stack([x, np.ones_like(x)], axis=1)
-    rate = float(y.mean())
-    weights = np.array([0.0, np.log(rate / (1.0 - rate))])
+    slope, intercept = _logistic(x[:, None], y, np.concatenate(mass), ridge=0.0)
+    slope = max(slope, 1e-2)
+    return 1.0 / slope, intercept / slope
+
+
+def _logistic(
+    inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64], *, ridge: float
+) -> NDArray[np.float64]:
+    """Slopes and intercept, shape (inputs + 1,), of a weighted logistic, by Newton's method."""
+    design = np.column_stack([inputs, np.ones(len(inputs))])
+    penalty = ridge * float(weights.sum()) * np.r_[inputs.var(axis=0), 0.0]
+    rate = float(np.average(gold, weights=weights))
+    found = np.zeros(design.shape[1])
+    found[-1] = np.log(rate / (1.0 - rate))
+
+    def loss(at: NDArray[np.float64]) -> float:
+        logits = design @ at
+        return float(
+            (weights * (np.logaddexp(0.0, logits) - gold * logits)).sum() + (penalty * at**2).sum() / 2
+        )
+
     for _ in range(_NEWTON_STEPS):
-        p = sigmoid(design @ weights)
-        curvature = design.T @ (design * (p * (1 - p))[:, None]) + 1e-9 * np.eye(2)
-        step = np.linalg.solve(curvature, design.T @ (y - p))
+        p = sigmoid(design @ found)
+        curvature = design.T @ (design * (weights * p * (1 - p))[:, None]) + np.diag(penalty + 1e-9)
+        step = np.linalg.solve(curvature, design.T @ (weights * (gold - p)) - penalty * found)
         # Halved until it helps: far from the optimum a full step can overshoot for good.
         size = 1.0
-        while size > 1e-3 and _loss(design @ (weights + size * step), y) > _loss(design @ weights, y):
+        while size > 1e-3 and loss(found + size * step) > loss(found):
             size /= 2.0
-        weights = weights + size * step
+        found = found + size * step
         if np.abs(step).max() < 1e-9:
             break
-    slope = max(float(weights[0]), 1e-2)
-    return 1.0 / slope, float(weights[1]) / slope
-
-
-def _loss(logits: NDArray[np.float64], gold: NDArray[np.float64]) -> float:
-    return float((np.logaddexp(0.0, logits) - gold * logits).sum())
+    return found
 
 
 def _char_f1(
-    scored: Sequence[ScoredAnswer], examples: Sequence[Example], p: Sequence[NDArray[np.float64]], tau: float
+    readings: Sequence[Reading], examples: Sequence[Example], p: Sequence[NDArray[np.float64]], tau: float
 ) -> float:
     rows = [place for place, example in enumerate(examples) if example.spans is not None]
-    predicted = [_ranges(spans_of(p[row], scored[row].offsets, tau, scored[row].text)) for row in rows]
+    predicted = [_ranges(spans_of(p[row], readings[row].offsets, tau, readings[row].text)) for row in rows]
     return char_prf([examples[row].spans or () for row in rows], predicted).f1
 
 
@@ -187,35 +196,61 @@ def _ranges(spans: Sequence[Span]) -> list[tuple[int, int]]:
     return [(span.start, span.end) for span in spans]
 
 
-def _fit_aggregation(
-    aggregation: Aggregation,
-    scored: Sequence[ScoredAnswer],
-    labels: Sequence[int],
-    p: Sequence[NDArray[np.float64]],
-    taus: tuple[float, float],
-) -> tuple[float, dict[str, float]]:
-    """The tempering length (only the Noisy-OR uses one) and the figures with it."""
-    supported = np.array([not label for label in labels])
+_Scored = tuple[NDArray[np.float64], tuple[Span, ...]]
 
-    def scores(length: float | None) -> NDArray[np.float64]:
-        return np.array(
-            [
-                response_score(answer, values, aggregation=aggregation, taus=taus, length=length)
-                for answer, values in zip(scored, p, strict=True)
-            ]
-        )
 
-    length = LENGTHS[0]
-    if aggregation is Aggregation.NOISY_OR:
-        for length in LENGTHS:  # the longest that keeps the false alarms within bounds
-            if (scores(length)[supported] >= DEFAULT_THRESHOLD).mean() <= MOST_FALSE_ALARMS:
+def _fit_response(
+    name: Aggregation,
+    answers: Sequence[_Scored],
+    labels: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    *,
+    tau: float,
+) -> tuple[response.Calibration | None, dict[str, float]]:
+    """The calibration of one aggregation (``None`` where only one class was seen), and the figures with it."""
+    found = None
+    measured = [response.measures(name, p=p, spans=spans, tau=tau) for p, spans in answers]
+    rows = [row for row, measure in enumerate(measured) if measure is not None]
+    if rows and 0 < labels[rows].sum() < len(rows):
+        inputs = np.array([measured[row] for row in rows])
+        gold, mass = labels[rows].astype(np.float64), weights[rows]
+        found = _without_fall(inputs, gold, mass)
+
+    def scores(calibration: response.Calibration | None) -> NDArray[np.float64]:
+        scoring = response.Scoring(tau=tau, calibrations={} if calibration is None else {name: calibration})
+        return np.array([scoring.score(name, p=p, spans=spans) for p, spans in answers])
+
+    if found is not None and name is Aggregation.NOISY_OR:
+        for power in PLAIN_POWERS:
+            candidate = replace(found, plain=power)
+            if ece(labels, scores(candidate), weights=weights) <= MOST_ECE:
+                found = candidate
                 break
-    values = scores(length)
+    values = scores(found)
     # A threshold of 0 would flag every answer, also those without one suspicious token.
-    f1, threshold = best_f1(labels, values, slack=_F1_SLACK, above=0.0)
-    return length, {
-        "auroc": auroc(labels, values) or 0.0,
+    f1, threshold = best_f1(labels, values, slack=_F1_SLACK, above=0.0, weights=weights)
+    return found, {
+        "auroc": auroc(labels, values, weights=weights) or 0.0,
         "best_f1": f1,
         "threshold": threshold,
-        "ece": ece(labels, values),
+        "ece": ece(labels, values, weights=weights),
+        "ece_raw": ece(labels, scores(None), weights=weights),
     }
+
+
+def _without_fall(
+    inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64]
+) -> response.Calibration:
+    """The logistic over all columns, without those of evidence and worst in which it would let the score fall."""
+    columns = [column for column in range(inputs.shape[1]) if inputs[:, column].std() > 0.0]
+    while True:
+        fitted = _logistic(inputs[:, columns], gold, weights, ridge=_RIDGE)
+        falling = [
+            column for column, slope in zip(columns, fitted, strict=False) if column < 2 and slope < 0.0
+        ]
+        if not falling:
+            break
+        columns.remove(falling[0])
+    slopes = np.zeros(3)
+    slopes[columns] = fitted[:-1]
+    return response.Calibration(*(round(float(value), 4) for value in (*slopes, fitted[-1])))

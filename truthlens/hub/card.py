@@ -20,6 +20,7 @@ def card(manifest: Manifest, summary: dict[str, Any]) -> str:
         _head(manifest, base_licence=summary["base_licence"]),
         _data(manifest),
         _figures(manifest),
+        _ingredients(manifest),
         _limits(manifest),
         _again(manifest, summary),
     ]
@@ -42,7 +43,7 @@ encoder that TruthLens uses where no other model is configured.
 features `{fmt.features}` against all of the evidence.
 - **Output**: two logits a token; index {manifest.hallucinated_label} is "not supported". Temperature \
 {manifest.temperature}, token limit {manifest.tau_token}, span limit {manifest.tau_span}, response score `{manifest.aggregation.value}`\
-{f" (tempered from {manifest.noisy_or_length} answer tokens on)" if manifest.aggregation == "noisy_or" else ""}, recommended threshold \
+{" (calibrated)" if manifest.aggregation in manifest.response else ""}, recommended threshold \
 {manifest.recommended_threshold}.
 - **Intended use**: a first, fast check in a gateway, with a human or a stronger model behind it where it matters. Not \
 a fact checker: it compares the answer with the evidence it is given, nothing else.
@@ -74,7 +75,7 @@ def _figures(manifest: Manifest) -> str:
 
 On held-out answers whose source texts were never trained on nor used for calibration; example P/R/F1 at the
 recommended threshold; rows of every annotation quality are in. Calibration used another held-out part of the main
-data alone, so ECE elsewhere shows the shift of base rates.
+data alone, weighted to the base rate below, so ECE elsewhere shows the shift of base rates.
 
 | data | rows | unsupported | AUROC | P / R / F1 | char F1 | ECE |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -88,21 +89,75 @@ data alone, so ECE elsewhere shows the shift of base rates.
             for limit, shares in main["flagged"].items()
         )
         text += f"\nMain data ({manifest.figures['main']}): AUROC 95 % interval {interval}; {flagged}.\n"
+        text += _weighted(main.get("weighted"))
     chosen = manifest.figures.get("calibration", {}).get("aggregations", {})
     if chosen:
         rows = "\n".join(
             f"| {name} | {_number(row['auroc'])} | {_number(row['best_f1'])} | {_number(row['threshold'])} | "
-            f"{_number(row['ece'])} |"
+            f"{_number(row['ece'])} | {_number(row.get('ece_raw'))} |"
             for name, row in chosen.items()
         )
         text += f"""
-The default aggregation was chosen by AUROC on the calibration answers:
+The default aggregation was chosen by AUROC on the calibration answers; F1 and ECE are weighted to the expected base
+rate, and the last column is the ECE of the formula without its calibration:
 
-| aggregation | AUROC | best F1 | at | ECE |
-| --- | --- | --- | --- | --- |
+| aggregation | AUROC | best F1 | at | ECE | ECE, raw formula |
+| --- | --- | --- | --- | --- | --- |
 {rows}
 """
     return text
+
+
+def _weighted(figures: dict[str, Any] | None) -> str:
+    if not figures:
+        return ""
+    return (
+        f"Weighted to {_share(figures['base_rate'])} unsupported answers, as in the official test set: precision "
+        f"{_number(figures['precision'])}, recall {_number(figures['recall'])}, F1 {_number(figures['f1'])}, ECE "
+        f"{_number(figures['ece'])}.\n"
+    )
+
+
+def _ingredients(manifest: Manifest) -> str:
+    training: dict[str, Any] = manifest.figures.get("training") or {}
+    ablation: dict[str, Any] = manifest.figures.get("ablation") or {}
+    main = manifest.figures.get("main")
+    text = ""
+    stages = [(f"epoch {number}", row) for number, row in enumerate(training.get("epochs") or [], start=1)]
+    if training.get("mean"):
+        stages.append(("mean of the second half", training["mean"]))
+    rows = "\n".join(
+        f"| {name} | {_number((row.get(main) or {}).get('auroc'))} | {_others(row, main)} |"
+        for name, row in stages
+    )
+    if rows:
+        text += f"""
+AUROC on the calibration side of the main data, ranked by hazard, and mean AUROC of the other data, by stage:
+
+| weights | main | others |
+| --- | --- | --- |
+{rows}
+"""
+    if ablation:
+        rows = "\n".join(
+            f"| {row['variant']} | {_number(row['auroc'])} | {_number(row['others'])} |"
+            for row in ablation["variants"]
+        )
+        text += f"""
+The same short training ({ablation["rows_of_each_source"]} rows of each source, one epoch) with one ingredient left out:
+
+| variant | main | others |
+| --- | --- | --- |
+{rows}
+"""
+    return f"## What each ingredient gives\n{text}" if text else ""
+
+
+def _others(row: dict[str, Any], main: str | None) -> str:
+    found = [
+        figures["auroc"] for name, figures in row.items() if name != main and figures["auroc"] is not None
+    ]
+    return _number(sum(found) / len(found)) if found else "–"
 
 
 def _limits(manifest: Manifest) -> str:

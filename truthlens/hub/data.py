@@ -28,7 +28,8 @@ class Example:
     unsupported characters where people marked them (``()``: all supported), ``None`` where nobody did.
     Examples with one ``group`` share a source text and stay on one side of every split. Two with one ``pair`` (not
     empty) differ in little and are trained against each other. Where ``spans`` is ``None`` and ``doubtful`` is not empty,
-    whatever is unsupported lies within ``doubtful``, and the rest is supported.
+    whatever is unsupported lies within ``doubtful``, and the rest is supported. ``generator`` names the model that wrote
+    the response, where a row tells.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Example:
     quality: str = "good"
     pair: str = ""
     doubtful: tuple[tuple[int, int], ...] = ()
+    generator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,9 @@ def _example(row: dict[str, Any], *, default_id: str) -> Example:
     context = row["context"]
     if not isinstance(context, list) or not all(isinstance(passage, str) for passage in context):
         raise ValueError("context is no list of strings")
-    label = int(row["label"])
+    label = row["label"]
     if label not in (0, 1):
-        raise ValueError(f"label is {label}")
+        raise ValueError("label is neither 0 nor 1")
     marked = row.get("spans")
     response = str(row["response"])
     spans = None
@@ -127,10 +129,11 @@ def _example(row: dict[str, Any], *, default_id: str) -> Example:
         query=str(row.get("query") or ""),
         context=tuple(context),
         response=response,
-        label=label,
+        label=int(label),
         spans=spans,
         group=f"{source}:{row.get('group') or _digest(*context)}",
         quality=str(row.get("quality", "good")),
+        generator=str(row.get("model") or row.get("generator") or ""),
     )
 
 

@@ -7,25 +7,39 @@ flagged, with score 0 and coverage 0: not looking never improves a figure.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from truthlens.core.records import Coverage, Span
-from truthlens.hub.data import Example, read_examples
-from truthlens.hub.figures import PRF, auprc, auroc, base_rate_weights, char_prf, ece, prf, span_prf
+from truthlens.hub.data import DataError, Example, read_examples
+from truthlens.hub.describe import breakdown, describe
+from truthlens.hub.reliability import reliability
+from truthlens.hub.served import TokenReading
+from truthlens.hub.tally import Measured, Tally
 
-_DIGITS = 4
+__all__ = ["Evaluation", "Measured", "Quality", "Score", "Scored", "Tallied", "evaluate", "measure", "report"]
+
+POOLED = "all files"
+_CONTRACT = ("rows", "example", "span", "char", "ece", "coverage")
+
+
+class Quality(StrEnum):
+    """Which rows are measured, by their ``quality``."""
+
+    ALL = "all"
+    GOOD = "good"
 
 
 class Scored(Protocol):
-    """What a detector says of one answer: a ``Verdict`` or a ``DetectorResult``."""
+    """What a detector says of one answer: a ``Verdict``, a ``DetectorResult`` or a ``ServedAnswer``."""
 
     @property
     def score(self) -> float | None:
@@ -40,21 +54,45 @@ class Scored(Protocol):
         """How much was looked at."""
 
 
+@runtime_checkable
+class Readable(Protocol):
+    """What a detector says of one answer, with the scores of its tokens: a ``ServedAnswer``."""
+
+    def reading(self, gold: Sequence[tuple[int, int]] | None) -> TokenReading | None:
+        """The token scores beside the marked spans, ``None`` where nothing was scored."""
+
+
 Score = Callable[[str, Sequence[str], str], Scored]
 """From query, passages and answer to what the detector says."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
-    """A detector's say on each of some answers.
+class Tallied:
+    """The rows of one file, or of all of them, with their figures."""
 
-    ``scores``, ``coverage`` and ``seconds`` have shape (rows,); ``spans`` are character ranges.
+    name: str
+    tally: Tally
+    figures: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """What was measured: one ``Tallied`` a file, and one of all rows together.
+
+    ``settings`` says how: model, threshold, base rate, quality, and what the caller adds.
     """
 
-    scores: NDArray[np.float64]
-    spans: tuple[tuple[tuple[int, int], ...], ...]
-    coverage: NDArray[np.float64]
-    seconds: NDArray[np.float64]
+    settings: Mapping[str, Any]
+    files: tuple[Tallied, ...]
+    pooled: Tallied
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of ``truthlens eval``; ``pooled`` has the shape of an entry of ``files``."""
+        return {
+            **self.settings,
+            "files": [{"file": file.name, **file.figures} for file in self.files],
+            "pooled": {"file": self.pooled.name, **self.pooled.figures},
+        }
 
 
 def evaluate(
@@ -63,43 +101,77 @@ def evaluate(
     score: Score,
     model: str,
     threshold: float,
+    token_limit: float | None = None,
     limit: int | None = None,
     base_rate: float | None = None,
+    quality: Quality = Quality.ALL,
+    rounds: int = 1000,
+    about: Mapping[str, Any] | None = None,
     console: Console | None = None,
-) -> dict[str, Any]:
-    """The JSON object of ``truthlens eval``: ``{"model", "files": [figures of each file]}``.
+) -> Evaluation:
+    """Score every row of ``files``, one after another, and work out the figures.
+
+    All files are read through before the first row is scored, so that a mistake in the last one shows at once. One
+    file's text is held at a time.
 
     Args:
         files: labelled JSON lines, gzip'd or not.
         score: the detector.
         model: its name, for the report.
         threshold: response score from which an answer counts as flagged.
-        limit: rows of each file, from its start.
-        base_rate: weigh the rows so that this share is unsupported (precision, recall, F1, ECE); by default
-            they count as they are.
+        token_limit: probability from which a token counts as flagged; left out, tokens have no precision and recall.
+        limit: rows of each file, from its start (after the choice by ``quality``).
+        base_rate: weigh the rows so that this share is unsupported; by default they count as they are.
+        quality: which rows to measure.
+        rounds: resamples of the 95 % intervals; 0 for none.
+        about: more that the report should say of the settings; plain data.
         console: shows a progress bar.
 
     Raises:
-        DataError: a file cannot be read.
-        ValueError: ``base_rate`` is not inside 0..1.
+        DataError: a file cannot be read; the message names file and line.
+        DetectorError: the detector failed.
+        ValueError: ``base_rate`` is not inside 0..1, or ``files`` is empty.
     """
     if base_rate is not None and not 0.0 < base_rate < 1.0:
         raise ValueError(f"base_rate is {base_rate}; expected a share between 0 and 1")
-    reports = []
-    for file in files:
-        examples = read_examples(file)[:limit]
-        measured = measure(examples, score, console=console, title=file.name)
-        reports.append(
-            {"file": str(file), **report(examples, measured, threshold=threshold, base_rate=base_rate)}
+    if not files:
+        raise ValueError("there is no file to evaluate; expected at least one")
+    left_out = [_left_out(file, quality) for file in files]
+
+    def figures(tally: Tally, left_out: int) -> dict[str, Any]:
+        found = breakdown(
+            tally, threshold=threshold, token_limit=token_limit, base_rate=base_rate, rounds=rounds
         )
-    return {"model": model, "files": reports}
+        return {**found, "left_out": left_out, "reliability": reliability(tally, base_rate=base_rate)}
+
+    tallied: list[Tallied] = []
+    for file, without in zip(files, left_out, strict=True):
+        examples = _read(file, quality)[:limit]
+        tally = Tally.of(examples, measure(examples, score, console=console, title=file.name))
+        tallied.append(Tallied(str(file), tally, figures(tally, without)))
+    return Evaluation(
+        settings={
+            "model": model,
+            "threshold": threshold,
+            "token_threshold": token_limit,
+            "base_rate": base_rate,
+            "quality": str(quality),
+            "limit": limit,
+            "resamples": rounds,
+            **(about or {}),
+        },
+        files=tuple(tallied),
+        pooled=_pooled(tallied, lambda tally: figures(tally, sum(left_out))),
+    )
 
 
 def measure(
     examples: Sequence[Example], score: Score, *, console: Console | None = None, title: str = "scoring"
 ) -> Measured:
     """Score ``examples`` one after another, with the wall time of each."""
-    scores, spans, coverage, seconds = [], [], [], []
+    scores, spans, coverage, seconds, tokens = [], [], [], [], []
+    scored: list[bool] = []
+    readings: list[TokenReading | None] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console or Console(quiet=True)) as progress:
         for example in progress.track(examples, description=title):
@@ -107,42 +179,64 @@ def measure(
             said = score(example.query, example.context, example.response)
             seconds.append(time.perf_counter() - started)
             scores.append(0.0 if said.score is None else said.score)
+            scored.append(said.score is not None)
             spans.append(tuple((span.start, span.end) for span in said.spans))
             coverage.append(_coverage(said))
-    return Measured(np.array(scores), tuple(spans), np.array(coverage), np.array(seconds))
+            tokens.append(_tokens(said))
+            readings.append(said.reading(example.spans) if isinstance(said, Readable) else None)
+    return Measured(
+        scores=np.array(scores, dtype=np.float64),
+        spans=tuple(spans),
+        coverage=np.array(coverage, dtype=np.float64),
+        seconds=np.array(seconds, dtype=np.float64),
+        scored=np.array(scored, dtype=bool),
+        tokens=np.array(tokens, dtype=np.float64),
+        readings=tuple(readings),
+    )
 
 
 def report(
     examples: Sequence[Example], measured: Measured, *, threshold: float, base_rate: float | None = None
 ) -> dict[str, Any]:
-    """The figures of one file; ``None`` where its rows have no labels for a figure."""
-    labels = np.array([example.label for example in examples], dtype=bool)
-    marked = [row for row, example in enumerate(examples) if example.spans is not None]
-    weights = np.ones(len(labels)) if base_rate is None else base_rate_weights(labels, base_rate=base_rate)
-    flagged = measured.scores >= threshold
-    example = prf(
-        float(weights[flagged & labels].sum()), float(weights[flagged].sum()), float(weights[labels].sum())
-    )
-    gold = [examples[row].spans or () for row in marked]
-    predicted = [measured.spans[row] for row in marked]
-    milliseconds = measured.seconds * 1000
-    return {
-        "rows": len(examples),
-        "example": {
-            **_figures(example if len(examples) else None),
-            "auroc": _round(auroc(labels, measured.scores)),
-            "auprc": _round(auprc(labels, measured.scores)),
-            "threshold": threshold,
-        },
-        "span": _figures(span_prf(gold, predicted) if marked else None),
-        "char": _figures(char_prf(gold, predicted) if marked else None),
-        "ece": _round(ece(labels, measured.scores, weights=weights)) if len(examples) else None,
-        "coverage": _round(float(measured.coverage.mean())) if len(examples) else None,
-        "latency_ms": {
-            name: round(float(np.percentile(milliseconds, share)), 2) if len(examples) else None
-            for name, share in (("p50", 50), ("p99", 99))
-        },
-    }
+    """The main figures of some rows, as a model's manifest keeps them; ``None`` where rows have no labels for one."""
+    found = describe(Tally.of(examples, measured), threshold=threshold, base_rate=base_rate)
+    latency = {name: found["latency_ms"][name] for name in ("p50", "p99")}
+    return {**{name: found[name] for name in _CONTRACT}, "latency_ms": latency}
+
+
+def _pooled(tallied: Sequence[Tallied], figures: Callable[[Tally], dict[str, Any]]) -> Tallied:
+    if len(tallied) == 1:
+        return tallied[0]
+    tally = Tally.join([one.tally for one in tallied])
+    return Tallied(POOLED, tally, figures(tally))
+
+
+def _left_out(file: Path, quality: Quality) -> int:
+    return sum(not _wanted(example, quality) for example in _examples(file))
+
+
+def _read(file: Path, quality: Quality) -> list[Example]:
+    return [example for example in _examples(file) if _wanted(example, quality)]
+
+
+def _wanted(example: Example, quality: Quality) -> bool:
+    return quality is Quality.ALL or example.quality == quality
+
+
+def _examples(file: Path) -> list[Example]:
+    if not file.is_file():
+        raise DataError(
+            f"{file} is no regular file; expected JSON lines on disk, because they are read twice"
+        )
+    try:
+        return read_examples(file)
+    except (OSError, EOFError, zlib.error) as error:
+        kind = "gzip'd JSON lines" if file.suffix == ".gz" else "JSON lines"
+        raise DataError(
+            f"{file} cannot be read ({type(error).__name__}); expected {kind}: is the file whole?"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not UTF-8 text; save it as UTF-8") from error
 
 
 def _coverage(said: Scored) -> float:
@@ -151,15 +245,7 @@ def _coverage(said: Scored) -> float:
     return said.coverage.answer_ratio * said.coverage.evidence_ratio
 
 
-def _figures(found: PRF | None) -> dict[str, float | None]:
-    if found is None:
-        return {"precision": None, "recall": None, "f1": None}
-    return {
-        "precision": _round(found.precision),
-        "recall": _round(found.recall),
-        "f1": _round(found.f1),
-    }
-
-
-def _round(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)
+def _tokens(said: Scored) -> int:
+    if said.score is None or said.coverage is None:
+        return 0
+    return said.coverage.answer_tokens_scored + said.coverage.evidence_tokens_seen

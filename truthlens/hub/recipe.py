@@ -17,6 +17,7 @@ _LONG_SOURCES = frozenset({MAIN_SOURCE, EVIDENCE})
 
 BUNDLED_RECIPE = Recipe(
     shares={MAIN_SOURCE: Shares(calibration=0.1, test=0.15)},
+    default_shares=Shares(calibration=0.03, test=0.05),
     mixture={
         MAIN_SOURCE: Mixture(rows=100_000),
         SYNTHETIC: Mixture(rows=1_000, weight=0.7),

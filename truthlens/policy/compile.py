@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from truthlens.core.records import Plan
+from truthlens.policy.calibrated import Calibrations, Contents, Identify, record_contents
 from truthlens.policy.diagnostics import Diagnostic, InvalidPolicyError, KeyPath, Report, Severity
 from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.meanings import Meanings, compile_signals
@@ -23,36 +24,74 @@ _LATER_SECTIONS = ("detectors", "review", "cache")
 _BUILT_IN = "hallucination: {enabled: true}\n"
 
 
-def load_policy(path: Path | str, *, model_exists: Callable[[str], bool] | None = None) -> Policy:
+def load_policy(
+    path: Path | str,
+    *,
+    model_exists: Callable[[str], bool] | None = None,
+    identify: Identify | None = None,
+    use_records: bool = True,
+) -> Policy:
     """The policy in the file at ``path``; see ``compile_policy``.
 
     Raises:
         InvalidPolicyError: the file cannot be read, or has mistakes.
     """
-    return compile_policy(read_text(path), file=str(path), model_exists=model_exists)
+    return compile_policy(
+        read_text(path), file=str(path), model_exists=model_exists, identify=identify, use_records=use_records
+    )
 
 
-def compile_policy(text: str, *, file: str, model_exists: Callable[[str], bool] | None = None) -> Policy:
-    """The policy that the YAML ``text`` says; ``file`` is its name in messages.
+def compile_policy(
+    text: str,
+    *,
+    file: str,
+    model_exists: Callable[[str], bool] | None = None,
+    identify: Identify | None = None,
+    use_records: bool = True,
+) -> Policy:
+    """The policy that the YAML ``text`` says.
 
-    ``model_exists`` says whether a ``model_id`` can be loaded; left out, a folder of that name counts.
+    Args:
+        text: the YAML.
+        file: its name in messages; the threshold records that it names are read from beside it.
+        model_exists: whether a ``model_id`` can be loaded; left out, a folder of that name counts.
+        identify: the model that scores for a ``model_id``, to compare with threshold records; left out, models are
+            not compared, and a warning says so.
+        use_records: false leaves threshold records unread (to calibrate a plan whose record no longer fits); such
+            a plan has the threshold that it inherits and is not for serving.
 
     Raises:
         InvalidPolicyError: the text has mistakes; the message has one line for each of them.
     """
-    policy, report = _compile(text, file, model_exists or _is_folder)
+    policy, report = _compile(text, file, model_exists or _is_folder, identify, use_records=use_records)
     if policy is None:
         raise InvalidPolicyError(report.errors)
     return policy
 
 
-def check_file(path: Path | str, *, model_exists: Callable[[str], bool] | None = None) -> list[Diagnostic]:
+def check_file(
+    path: Path | str,
+    *,
+    model_exists: Callable[[str], bool] | None = None,
+    identify: Identify | None = None,
+) -> list[Diagnostic]:
     """All errors, then all warnings, that loading the file at ``path`` gives; empty for a sound file."""
     try:
         text = read_text(path)
     except InvalidPolicyError as error:
         return list(error.diagnostics)
-    _, report = _compile(text, str(path), model_exists or _is_folder)
+    return check_text(text, file=str(path), model_exists=model_exists, identify=identify)
+
+
+def check_text(
+    text: str,
+    *,
+    file: str,
+    model_exists: Callable[[str], bool] | None = None,
+    identify: Identify | None = None,
+) -> list[Diagnostic]:
+    """As ``check_file``, for contents that need not stand in ``file`` yet."""
+    _, report = _compile(text, file, model_exists or _is_folder, identify)
     return [*report.errors, *report.warnings]
 
 
@@ -76,22 +115,47 @@ def read_text(path: Path | str) -> str:
     raise InvalidPolicyError([Diagnostic(Severity.ERROR, str(path), 1, "(file)", message, remedy)])
 
 
-def version_of(text: str) -> str:
-    """The version of a policy: the first 12 hex digits of the SHA-256 of its text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def version_of(text: str, records: Contents | None = None) -> str:
+    """The version of a policy: the first 12 hex digits of the SHA-256 of its text and its threshold records."""
+    digest = hashlib.sha256(text.encode())
+    for name, content in (records or {}).items():
+        part = content if isinstance(content, bytes) else b"unread"
+        digest.update(b"\0".join((b"", name.encode(), hashlib.sha256(part).digest())))
+    return digest.hexdigest()[:12]
+
+
+def version_now(path: Path) -> str:
+    """The version that the file at ``path`` would have if it were loaded now.
+
+    Raises:
+        InvalidPolicyError: the file cannot be read.
+    """
+    text = read_text(path)
+    # Asked every few seconds; most policies name no record and need no parsing here.
+    data = read_document(text, file=str(path)).data if "calibration" in text else None
+    return version_of(text, record_contents(data or {}, path.parent))
 
 
 def _is_folder(model_id: str) -> bool:
     return Path(model_id).is_dir()
 
 
-def _compile(text: str, file: str, model_exists: Callable[[str], bool]) -> tuple[Policy | None, Report]:
+def _compile(
+    text: str,
+    file: str,
+    model_exists: Callable[[str], bool],
+    identify: Identify | None,
+    *,
+    use_records: bool = True,
+) -> tuple[Policy | None, Report]:
     document = read_document(text, file=file)
     report = document.report
     if document.data is None:
         return None, report
     shaped = shape(document)
-    policy = _Compiler(shaped, report, model_exists).policy(text)
+    records = record_contents(document.data, Path(file).parent)
+    calibrations = Calibrations(report, records, identify) if use_records else None
+    policy = _Compiler(shaped, report, model_exists, calibrations).policy(version_of(text, records))
     if report.errors:
         return None, report
     return replace(policy, warnings=report.warnings), report
@@ -102,13 +166,13 @@ class _Compiler:
     shaped: Shaped
     report: Report
     model_exists: Callable[[str], bool]
+    calibrations: Calibrations | None
 
-    def policy(self, text: str) -> Policy:
+    def policy(self, version: str) -> Policy:
         file = self.shaped.file
         self._note_later_sections(file)
         meanings = compile_signals(file, self.report, complete="signals" not in self.shaped.damaged)
-        builder = PlanBuilder(self.report, self.model_exists, self._model_names(file))
-        version = version_of(text)
+        builder = PlanBuilder(self.report, self.model_exists, self._model_names(file), self.calibrations)
         base = Plan(DEFAULT_DECISION, policy_version=version)
         default = builder.build(base, file.hallucination, ("hallucination",))
         placed = [

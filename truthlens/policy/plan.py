@@ -54,7 +54,7 @@ class Policy:
     """All decisions of one policy file.
 
     ``decisions`` come in the order in which they are tried. ``version`` is the start of the SHA-256 of
-    the file's text. ``models`` are the names under ``models:``, or ``None`` where the section is left out
+    the file's text and threshold records. ``models`` are the names under ``models:``, or ``None`` where the section is left out
     and every model is reached at the upstream. Names of ``trusted_headers`` are lower-case.
     """
 

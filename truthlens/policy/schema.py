@@ -36,16 +36,20 @@ class CostThreshold(Section):
 
 
 class MissRateThreshold(Section):
-    """A threshold with a bounded miss rate on a labelled file."""
+    """A threshold that misses at most a share of the unsupported answers, measured by `truthlens calibrate`."""
 
-    max_miss_rate: float = Field(gt=0, lt=1)
-    calibration: Text = Field(description="File written by `truthlens calibrate`.")
+    max_miss_rate: float = Field(
+        gt=0, lt=1, description="Share of unsupported answers that may pass unflagged, on average."
+    )
+    calibration: Text = Field(
+        description="Threshold record (JSON) written by `truthlens calibrate`; relative to this file."
+    )
 
 
 def _threshold_tag(value: object) -> str:
     if not isinstance(value, dict):
         return "number"
-    return "MissRateThreshold" if "max_miss_rate" in value else "CostThreshold"
+    return "MissRateThreshold" if value.keys() & MissRateThreshold.model_fields else "CostThreshold"
 
 
 Threshold = Annotated[

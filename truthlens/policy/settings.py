@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from truthlens.core.records import (
@@ -18,7 +18,9 @@ from truthlens.core.records import (
     Streaming,
 )
 from truthlens.core.thresholds import threshold_from_cost
+from truthlens.policy.calibrated import Calibrations
 from truthlens.policy.diagnostics import KeyPath, Report
+from truthlens.policy.plan import DEFAULT_DECISION
 from truthlens.policy.schema import (
     Behaviour,
     CostThreshold,
@@ -27,6 +29,7 @@ from truthlens.policy.schema import (
     WeightedDetector,
 )
 from truthlens.policy.shape import suggest
+from truthlens.policy.threshold_record import ThresholdRecord
 
 AVAILABLE_DETECTORS = frozenset({DetectorName.ENCODER})
 AVAILABLE_MODES = frozenset({Mode.LIGHTWEIGHT})
@@ -40,12 +43,16 @@ class PlanBuilder:
     """Makes plans and reports what is wrong with them.
 
     ``model_exists`` says whether a ``model_id`` can be loaded; ``models`` are the names under ``models:``,
-    or ``None`` where any name may be called.
+    or ``None`` where any name may be called. Without ``calibrations`` no threshold record is read, and a plan that
+    names one keeps the threshold that it inherits.
     """
 
     report: Report
     model_exists: Callable[[str], bool]
     models: frozenset[str] | None
+    calibrations: Calibrations | None = None
+    # The record that a decision's threshold stands in, for the plans that inherit it.
+    _records: dict[str, ThresholdRecord] = field(default_factory=dict)
 
     def build(self, base: Plan, keys: Behaviour, path: KeyPath) -> Plan:
         """``base`` with the written ``keys`` over it; ``path`` is where they stand."""
@@ -71,6 +78,7 @@ class PlanBuilder:
             evidence=self._evidence(base.evidence, keys, path),
         )
         self._check_together(plan, keys, path)
+        self._check_calibrated(plan, keys, path)
         return plan
 
     def check_model(self, name: str, path: KeyPath) -> None:
@@ -102,14 +110,24 @@ class PlanBuilder:
                     )
                 return threshold
             case MissRateThreshold():
-                self.report.error(
-                    (*path, "threshold", "max_miss_rate"),
-                    "this version cannot calibrate a threshold to a miss rate",
-                    "write a number from 0 to 1, or {cost_ratio, prior}",
-                )
-                return base.threshold
+                return self._calibrated(base, keys.threshold, (*path, "threshold"))
             case number:
                 return float(number)
+
+    def _calibrated(self, base: Plan, keys: MissRateThreshold, path: KeyPath) -> float:
+        if self.calibrations is None:
+            return base.threshold
+        record = self.calibrations.record(keys, path, decision=base.decision)
+        if record is None:
+            return base.threshold
+        self._records[base.decision] = record
+        return record.threshold
+
+    def _check_calibrated(self, plan: Plan, keys: Behaviour, path: KeyPath) -> None:
+        own = keys.threshold is not None
+        record = self._records.get(plan.decision if own else DEFAULT_DECISION)
+        if self.calibrations is not None and record is not None and plan.enabled:
+            self.calibrations.check(record, plan, (*path, "threshold") if own else path)
 
     def _detectors(self, base: Plan, keys: Behaviour, path: KeyPath) -> tuple[DetectorSpec, ...]:
         if keys.detectors is None:

@@ -157,7 +157,7 @@ def _report(document: Document, path: KeyPath, problem: ErrorDetails) -> None:
 
 def _expected(kind: str, key: str, context: dict[str, Any]) -> str:
     if key == "threshold" and kind in ("less_than_equal", "greater_than_equal", "float_type"):
-        return "a number from 0 to 1, or {cost_ratio, prior}"
+        return "a number from 0 to 1, {cost_ratio, prior}, or {max_miss_rate, calibration}"
     if kind == "string_pattern_mismatch":
         return _PATTERN_WORDS.get(key, "the name of an HTTP header")
     template = _EXPECTED.get(kind, "another value (" + kind.replace("_", " ") + ")")

@@ -1,7 +1,8 @@
-"""Follows a policy file and compiles it anew when its contents change.
+"""Follows a policy file and compiles it anew when its contents, or those of its threshold records, change.
 
 The folder is watched and not the file, since editors write a new file and rename it, and Kubernetes
 swaps a symbolic link beside it. Contents are compared by hash, so that touching the file does nothing.
+A record in another folder is noticed by the regular second look.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-from truthlens.policy.compile import load_policy, read_text, version_of
+from truthlens.policy.calibrated import Identify
+from truthlens.policy.compile import load_policy, version_now
 from truthlens.policy.diagnostics import InvalidPolicyError
 from truthlens.policy.plan import Policy
 
@@ -31,6 +33,7 @@ async def watch(
     failed: Callable[[InvalidPolicyError], Awaitable[None]],
     loaded: str | None = None,
     model_exists: Callable[[str], bool] | None = None,
+    identify: Identify | None = None,
 ) -> None:
     """Call ``reload`` with each new policy, or ``failed`` where the new contents cannot be used; until cancelled.
 
@@ -40,6 +43,7 @@ async def watch(
         failed: takes what is wrong; once for the same contents.
         loaded: ``version`` of the policy in force; left out, the contents at the start count as loaded.
         model_exists: as in ``compile_policy``.
+        identify: as in ``compile_policy``.
     """
     seen = loaded if loaded is not None else _version(path)
     async for _ in _changes(path.parent):
@@ -51,7 +55,8 @@ async def watch(
             continue
         seen = version
         try:
-            policy = load_policy(path, model_exists=model_exists)
+            # Off the event loop: telling which model a folder holds may hash its weights.
+            policy = await asyncio.to_thread(load_policy, path, model_exists=model_exists, identify=identify)
         except InvalidPolicyError as error:
             await failed(error)
         else:
@@ -78,8 +83,8 @@ async def _changes(folder: Path) -> AsyncIterator[None]:
 
 
 def _version(path: Path) -> str | None:
-    """The version of the file's contents, ``None`` where it cannot be read."""
+    """The version of what would be loaded now, ``None`` where the file cannot be read."""
     try:
-        return version_of(read_text(path))
+        return version_now(path)
     except InvalidPolicyError:
         return None

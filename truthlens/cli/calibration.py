@@ -1,0 +1,267 @@
+"""``calibrate``: the response threshold for a miss rate or a cost ratio, from labelled answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from truthlens import __version__
+from truthlens.cli import options
+from truthlens.cli.target import Target, find_target, judging, set_threshold
+from truthlens.core.errors import TruthLensError
+from truthlens.hub.conformal import OperatingPoint
+from truthlens.hub.data import DataError, read_examples
+from truthlens.hub.threshold import Choice, LabelledScores, choose, score_labelled
+from truthlens.policy.threshold_record import (
+    CostGoal,
+    DataFile,
+    MissRateGoal,
+    ScoredWith,
+    ThresholdRecord,
+    replace_file,
+)
+from truthlens.proxy.config import Address
+from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
+
+out = Console(highlight=False, soft_wrap=True)
+# Progress goes where it does not mix with --json.
+progress_out = Console(stderr=True, highlight=False)
+
+_CURVE = {f"{step / 10:.1f}": step / 10 for step in range(1, 10)}
+
+
+def calibrate(
+    file: Annotated[
+        Path, typer.Argument(help="Labelled JSON lines, plain or .gz.", exists=True, dir_okay=False)
+    ],
+    max_miss_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Largest expected share of unsupported answers that may pass unflagged.", show_default=False
+        ),
+    ] = None,
+    cost_ratio: Annotated[
+        float | None,
+        typer.Option(help="What a miss costs, over what a false alarm costs.", show_default=False),
+    ] = None,
+    prior: Annotated[
+        float | None,
+        typer.Option(
+            help="With --cost-ratio: share of unsupported answers in your traffic (default: the file's).",
+            show_default=False,
+        ),
+    ] = None,
+    config: options.Config = None,
+    decision: Annotated[
+        str, typer.Option(help="Decision of the policy whose plan is calibrated.")
+    ] = "default",
+    write: Annotated[
+        bool, typer.Option("--write", help="Set that decision's threshold in the policy file.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Threshold record to write (JSON). With --write and --max-miss-rate by default beside the policy.",
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    model: options.ModelName = None,
+    models: options.Models = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="First rows of the file only.", show_default=False)
+    ] = None,
+    threads: options.Threads = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Choose the threshold from labelled answers: for a bounded miss rate (conformal risk control), or for least cost.
+
+    Each line: {context, query, response, label, group}, context a list of texts, label 1 where it does not support all of
+    the response. Rows with one group (by default: one context) count together. How to choose: docs/thresholds.md.
+    """
+    _check_options(
+        max_miss_rate, cost_ratio, prior, config=config, decision=decision, write=write, model=model
+    )
+    settings = Settings(
+        Address.parse(DEFAULT_EXTPROC, name="--extproc"),
+        Address.parse(DEFAULT_CONSOLE, name="--console"),
+        models=models,
+        threads=threads,
+    )
+    target = find_target(settings, config, decision, model)
+    examples = read_examples(file)[:limit]
+    if not examples:
+        raise DataError(f"{file} has no rows; expected labelled JSON lines")
+    with judging(target, threads=threads) as judge:
+        scored = score_labelled(examples, judge, console=progress_out, title=file.name)
+    goal = _goal(max_miss_rate, cost_ratio, prior, scored)
+    now = {} if target.threshold is None else {"the plan's now": target.threshold}
+    choice = choose(scored, goal, others=_CURVE | now)
+    record = _record(choice, target, file)
+    if output is None and write and isinstance(goal, MissRateGoal):
+        assert config is not None
+        output = config.parent / f"{decision}.threshold.json"
+    if output is not None:
+        _save(output, record)
+    remaining = set_threshold(target, record, output, settings) if write else None
+    if as_json:
+        typer.echo(json.dumps(_as_object(record, choice, scored, output, config if write else None)))
+        return
+    _show(record, choice, scored)
+    if output is not None:
+        out.print(f"record     {output}", markup=False)
+    if write:
+        out.print(f"policy     {config}: threshold of {decision} set", markup=False)
+    if remaining:
+        out.print(
+            f"           it still has {remaining} other error(s): truthlens check {config}", markup=False
+        )
+
+
+def _check_options(
+    max_miss_rate: float | None,
+    cost_ratio: float | None,
+    prior: float | None,
+    *,
+    config: Path | None,
+    decision: str,
+    write: bool,
+    model: str | None,
+) -> None:
+    if (max_miss_rate is None) == (cost_ratio is None):
+        raise typer.BadParameter("give either --max-miss-rate or --cost-ratio")
+    if max_miss_rate is not None and not 0.0 < max_miss_rate < 1.0:
+        raise typer.BadParameter(f"--max-miss-rate is {max_miss_rate:g}; expected a share between 0 and 1")
+    if cost_ratio is not None and not 0.0 < cost_ratio < float("inf"):
+        raise typer.BadParameter(f"--cost-ratio is {cost_ratio:g}; expected a number above 0")
+    if prior is not None and cost_ratio is None:
+        raise typer.BadParameter("--prior goes with --cost-ratio")
+    if prior is not None and not 0.0 < prior < 1.0:
+        raise typer.BadParameter(f"--prior is {prior:g}; expected a share between 0 and 1")
+    if config is None and (write or decision != "default"):
+        raise typer.BadParameter("--write and --decision need --config POLICY")
+    if write and model is not None:
+        raise typer.BadParameter("--write sets the threshold for the plan's own model; leave --model out")
+
+
+def _goal(
+    max_miss_rate: float | None, cost_ratio: float | None, prior: float | None, scored: LabelledScores
+) -> MissRateGoal | CostGoal:
+    if max_miss_rate is not None:
+        return MissRateGoal(max_miss_rate=max_miss_rate)
+    assert cost_ratio is not None
+    if prior is None and not 0.0 < scored.base_rate < 1.0:
+        kind = "unsupported" if scored.base_rate else "supported"
+        raise DataError(
+            f"the file has {kind} answers only, so what mistakes cost cannot be measured; add others"
+        )
+    return CostGoal(cost_ratio=cost_ratio, prior=scored.base_rate if prior is None else prior)
+
+
+def _record(choice: Choice, target: Target, file: Path) -> ThresholdRecord:
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return ThresholdRecord(
+        threshold=choice.threshold,
+        goal=choice.goal,
+        measured=choice.measured,
+        answers=choice.counts,
+        scored_with=ScoredWith(
+            model=target.identity.name,
+            model_sha256=target.identity.sha256,
+            aggregation=target.plan.aggregation or target.identity.aggregation,
+            detectors={spec.name: spec.weight for spec in target.plan.detectors},
+        ),
+        data=DataFile(name=file.name, sha256=digest),
+        date=datetime.now(UTC).date().isoformat(),
+        truthlens=__version__,
+    )
+
+
+def _save(path: Path, record: ThresholdRecord) -> None:
+    try:
+        replace_file(path, record.to_json())
+    except OSError as error:
+        raise TruthLensError(f"{path} cannot be written: {error.strerror}; give another --output") from error
+
+
+def _as_object(
+    record: ThresholdRecord, choice: Choice, scored: LabelledScores, output: Path | None, config: Path | None
+) -> dict[str, Any]:
+    left_out = set() if isinstance(record.goal, CostGoal) else {"cost"}
+    return {
+        **record.model_dump(mode="json"),
+        "compared": {
+            name: {key: figure for key, figure in asdict(point).items() if key not in left_out}
+            for name, point in choice.compared.items()
+        },
+        "unscored": dict(scored.unscored),
+        "record": None if output is None else str(output),
+        "policy": None if config is None else str(config),
+    }
+
+
+def _show(record: ThresholdRecord, choice: Choice, scored: LabelledScores) -> None:
+    counts, measured, made = record.answers, record.measured, record.scored_with
+    lines = [f"model      {made.model}, aggregation {made.aggregation}"]
+    texts = f"{counts.unsupported} unsupported from {counts.unsupported_texts} source texts"
+    lines.append(f"answers    {texts}, {counts.supported} supported")
+    if scored.unscored:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(scored.unscored.items()))
+        lines.append(f"unscored   {counts.unscored} ({reasons}); they count as not flagged")
+    lines += (
+        _miss_lines(record) if isinstance(record.goal, MissRateGoal) else _cost_lines(record.goal, choice)
+    )
+    alarms = measured.supported_flagged
+    share = "unknown, there are no" if alarms is None else f"{alarms:.4f} of the"
+    lines.append(f"flagged    {share} supported answers")
+    for line in lines:
+        out.print(line, markup=False)
+    if choice.compared:
+        out.print(_table(record, choice.compared))
+
+
+def _miss_lines(record: ThresholdRecord) -> list[str]:
+    assert isinstance(record.goal, MissRateGoal)
+    goal, measured = f"{record.goal.max_miss_rate:g}", record.measured
+    missed = f"{measured.miss_rate:.4f} of the unsupported answers; each source text counts once"
+    bound = f"{measured.miss_bound:.4f} with one more text that is missed"
+    return [
+        f"threshold  {record.threshold}, the largest with an expected miss rate of at most {goal}",
+        f"missed     {missed}",
+        f"bound      {bound}; guaranteed on average over such files: at most {goal}",
+    ]
+
+
+def _cost_lines(goal: CostGoal, choice: Choice) -> list[str]:
+    ratio, prior = goal.cost_ratio, goal.prior
+    best = choice.compared["least cost"]
+    bounds = f"flagging all of them {1 - prior:.4g}, none {ratio * prior:.4g}"
+    return [
+        f"threshold  {best.threshold}, of least expected cost on these answers (no guarantee)",
+        f"costs      a miss costs {ratio:g} false alarms; {prior:.4g} of the answers are unsupported",
+        f"           an answer costs {best.cost:.4g} false alarms on average; {bounds}",
+        f"missed     {best.miss_rate:.4f} of the unsupported answers",
+    ]
+
+
+def _table(record: ThresholdRecord, compared: Mapping[str, OperatingPoint]) -> Table:
+    costs = isinstance(record.goal, CostGoal)
+    table = Table()
+    for column in ("", "threshold", "missed", "supported flagged", *(["cost of an answer"] if costs else [])):
+        table.add_column(column, justify="right" if column else "left")
+    for name, point in sorted(compared.items(), key=lambda item: item[1].threshold):
+        figures = [f"{point.threshold:.4f}", f"{point.miss_rate:.4f}", f"{point.false_alarm_rate:.4f}"]
+        table.add_row("" if name in _CURVE else name, *figures, *([f"{point.cost:.4f}"] if costs else []))
+    return table

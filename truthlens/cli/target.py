@@ -1,0 +1,186 @@
+"""The plan that ``calibrate`` works on: its model, its scores, its place in the policy file.
+
+It scores as the gateway does, without deadlines, and chooses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from truthlens.app import find_model
+from truthlens.core.errors import ModelError, PolicyError
+from truthlens.core.records import (
+    Answer,
+    AnswerKind,
+    Endpoint,
+    Exchange,
+    ModelIdentity,
+    Passage,
+    Plan,
+    Provenance,
+    Verdict,
+)
+from truthlens.detection.engine import Engine, load_encoder
+from truthlens.detection.identity import model_identity
+from truthlens.hub.threshold import Judge
+from truthlens.policy import InvalidPolicyError, Policy, Severity, default_policy, load_policy
+from truthlens.policy.compile import check_text, read_text
+from truthlens.policy.edit import with_threshold
+from truthlens.policy.threshold_record import MissRateGoal, ThresholdRecord, replace_file
+from truthlens.settings import Settings
+
+_NO_DEADLINE_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A plan with its model, and the policy file that it comes from.
+
+    ``threshold`` is the plan's present one, ``None`` where there is no policy or it cannot be used as it stands.
+    """
+
+    plan: Plan
+    max_windows: int
+    folder: Path
+    identity: ModelIdentity
+    config: Path | None
+    threshold: float | None
+
+
+def find_target(settings: Settings, config: Path | None, decision: str, model: str | None) -> Target:
+    """The plan of ``decision`` (without ``config``: the built-in one), scored with ``model`` or with its own model.
+
+    Raises:
+        PolicyError: the policy cannot be used, has no such decision, or detection is off in it.
+        ModelError: there is no such model, or it cannot be used.
+    """
+    policy = _load(config, settings) if config else default_policy()
+    plan = _plan(policy, decision)
+    if not plan.enabled:
+        raise PolicyError(
+            f"{config}: detection is off in the decision {decision!r}; there is no score to set a threshold on"
+        )
+    folder = find_model(model, settings) if model is not None else _folder(plan.model_id, settings)
+    threshold = _threshold_now(config, settings, decision) if config else None
+    return Target(plan, policy.limits.max_windows, folder, model_identity(folder), config, threshold)
+
+
+def _load(config: Path, settings: Settings) -> Policy:
+    """The policy without its threshold records: the one to be made may be missing or may no longer fit."""
+    return load_policy(config, model_exists=model_finder(settings), use_records=False)
+
+
+def _threshold_now(config: Path, settings: Settings, decision: str) -> float | None:
+    try:
+        policy = load_policy(config, model_exists=model_finder(settings), identify=identifier(settings))
+    except InvalidPolicyError:
+        return None
+    return _plan(policy, decision).threshold
+
+
+def _plan(policy: Policy, decision: str) -> Plan:
+    plan = next((plan for plan in (*policy.plans, policy.default) if plan.decision == decision), None)
+    if plan is None:
+        names = ", ".join(policy.decision_names)
+        raise PolicyError(f"{policy.file}: there is no decision {decision!r}; known: {names}")
+    return plan
+
+
+@contextmanager
+def judging(target: Target, *, threads: int) -> Iterator[Judge]:
+    """Scores as the gateway does, by the target's plan, without its deadline."""
+    encoder = load_encoder(
+        target.folder,
+        use_cpu=target.plan.use_cpu,
+        threads=threads,
+        max_windows=target.max_windows,
+    )
+    encoder.warm_up()
+    plan = replace(target.plan, timeout_s=_NO_DEADLINE_S)
+    engine = Engine({plan.model_id: encoder}, workers=1, queue_limit=1)
+
+    with asyncio.Runner() as runner:
+
+        def judge(query: str, passages: Sequence[str], answer: str) -> Verdict:
+            evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages if text.strip())
+            exchange = Exchange(Endpoint.CHAT, "", query, evidence)
+            kind = AnswerKind.TEXT if answer.strip() else AnswerKind.EMPTY
+            (verdict,) = runner.run(engine.detect(plan, exchange, (Answer(0, kind, answer),)))
+            return verdict
+
+        try:
+            yield judge
+        finally:
+            runner.run(engine.aclose())
+
+
+def set_threshold(target: Target, record: ThresholdRecord, output: Path | None, settings: Settings) -> int:
+    """Write the threshold into the policy; the result is how many errors it has elsewhere."""
+    assert target.config is not None
+    path, decision = target.config, target.plan.decision
+    # Scoring takes a while: what counts is the file as it is now.
+    text = read_text(path)
+    plan = _plan(_load(path, settings), decision)
+    if _scoring(plan) != _scoring(target.plan):
+        raise PolicyError(
+            f"{path}: the decision {decision!r} was changed while the answers were scored; run it again"
+        )
+    value: float | dict[str, Any] = record.threshold
+    if isinstance(record.goal, MissRateGoal):
+        assert output is not None
+        name = Path(os.path.relpath(output.resolve(), path.parent.resolve())).as_posix()
+        value = {"max_miss_rate": record.goal.max_miss_rate, "calibration": name}
+    changed = with_threshold(text, value, decision=decision, file=str(path))
+    before, after = (_errors(content, path, settings) for content in (text, changed))
+    new = [line for line in after if line not in before]
+    if new:
+        raise PolicyError("\n".join(new))
+    raw = path.read_bytes()
+    if raw.decode("utf-8-sig") != text:
+        raise PolicyError(f"{path}: was changed by someone else just now; run it again")
+    replace_file(path, changed if not raw.startswith(b"\xef\xbb\xbf") else "\ufeff" + changed)
+    return len(after)
+
+
+def _scoring(plan: Plan) -> tuple[Any, ...]:
+    return plan.model_id, plan.use_cpu, plan.aggregation, plan.detectors
+
+
+def _errors(text: str, path: Path, settings: Settings) -> list[str]:
+    found = check_text(
+        text, file=str(path), model_exists=model_finder(settings), identify=identifier(settings)
+    )
+    return [f"{d.key}: {d.message}; {d.remedy}" for d in found if d.severity is Severity.ERROR]
+
+
+def identifier(settings: Settings) -> Callable[[str | None], ModelIdentity]:
+    """Says which model would score for a ``model_id``: the bundled one where there is no such folder."""
+
+    def identify(model_id: str | None) -> ModelIdentity:
+        return model_identity(_folder(model_id, settings))
+
+    return identify
+
+
+def model_finder(settings: Settings) -> Callable[[str], bool]:
+    """Says whether there is a folder for a ``model_id``."""
+
+    def exists(model_id: str) -> bool:
+        try:
+            find_model(model_id, settings)
+        except ModelError:
+            return False
+        return True
+
+    return exists
+
+
+def _folder(model_id: str | None, settings: Settings) -> Path:
+    known = model_id is not None and model_finder(settings)(model_id)
+    return find_model(model_id if known else None, settings)

@@ -1,0 +1,164 @@
+"""The record of one ``truthlens calibrate``: the threshold, what it was chosen for, and what it was measured with.
+
+A policy's ``{max_miss_rate, calibration}`` names such a file. Nothing here compares a record with a plan (``calibrated``
+does) or measures anything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from truthlens.core.records import Aggregation, ModelIdentity
+
+MAX_BYTES = 64 * 1024
+"""A record is far smaller; what is larger is another kind of file and is not read to its end."""
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class RecordError(ValueError):
+    """A file is no threshold record; the message says why. ``labelled`` where it holds labelled answers instead."""
+
+    def __init__(self, message: str, *, labelled: bool = False) -> None:
+        self.labelled = labelled
+        super().__init__(message)
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MissRateGoal(_Frozen):
+    """The threshold keeps the expected miss rate at or below this."""
+
+    max_miss_rate: float = Field(gt=0, lt=1)
+
+
+class CostGoal(_Frozen):
+    """The threshold has the least expected cost on the data."""
+
+    cost_ratio: float = Field(gt=0, allow_inf_nan=False)
+    prior: float = Field(gt=0, lt=1)
+
+
+class Measured(_Frozen):
+    """What the threshold does to the labelled answers.
+
+    For a miss rate goal ``miss_rate`` is the mean over source texts and ``miss_bound`` the bound that was held against
+    the goal; for a cost goal ``miss_rate`` is the share of answers and there is no bound. ``supported_flagged`` is
+    ``null`` where the data have no supported answers.
+    """
+
+    miss_rate: Share
+    miss_bound: Share | None = None
+    supported_flagged: Share | None = None
+
+
+class Counts(_Frozen):
+    """How many answers there were, from how many source texts the unsupported ones came, how many were not scored."""
+
+    unsupported: int = Field(ge=0)
+    unsupported_texts: int = Field(ge=0)
+    supported: int = Field(ge=0)
+    unscored: int = Field(ge=0)
+
+
+class ScoredWith(_Frozen):
+    """What the scores came from; a plan with anything else has other scores."""
+
+    model: str
+    model_sha256: Digest
+    aggregation: Aggregation
+    detectors: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The model, in the record's words."""
+        return ModelIdentity(self.model, self.model_sha256, self.aggregation)
+
+
+class DataFile(_Frozen):
+    """The labelled file: its name without folder, and its contents' digest."""
+
+    name: str
+    sha256: Digest
+
+
+class ThresholdRecord(_Frozen):
+    """A threshold and where it comes from. ``date`` is the UTC day, ``truthlens`` the version of the tool."""
+
+    format: Literal[1] = 1
+    threshold: Share
+    goal: MissRateGoal | CostGoal
+    measured: Measured
+    answers: Counts
+    scored_with: ScoredWith
+    data: DataFile
+    date: str
+    truthlens: str
+
+    def to_json(self) -> str:
+        """The record as the text of its file."""
+        return (
+            json.dumps(self.model_dump(mode="json", exclude_none=True), indent=2, ensure_ascii=False) + "\n"
+        )
+
+
+def parse_record(content: bytes) -> ThresholdRecord:
+    """The record in the bytes of its file.
+
+    Raises:
+        RecordError: it is none.
+    """
+    if _is_row(content.split(b"\n", 1)[0]) or _is_row(content):
+        raise RecordError("it holds labelled answers", labelled=True)
+    if len(content) > MAX_BYTES:
+        raise RecordError(f"it is larger than {MAX_BYTES // 1024} KiB, which no threshold record is")
+    try:
+        data = json.loads(content)
+    except ValueError as error:
+        raise RecordError("it is not valid JSON") from error
+    try:
+        return ThresholdRecord.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise RecordError(f"{where}: {first['msg']}") from error
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Put ``text`` into ``path`` in one step: readers see the old contents or the new, never a part.
+
+    Links stay links, and the file keeps its permissions.
+
+    Raises:
+        OSError: it cannot be written; the old contents are untouched.
+    """
+    target = path.resolve()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    fresh = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(text.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+        fresh.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o644)
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _is_row(content: bytes) -> bool:
+    """Whether this is one row of labelled answers."""
+    try:
+        data = json.loads(content)
+    except ValueError:
+        return False
+    return isinstance(data, dict) and {"response", "label"} <= data.keys()
