@@ -44,7 +44,7 @@ def kept(tokenizer: Tokenizer, crowded: Crowd, *, budget: int) -> dict[str, tupl
     """Per ranking the three figures of one answer."""
     example = crowded.example
     evidence = encode_evidence(tokenizer, example.context, max_tokens=MOST_TOKENS)
-    index = evidence.index()
+    index = evidence.index
     owners = evidence.units[:, 0]
     own = np.array(crowded.own)[owners]
     claims = [claim.keys for claim in claims_of(example.response)]

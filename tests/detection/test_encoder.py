@@ -237,3 +237,28 @@ def test_a_stop_ends_the_work(encoder: EncoderDetector) -> None:
     stop.set()
     with pytest.raises(DetectorError):
         encoder.detect(exchange(SKY), answer("The sky is blue."), stop=stop.is_set)
+
+
+def test_answers_of_one_exchange_are_scored_as_they_would_be_alone(tmp_path: Path) -> None:
+    """Choices share the evidence that was read once; their scores, spans and coverage are their own."""
+    encoder = load_encoder(write_encoder(tmp_path))
+    exchange = Exchange(
+        Endpoint.CHAT,
+        "m",
+        "Where is the lamp?",
+        (Passage("The lamp is in the hall. " * 40, Provenance.DOCUMENTS),),
+    )
+    answers = [
+        Answer(number, AnswerKind.TEXT, text)
+        for number, text in enumerate(("Perhaps Zorblax is red.", "", "The door is in the hall. " * 30))
+    ]
+    together = encoder.detect_all(exchange, answers)
+    alone = [encoder.detect(exchange, answer) for answer in answers]
+    for both, single in zip(together, alone, strict=True):
+        assert (both.score, both.spans, both.coverage, both.reason) == (
+            single.score,
+            single.spans,
+            single.coverage,
+            single.reason,
+        )
+    assert together[0].coverage != together[2].coverage

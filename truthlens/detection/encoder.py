@@ -33,10 +33,11 @@ from truthlens.detection.claims import is_abstention
 from truthlens.detection.explain import Explainer
 from truthlens.detection.fusion import span_max, spans_of
 from truthlens.detection.manifest import Manifest
+from truthlens.detection.passages import Evidence
 from truthlens.detection.reading import read_answer
 from truthlens.detection.runtime import Stop, TokenModel, never
 from truthlens.detection.scripts import readable
-from truthlens.detection.windows import Windows, build_windows
+from truthlens.detection.windows import Windows, build_windows, read_evidence
 
 _WARM_UP_TEXT = "The reading room opens at nine and closes at six. "
 
@@ -49,6 +50,13 @@ class _Task:
     windows: Windows
     # Share of the evidence, by characters, whose script the model reads.
     evidence_read: float
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What the answers of one exchange have in common, once the first of them needed it."""
+
+    evidence: Evidence | None = None
 
 
 class EncoderDetector:
@@ -115,10 +123,11 @@ class EncoderDetector:
         """
         started = time.perf_counter()
         tasks: list[_Task | Reason] = []
+        shared = _Shared()
         for answer in answers:
             if stop():
                 raise DetectorError("scoring was given up after its deadline")
-            tasks.append(self._task(exchange, answer))
+            tasks.append(self._task(exchange, answer, shared))
         runnable = [task for task in tasks if isinstance(task, _Task)]
         flat = [window for task in runnable for window in task.windows.windows]
         odds = self._model.log_odds(flat, stop=stop) if flat else []
@@ -144,7 +153,7 @@ class EncoderDetector:
         for passages in (1, 12):
             evidence = tuple(Passage(_WARM_UP_TEXT * 2, Provenance.DOCUMENTS) for _ in range(passages))
             exchange = Exchange(Endpoint.CHAT, "", "When does the reading room open?", evidence)
-            windows = self._windows(exchange, _WARM_UP_TEXT * passages)
+            windows = self._windows(exchange, _WARM_UP_TEXT * passages, _Shared())
             try:
                 self._model.log_odds(windows.windows)
             except DetectorError as error:
@@ -152,7 +161,7 @@ class EncoderDetector:
                     f"model {self.model} ({self._model.name}) fails on a test text: {error}"
                 ) from error
 
-    def _task(self, exchange: Exchange, answer: Answer) -> _Task | Reason:
+    def _task(self, exchange: Exchange, answer: Answer, shared: _Shared) -> _Task | Reason:
         languages = self.manifest.languages or ("*",)
         if not answer.text.strip():
             return Reason.EMPTY_ANSWER
@@ -162,7 +171,7 @@ class EncoderDetector:
         foreign = [text for text in passages if not readable(text, languages)]
         if len(foreign) == len(passages) or not readable(answer.text, languages):
             return Reason.LANGUAGE
-        windows = self._windows(exchange, answer.text)
+        windows = self._windows(exchange, answer.text, shared)
         if not len(windows.offsets):
             return Reason.EMPTY_ANSWER
         if not windows.windows:
@@ -173,7 +182,9 @@ class EncoderDetector:
             evidence_read=1.0 - sum(map(len, foreign)) / sum(map(len, passages)),
         )
 
-    def _windows(self, exchange: Exchange, answer: str) -> Windows:
+    def _windows(self, exchange: Exchange, answer: str, shared: _Shared) -> Windows:
+        if shared.evidence is None:
+            shared.evidence = read_evidence(self._tokenizer, self.manifest.input, _evidence(exchange))
         return build_windows(
             self._tokenizer,
             self.manifest.input,
@@ -181,6 +192,7 @@ class EncoderDetector:
             passages=_evidence(exchange),
             answer=answer,
             max_windows=self._max_windows,
+            evidence=shared.evidence,
         )
 
     def _result(

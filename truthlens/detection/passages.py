@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ _TYPICAL_CHARACTERS_PER_TOKEN = 4.0
 Ids = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # no slots: the index is kept once it was asked for
 class Evidence:
     """Tokenised evidence.
 
@@ -49,8 +50,9 @@ class Evidence:
         ids: Ids = self.ids[passage][first:end]
         return ids
 
+    @cached_property
     def index(self) -> EvidenceIndex:
-        """The lexical index over the units."""
+        """The lexical index over the units, made when first asked for."""
         return index_evidence(self.words)
 
 

@@ -23,6 +23,10 @@ from truthlens.detection.pairing import Pair, Pairing, chunks_of
 from truthlens.detection.passages import Evidence, Ids, encode_evidence
 
 
+MAX_EVIDENCE_TOKENS = 200_000
+"""Evidence that one call tokenises, by default."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
     """One input of the encoder.
@@ -73,6 +77,19 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     return tokenizer
 
 
+def read_evidence(
+    tokenizer: Tokenizer,
+    fmt: InputFormat,
+    passages: Sequence[str],
+    *,
+    max_evidence_tokens: int = MAX_EVIDENCE_TOKENS,
+) -> Evidence:
+    """The passages, tokenised and cut into units as ``fmt`` needs them; arguments as of ``build_windows``."""
+    return encode_evidence(
+        tokenizer, passages, max_tokens=max_evidence_tokens, longest_unit=longest_unit(fmt)
+    )
+
+
 def build_windows(
     tokenizer: Tokenizer,
     fmt: InputFormat,
@@ -81,7 +98,8 @@ def build_windows(
     passages: Sequence[str],
     answer: str,
     max_windows: int = 256,
-    max_evidence_tokens: int = 200_000,
+    max_evidence_tokens: int = MAX_EVIDENCE_TOKENS,
+    evidence: Evidence | None = None,
 ) -> Windows:
     """Every window that the encoder must read to score all of ``answer`` against all of ``passages``.
 
@@ -93,6 +111,7 @@ def build_windows(
         answer: the text to score; no token of it is left out while ``max_windows`` suffices.
         max_windows: bound on the work for one answer; ``coverage`` shows where it cut.
         max_evidence_tokens: bound on the evidence that is tokenised; ``coverage`` shows where it cut.
+        evidence: ``read_evidence`` of the same passages and format, where several answers share them.
 
     Raises:
         ModelError: the tokenizer truncates or lacks the special tokens, or the format leaves no room.
@@ -101,12 +120,11 @@ def build_windows(
         raise ModelError("the tokenizer truncates or pads; load it with load_tokenizer")
     encoding = tokenizer.encode(answer, add_special_tokens=False)
     offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-    evidence = encode_evidence(
-        tokenizer, passages, max_tokens=max_evidence_tokens, longest_unit=longest_unit(fmt)
-    )
+    if evidence is None:
+        evidence = read_evidence(tokenizer, fmt, passages, max_evidence_tokens=max_evidence_tokens)
     frame = frame_of(tokenizer, fmt, query=query, passages=passages, evidence=evidence)
     layout = Layout(fmt, special_ids(tokenizer), frame, evidence)
-    index = evidence.index() if _compares_words(fmt, layout) else None
+    index = evidence.index if _compares_words(fmt, layout) else None
     chunks = chunks_of(len(offsets), size=layout.chunk_size, overlap=fmt.answer_overlap)
     if layout.chunk_with_all:
         everything = np.arange(len(evidence.units))

@@ -13,7 +13,8 @@ from tokenizers import Tokenizer
 
 from truthlens.detection.lexical import FEATURE_COUNT
 from truthlens.detection.manifest import InputFormat
-from truthlens.detection.windows import build_windows
+from truthlens.detection.passages import Evidence
+from truthlens.detection.windows import build_windows, read_evidence
 from truthlens.hub.data import Example
 
 IGNORED = -100
@@ -66,12 +67,24 @@ def encode_examples(
     format_of: Callable[[Example], InputFormat],
     weight_of: Callable[[Example], float] = lambda _: 1.0,
 ) -> list[Item]:
-    """The windows of all ``examples``, in order; ``Item.row`` counts the examples."""
+    """The windows of all ``examples``; ``Item.row`` counts the examples.
+
+    Items stand in order of their evidence and not of the examples: many answers share a text, which is read once.
+    """
     items: list[Item] = []
-    for row, example in enumerate(examples):
+    key: object = None
+    evidence: Evidence | None = None
+    for row, example in sorted(enumerate(examples), key=lambda pair: pair[1].context):
         fmt = format_of(example)
+        if key != (example.context, fmt):
+            key, evidence = (example.context, fmt), read_evidence(tokenizer, fmt, example.context)
         built = build_windows(
-            tokenizer, fmt, query=example.query, passages=example.context, answer=example.response
+            tokenizer,
+            fmt,
+            query=example.query,
+            passages=example.context,
+            answer=example.response,
+            evidence=evidence,
         )
         labels = token_labels(built.offsets, example)
         for window in built.windows:

@@ -104,8 +104,9 @@ class _Layer(nn.Module):
         """New states, shape (batch, tokens, width)."""
         batch, tokens, _ = states.shape
         projected = self.projection(self.attention_norm(states))
-        query, key, value = projected.view(batch, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        query, key = _rotate(query, turn), _rotate(key, turn)
+        parts = projected.view(batch, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        query, key = _rotate(parts[:2], turn).unbind(0)
+        value = parts[2]
         attend = _attend_locally if self.local else _attend_globally
         found = attend(query, key, value, mask).transpose(1, 2).reshape(batch, tokens, -1)
         states = states + self.output(found)
@@ -130,9 +131,12 @@ def _attend_locally(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> 
     def blocks(states: Tensor) -> Tensor:
         return states.reshape(batch, heads, -1, block, width)
 
+    # The first block has no previous one and the last no next one: any will do there, it is masked.
+    places = torch.arange(mask.shape[2])[:, None] + torch.arange(-1, 2)[None, :]
+    places = places.clamp(min=0).minimum(places.max() - 1)
+
     def neighbourhood(states: Tensor) -> Tensor:
-        padded = functional.pad(blocks(states), (0, 0, 0, 0, 1, 1))
-        return torch.cat([padded[:, :, :-2], padded[:, :, 1:-1], padded[:, :, 2:]], dim=3)
+        return blocks(states)[:, :, places].reshape(batch, heads, -1, 3 * block, width)
 
     scores = torch.matmul(blocks(query), neighbourhood(key).transpose(-1, -2)) + mask
     found = torch.matmul(torch.softmax(scores, dim=-1), neighbourhood(value))
@@ -157,16 +161,17 @@ def _local_mask(keys_hidden: Tensor, window: int) -> Tensor:
 
 
 def _turn(positions: Tensor, inverse: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of the rotary positions, each (tokens, head width)."""
+    """Cosine, and sine with the sign of its half, of the rotary positions, each (tokens, head width)."""
     angles = positions[:, None] * inverse[None, :]
-    both = torch.cat([angles, angles], dim=-1)
-    return both.cos(), both.sin()
+    cosine, sine = angles.cos(), angles.sin()
+    return torch.cat([cosine, cosine], dim=-1), torch.cat([-sine, sine], dim=-1)
 
 
 def _rotate(states: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
-    cosine, sine = turn
-    first, second = states.chunk(2, dim=-1)
-    return states * cosine + torch.cat([-second, first], dim=-1) * sine
+    cosine, signed_sine = turn
+    half = int(states.shape[-1]) // 2
+    first, second = states.split(half, dim=-1)
+    return states * cosine + torch.cat([second, first], dim=-1) * signed_sine
 
 
 def _frozen(values: Tensor) -> nn.Parameter:
