@@ -63,7 +63,8 @@ bench-detect: $(VENV)/.test ## Latency of one scoring on one core
 bench-gateway: $(VENV)/.test ## Added latency, CPU a request and throughput through Envoy
 	$(BIN)/python bench/gateway.py $(ARGS)
 
-bench-peer: $(VENV)/.dev ## Latency and memory side by side with lettucedetect's own inference, one core
+bench-peer: $(VENV)/.test ## Latency and memory side by side with lettucedetect's own inference, one core
+	$(BIN)/python -m pip install --quiet --no-deps lettucedetect==0.2.3
 	$(BIN)/python bench/peer.py $(ARGS)
 
 bench-distractors: $(VENV)/.dev ## Long evidence: figures against distractor passages: make bench-distractors DATA=folder

@@ -42,12 +42,16 @@ from truthlens.settings import models_folder
 
 SOURCES = (MAIN_SOURCE, "wice", "summedits", "bump")
 SHORT_SOURCES = ("begin", "fever_symmetric")
-PLAIN = {"evidence": "select", "evidence_windows": None, "ranking": "overlap", "features_over": "all"}
+PLAIN = {
+    "evidence": "select", "evidence_windows": None, "ranking": "overlap", "features_over": "all",
+    "selected_tokens": None,
+}  # fmt: skip
 # "weighted" makes every window carry its relevance, so that all merges can be tried on one reading.
 READINGS = {
     "select": {},
     "select, context": {"ranking": "context"},
-    "select, read features": {"features_over": "read"},
+    "select, 192 tokens": {"selected_tokens": 192},
+    "select, context, 192 tokens": {"ranking": "context", "selected_tokens": 192},
     "select, context, read features": {"ranking": "context", "features_over": "read"},
     "3 windows": {
         "evidence_windows": 3, "ranking": "context", "features_over": "read", "merge": "weighted",
@@ -57,7 +61,7 @@ READINGS = {
 }  # fmt: skip
 MERGES = ("min", "mean", "nearest", "weighted", "learned")
 PLOTTED = (
-    "select", "select, read features", "select, context", "select, context, read features", "3 windows / min",
+    "select", "select, context", "select, 192 tokens", "select, context, 192 tokens", "3 windows / min",
     "3 windows / weighted", "3 groups / weighted", "all groups / min", "all groups / nearest",
 )  # fmt: skip
 

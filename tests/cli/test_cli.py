@@ -58,6 +58,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("eval",),
         ("train",),
         ("models", "list"),
+        ("models", "pull"),
+        ("models", "export"),
+        ("models", "quantize"),
         ("envoy-config",),
     ],
 )

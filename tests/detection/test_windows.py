@@ -466,3 +466,18 @@ def test_load_tokenizer_says_what_is_wrong(tmp_path: Path, content: str | None) 
         (tmp_path / "tokenizer.json").write_text(content, encoding="utf-8")
     with pytest.raises(ModelError, match=r"tokenizer\.json"):
         load_tokenizer(tmp_path)
+
+
+def test_selection_beside_a_short_answer_can_be_bounded() -> None:
+    """So many evidence tokens and one more for each of the chunk's, while evidence that fits whole stays whole."""
+    fmt = InputFormat(
+        max_tokens=128, segment_ids=True, answer_tokens=48, answer_overlap=6, selected_tokens=20
+    )
+    passages = [f"zorblax fee w{number} w{number + 1} ." for number in range(60)]
+    (window,) = build_windows(TOKENIZER, fmt, query="", passages=passages, answer="zorblax fee w3").windows
+    evidence = window.answer.start - 2  # less [CLS] and the [SEP] before the answer
+    assert 15 <= evidence <= 23
+    longer = build_windows(TOKENIZER, fmt, query="", passages=passages, answer="zorblax fee w3 " * 10)
+    assert longer.windows[0].answer.start - 2 > evidence
+    (whole,) = build_windows(TOKENIZER, fmt, query="", passages=passages[:10], answer="zorblax").windows
+    assert whole.answer.start - 2 == 50

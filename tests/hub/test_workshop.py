@@ -24,7 +24,7 @@ from truthlens.detection.manifest import load_manifest
 from truthlens.hub.build import build, describe
 from truthlens.hub.data import DataError, read_folder
 from truthlens.hub.export import Gate, export, load_run, shift_bias, to_onnx
-from truthlens.hub.graph import ExportedClassifier, find_outlying
+from truthlens.hub.graph import ExportedClassifier, Ranges, find_ranges
 from truthlens.hub.model import BUNDLED_BASE, TokenClassifier, build_model, find_base
 from truthlens.hub.recipe import INPUT
 from truthlens.hub.train import TrainSettings, train
@@ -59,6 +59,13 @@ def quiet() -> Console:
 def folder(settings: TrainSettings, quiet: Console) -> Path:
     """The model folder that the whole workshop makes."""
     return build(settings, settings.run.parent / "tiny-en", console=quiet)
+
+
+def _ranges(model: TokenClassifier, *outlying: int) -> Ranges:
+    """Uneven reaches, so that scaling by them does something."""
+    width, hidden = model.encoder.config.hidden_size, model.encoder.config.intermediate_size
+    reach = torch.linspace(0.1, 20.0, width)
+    return Ranges(torch.tensor(outlying), reach, reach, reach, torch.linspace(0.1, 20.0, hidden))
 
 
 def _score(folder: Path, answer: str) -> float:
@@ -188,7 +195,7 @@ def test_padding_does_not_change_logits(settings: TrainSettings, folder: Path, t
     """A row's logits are the same alone and padded in a batch, in PyTorch and in ONNX."""
     assert folder.is_dir()
     model = load_run(settings.run)
-    to_onnx(ExportedClassifier(model, outlying=[torch.tensor([3, 8])]), tmp_path / "m.onnx")
+    to_onnx(ExportedClassifier(model, ranges=[_ranges(model, 3, 8)]), tmp_path / "m.onnx")
     session = ort.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
     ids, features = torch.randint(4, 12, (1, 9)), torch.rand(1, 9, FEATURE_COUNT)
     alone = {
@@ -212,7 +219,7 @@ def test_the_exported_graph_computes_the_answer_alone(settings: TrainSettings, f
     """From the first answer token of the batch on logits are the trained model's; before they are zero."""
     assert folder.is_dir()
     model = load_run(settings.run)
-    exported = ExportedClassifier(model, outlying=[torch.tensor([0])]).eval()
+    exported = ExportedClassifier(model, ranges=[_ranges(model, 0)]).eval()
     ids, features = torch.randint(4, 12, (2, 9)), torch.rand(2, 9, FEATURE_COUNT)
     types = torch.tensor([[0, 0, 0, 0, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 0, 1, 1, 1]])
     with torch.inference_mode():
@@ -230,11 +237,11 @@ def test_outlying_channels_are_those_with_the_highest_activations(
     with torch.no_grad():
         model.encoder.encoder.layer[0].intermediate.dense.bias[17] = 500.0
     ids, features = torch.randint(4, 12, (1, 9)), torch.zeros(1, 9, FEATURE_COUNT)
-    (found,) = find_outlying(
-        model, [(ids, torch.ones_like(ids), torch.zeros_like(ids), features)], channels=2
-    )
-    assert 17 in found.tolist()
-    assert len(found) == 2
+    (found,) = find_ranges(model, [(ids, torch.ones_like(ids), torch.zeros_like(ids), features)], channels=2)
+    assert 17 in found.outlying.tolist()
+    assert len(found.outlying) == 2
+    assert float(found.hidden[17]) >= 400.0
+    assert len(found.states) == len(found.attended) == len(found.between) == model.encoder.config.hidden_size
 
 
 def test_other_layouts_are_not_exported() -> None:
@@ -242,7 +249,7 @@ def test_other_layouts_are_not_exported() -> None:
     config = transformers.DistilBertConfig(vocab_size=20, dim=16, hidden_dim=16, n_layers=1, n_heads=2)
     model = TokenClassifier(transformers.DistilBertModel(config), width=16, features=FEATURE_COUNT)
     with pytest.raises(ModelError, match="distilbert"):
-        ExportedClassifier(model, outlying=[])
+        ExportedClassifier(model, ranges=[])
 
 
 def test_the_bias_shift_moves_every_log_odds(folder: Path, tmp_path: Path) -> None:

@@ -39,6 +39,9 @@ app.command("eval")(evaluation.evaluate)
 app.command()(calibration.calibrate)
 app.command()(training.train)
 models.command("list")(model_commands.list_models)
+models.command("pull")(model_commands.pull_model)
+models.command("export")(model_commands.export_model)
+models.command("quantize")(model_commands.quantize_model)
 app.add_typer(models, name="models")
 
 

@@ -55,7 +55,12 @@ def detect(
     ] = False,
     threshold: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Threshold (default: the policy's).", show_default=False),
+        typer.Option(
+            min=0,
+            max=1,
+            help="Threshold (default: the policy's; without one, the model's).",
+            show_default=False,
+        ),
     ] = None,
     config: options.Config = None,
     model: options.ModelName = None,
@@ -72,9 +77,11 @@ def detect(
     )
     policy = load_policy(config) if config else default_policy()
     plan = policy.default
-    if threshold is not None:
-        plan = _with_threshold(plan, threshold)
     encoder = load_encoder(find_model(model, settings), threads=threads)
+    if threshold is not None or config is None:
+        plan = _with_threshold(
+            plan, encoder.manifest.recommended_threshold if threshold is None else threshold
+        )
     exit_status = 0
     with asyncio.Runner() as runner:
         engine = Engine({None: encoder, plan.model_id: encoder}, workers=1, queue_limit=1)

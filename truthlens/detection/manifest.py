@@ -47,6 +47,8 @@ class InputFormat(_Frozen):
 
     ``evidence_windows`` bounds the windows of a chunk: with ``select`` (where none means one) each further window
     holds the next best sentences, with ``windows`` (where none means all) only the nearest groups are read.
+    ``selected_tokens`` bounds what is selected beside a chunk, to that many tokens and one more for each of the chunk's:
+    a window filled with what a short answer does not speak of hides what is wrong with it.
     ``ranking`` is what nearest means: words shared with the sentence alone, or also by what stands around it.
     ``merge`` brings the windows of a chunk together, see ``merging``; ``merge_weights`` are those of ``learned``.
     ``features_over`` is the evidence that the features look at: all of it, or what some window holds.
@@ -60,6 +62,7 @@ class InputFormat(_Frozen):
     answer_overlap: int = Field(default=48, ge=0)
     evidence: Literal["select", "windows"] = "select"
     evidence_windows: int | None = Field(default=None, ge=1, le=64)
+    selected_tokens: int | None = Field(default=None, ge=16)
     ranking: Literal["overlap", "context"] = "overlap"
     merge: Merge = "min"
     merge_weights: MergeWeights | None = None

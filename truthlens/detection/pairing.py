@@ -129,7 +129,10 @@ class Pairing:
         """The best evidence in a first window, what is best of the rest in a second, and so on."""
         claims = [claim.keys for claim in self._claims_in(chunk)]
         scores = self._scores(index, claims)
-        budget = self._layout.room(chunk[1] - chunk[0])
+        tokens = chunk[1] - chunk[0]
+        budget = self._layout.room(tokens)
+        if self._fmt.selected_tokens is not None:
+            budget = min(budget, self._fmt.selected_tokens + tokens)
         sizes = self._evidence.sizes + self._layout.unit_extra
         taken = np.zeros(len(sizes), dtype=bool)
         pairs: list[Pair] = []

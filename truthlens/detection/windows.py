@@ -22,7 +22,6 @@ from truthlens.detection.manifest import InputFormat
 from truthlens.detection.pairing import Pair, Pairing, chunks_of
 from truthlens.detection.passages import Evidence, Ids, encode_evidence
 
-
 MAX_EVIDENCE_TOKENS = 200_000
 """Evidence that one call tokenises, by default."""
 

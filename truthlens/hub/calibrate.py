@@ -18,26 +18,26 @@ from truthlens.core.records import Aggregation, Span
 from truthlens.detection import response
 from truthlens.detection.fusion import spans_of
 from truthlens.detection.manifest import InputFormat
-from truthlens.detection.reading import Reading, read_answer, sigmoid
+from truthlens.detection.reading import Reading, read_answer
 from truthlens.detection.runtime import TokenModel
 from truthlens.detection.windows import build_windows
 from truthlens.hub.batches import IGNORED, token_labels
 from truthlens.hub.data import Example
 from truthlens.hub.figures import auroc, base_rate_weights, best_f1, char_prf, ece
+from truthlens.hub.logistic import fit_logistic
 
 TOKEN_TAUS = (0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.0)
 """Limits of the Noisy-OR that are tried, the highest first: on a tie fewer tokens should count."""
 SPAN_TAUS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 BASE_RATE = 0.18
 """Expected share of unsupported answers: that of a common benchmark's mix of weak and strong generators."""
-MAIN_SHARE = 0.5
+MAIN_SHARE = 0.7
 """Weight of the main source among all; the others share the rest alike. They hold the short answers."""
 PLAIN_POWERS = (2.0, 3.0, 4.0, 6.0)
 """Powers of the Noisy-OR's term for plain errors that are tried, the strongest first."""
-MOST_ECE = 0.045
+MOST_ECE = 0.055
 """Calibration error that this term may bring on the calibration answers."""
 _F1_SLACK = 0.01
-_NEWTON_STEPS = 100
 _RIDGE = 0.02
 """Of the response calibrations, per unit of weight: their few inputs are correlated."""
 
@@ -149,39 +149,9 @@ def _fit_tokens(
     x, y = np.concatenate(odds), np.concatenate(gold).astype(np.float64)
     if not len(x) or y.min() == y.max():
         return 1.0, 0.0
-    slope, intercept = _logistic(x[:, None], y, np.concatenate(mass), ridge=0.0)
+    slope, intercept = fit_logistic(x[:, None], y, np.concatenate(mass), ridge=0.0)
     slope = max(slope, 1e-2)
     return 1.0 / slope, intercept / slope
-
-
-def _logistic(
-    inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64], *, ridge: float
-) -> NDArray[np.float64]:
-    """Slopes and intercept, shape (inputs + 1,), of a weighted logistic, by Newton's method."""
-    design = np.column_stack([inputs, np.ones(len(inputs))])
-    penalty = ridge * float(weights.sum()) * np.r_[inputs.var(axis=0), 0.0]
-    rate = float(np.average(gold, weights=weights))
-    found = np.zeros(design.shape[1])
-    found[-1] = np.log(rate / (1.0 - rate))
-
-    def loss(at: NDArray[np.float64]) -> float:
-        logits = design @ at
-        return float(
-            (weights * (np.logaddexp(0.0, logits) - gold * logits)).sum() + (penalty * at**2).sum() / 2
-        )
-
-    for _ in range(_NEWTON_STEPS):
-        p = sigmoid(design @ found)
-        curvature = design.T @ (design * (weights * p * (1 - p))[:, None]) + np.diag(penalty + 1e-9)
-        step = np.linalg.solve(curvature, design.T @ (weights * (gold - p)) - penalty * found)
-        # Halved until it helps: far from the optimum a full step can overshoot for good.
-        size = 1.0
-        while size > 1e-3 and loss(found + size * step) > loss(found):
-            size /= 2.0
-        found = found + size * step
-        if np.abs(step).max() < 1e-9:
-            break
-    return found
 
 
 def _char_f1(
@@ -244,7 +214,7 @@ def _without_fall(
     """The logistic over all columns, without those of evidence and worst in which it would let the score fall."""
     columns = [column for column in range(inputs.shape[1]) if inputs[:, column].std() > 0.0]
     while True:
-        fitted = _logistic(inputs[:, columns], gold, weights, ridge=_RIDGE)
+        fitted = fit_logistic(inputs[:, columns], gold, weights, ridge=_RIDGE)
         falling = [
             column for column, slope in zip(columns, fitted, strict=False) if column < 2 and slope < 0.0
         ]

@@ -29,7 +29,8 @@ from truthlens.detection.runtime_onnx import OnnxModel
 from truthlens.detection.windows import Window, build_windows, load_tokenizer
 from truthlens.hub.batches import IGNORED, token_labels
 from truthlens.hub.data import Example
-from truthlens.hub.graph import FULL_PRECISION, ExportedClassifier, find_outlying
+from truthlens.hub.graph import FULL_PRECISION, ExportedClassifier, find_ranges
+from truthlens.hub.logistic import fit_logistic
 from truthlens.hub.model import TokenClassifier, empty_model
 from truthlens.hub.predict import sigmoid
 
@@ -45,7 +46,7 @@ _PROBES = 40  # windows that outlying channels are looked for in
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What int8 may cost: 99th percentile of the change of token probabilities, loss of token accuracy (0..1)."""
+    """What int8 may cost: 99th percentile of the change of calibrated token probabilities, loss of token accuracy."""
 
     change_p99: float = 0.03
     accuracy_loss: float = 0.005
@@ -56,7 +57,7 @@ class ExportReport:
     """How faithful the exported file is.
 
     ``quantized`` is false where the gate refused int8. ``change_p99`` is the 99th percentile of the change of
-    token probabilities by int8, ``accuracy_loss`` the loss of token accuracy (0..1; negative: a gain),
+    calibrated token probabilities by int8, ``accuracy_loss`` the loss of token accuracy (0..1; negative: a gain),
     ``export_difference`` the largest difference of log-odds between PyTorch and the fp32 file.
     """
 
@@ -99,8 +100,8 @@ def export(
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         full, small = Path(scratch) / "fp32.onnx", Path(scratch) / "int8.onnx"
-        outlying = find_outlying(model, _torch_inputs(windows[:_PROBES]), channels=_OUTLYING_CHANNELS)
-        to_onnx(ExportedClassifier(model, outlying=outlying), full)
+        ranges = find_ranges(model, _torch_inputs(windows[:_PROBES]), channels=_OUTLYING_CHANNELS)
+        to_onnx(ExportedClassifier(model, ranges=ranges), full)
         expected = _torch_odds(model, windows)
         exact = _odds(OnnxModel(full, threads=torch.get_num_threads()), windows)
         difference = float(np.abs(exact - expected).max(initial=0.0))
@@ -111,7 +112,12 @@ def export(
             )
         quantize(full, small)
         rounded = _odds(OnnxModel(small, threads=torch.get_num_threads()), windows)
-        change = float(np.percentile(np.abs(sigmoid(rounded) - sigmoid(exact)), 99))
+        slope, intercept = _served_as(exact, labels)
+        change = float(
+            np.percentile(
+                np.abs(sigmoid(slope * rounded + intercept) - sigmoid(slope * exact + intercept)), 99
+            )
+        )
         loss = _accuracy(exact, labels) - _accuracy(rounded, labels)
         quantized = change <= gate.change_p99 and loss <= gate.accuracy_loss
         shutil.copyfile(small if quantized else full, out / ONNX_NAME)
@@ -189,7 +195,8 @@ def _keep_layer_norms(file: Path) -> None:
 
 def quantize(full: Path, small: Path) -> None:
     """Dynamic int8 of the matrix products and of the embedding table, one scale a column."""
-    exact = [node.name for node in onnx.load(str(full)).graph.node if FULL_PRECISION in node.name]
+    nodes = onnx.load(str(full)).graph.node
+    exact = [node.name for node in nodes if any(part in node.name for part in FULL_PRECISION)]
     quantize_dynamic(
         str(full),
         str(small),
@@ -258,6 +265,16 @@ def _torch_odds(model: TokenClassifier, windows: Sequence[Window]) -> NDArray[np
             logits = model(*inputs)[0]
             found.append((logits[window.answer, 1] - logits[window.answer, 0]).double().numpy())
     return np.concatenate(found)
+
+
+def _served_as(odds: NDArray[np.float64], labels: NDArray[np.int64]) -> tuple[float, float]:
+    """Slope and intercept that make the fixture's log-odds into probabilities, about as the manifest will."""
+    known = labels != IGNORED
+    gold = (labels[known] == 1).astype(np.float64)
+    if not len(gold) or gold.min() == gold.max():
+        return 1.0, 0.0
+    slope, intercept = fit_logistic(odds[known][:, None], gold, np.ones_like(gold), ridge=0.0)
+    return max(float(slope), 1e-2), float(intercept)
 
 
 def _accuracy(odds: NDArray[np.float64], labels: NDArray[np.int64]) -> float:

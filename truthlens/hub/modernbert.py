@@ -170,7 +170,7 @@ def _turn(positions: Tensor, inverse: Tensor) -> tuple[Tensor, Tensor]:
 def _rotate(states: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
     cosine, signed_sine = turn
     half = int(states.shape[-1]) // 2
-    first, second = states.split(half, dim=-1)
+    first, second = torch.split(states, half, dim=-1)
     return states * cosine + torch.cat([second, first], dim=-1) * signed_sine
 
 

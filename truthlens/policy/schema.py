@@ -114,7 +114,8 @@ class Behaviour(Section):
     enabled: bool | None = Field(default=None, description="false switches detection off. Default true.")
     default_mode: Annotated[Mode, _Lax] | None = Field(default=None, description="Default lightweight.")
     threshold: Threshold | None = Field(
-        default=None, description="Scores at or above it are acted on; lower is stricter. Default 0.6."
+        default=None,
+        description="Scores at or above it are acted on; lower is stricter. Default 0.6, the white paper's.",
     )
     model_id: Text | None = Field(default=None, description="Model folder. Default: the bundled model.")
     use_cpu: bool | None = Field(default=None, description="false: run the model on a GPU. Default true.")
