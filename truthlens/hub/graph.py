@@ -164,6 +164,7 @@ class _Scaled(nn.Module):
         own = weight.detach().abs().amax(dim=0)
         scale = (reach.clamp(min=1e-3) / own.clamp(min=1e-3)).sqrt()
         self.linear = _copy(weight * scale, bias)
+        self.shrink: Tensor
         self.register_buffer("shrink", 1.0 / scale)
 
     def forward(self, states: Tensor) -> Tensor:
