@@ -271,3 +271,13 @@ def test_the_worst_tokens_are_three() -> None:
     """Missing ones count as 0, so that one token alone is a third."""
     assert worst_tokens([0.9], 0.15) == pytest.approx(0.3)
     assert worst_tokens([0.9, 0.1, 0.95, 0.85, 0.2], 0.15) == pytest.approx(0.9)
+
+
+def test_a_span_begins_with_its_own_first_word() -> None:
+    """The full stop of the sentence before is not part of it; a span of mere punctuation keeps it."""
+    text = "It rains. Nobody knows."
+    offsets = np.array([(0, 2), (3, 8), (8, 9), (10, 16), (17, 22), (22, 23)])
+    (span,) = spans_of([0.0, 0.0, 0.9, 0.9, 0.9, 0.0], offsets, 0.5, text)
+    assert text[span.start : span.end] == "Nobody knows"
+    (stop,) = spans_of([0.0, 0.0, 0.9, 0.0, 0.0, 0.0], offsets, 0.5, text)
+    assert text[stop.start : stop.end] == "."

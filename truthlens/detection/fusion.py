@@ -29,6 +29,7 @@ _WORST_TOKENS = 3
 # Scripts that write no space between words: there, neighbouring characters are not parts of one word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
+_STOPS = ".,;:!?。，；：！？"
 _IN_NUMBER = re.compile(r"\d+[.,]\d+")
 
 
@@ -70,7 +71,8 @@ def spans_of(
     """Maximal runs of tokens with ``p >= tau`` as spans of ``text``; a span's score is its highest token.
 
     Runs that only white space parts, or that are pieces of one word or number, are one span. White space at a
-    span's edges is trimmed (byte-pair tokens begin with their space) and a span of nothing else is dropped.
+    span's edges is trimmed (byte-pair tokens begin with their space) and a span of nothing else is dropped; so is the
+    stop before a span's first word, which belongs to the sentence before.
 
     Args:
         p: token probabilities, shape (tokens,), each 0..1.
@@ -102,7 +104,9 @@ def spans_of(
         else:
             found.append((start, end, score))
         newest = index
-    return tuple(Span(start=s, end=e, score=score, detector=detector) for s, e, score in found)
+    return tuple(
+        Span(start=_after_stop(text, s, e), end=e, score=score, detector=detector) for s, e, score in found
+    )
 
 
 def span_max(spans: Sequence[Span]) -> float:
@@ -191,6 +195,14 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     while end > start and text[end - 1].isspace():
         end -= 1
     return start, end
+
+
+def _after_stop(text: str, start: int, end: int) -> int:
+    """``start`` past the full stop or comma of what went before, where words follow in the span."""
+    at = start
+    while at < end and (text[at].isspace() or text[at] in _STOPS):
+        at += 1
+    return at if at < end else start
 
 
 def _is_one(text: str, last: int, start: int) -> bool:
