@@ -28,7 +28,7 @@ from truthlens.hub.logistic import fit_logistic
 
 TOKEN_TAUS = (0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.0)
 """Limits of the Noisy-OR that are tried, the highest first: on a tie fewer tokens should count."""
-SPAN_TAUS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+SPAN_TAUS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 BASE_RATE = 0.18
 """Expected share of unsupported answers: that of a common benchmark's mix of weak and strong generators."""
 MAIN_SHARE = 0.7
@@ -95,7 +95,7 @@ def calibrate(readings: Sequence[Reading], examples: Sequence[Example], *, main:
     p = [reading.probabilities(temperature=temperature, shift=shift) for reading in readings]
     own_p = [p[row] for row in mine]
     tau_token = max(TOKEN_TAUS, key=lambda limit: round(_noisy_or_auroc(own_p, labels[mine], limit), 3))
-    tau_span = max(SPAN_TAUS, key=lambda limit: _char_f1(own, own_examples, own_p, limit))
+    tau_span = max(SPAN_TAUS, key=lambda limit: _char_f1(own, own_examples, own_p, weights[mine], limit))
     spans = [spans_of(values, r.offsets, tau_span, r.text) for values, r in zip(p, readings, strict=True)]
     fitted = {
         name: _fit_response(name, list(zip(p, spans, strict=True)), labels, weights, tau=tau_token)
@@ -155,11 +155,15 @@ def _fit_tokens(
 
 
 def _char_f1(
-    readings: Sequence[Reading], examples: Sequence[Example], p: Sequence[NDArray[np.float64]], tau: float
+    readings: Sequence[Reading],
+    examples: Sequence[Example],
+    p: Sequence[NDArray[np.float64]],
+    weights: NDArray[np.float64],
+    tau: float,
 ) -> float:
     rows = [place for place, example in enumerate(examples) if example.spans is not None]
     predicted = [_ranges(spans_of(p[row], readings[row].offsets, tau, readings[row].text)) for row in rows]
-    return char_prf([examples[row].spans or () for row in rows], predicted).f1
+    return char_prf([examples[row].spans or () for row in rows], predicted, weights=weights[rows]).f1
 
 
 def _ranges(spans: Sequence[Span]) -> list[tuple[int, int]]:
