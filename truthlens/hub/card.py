@@ -74,8 +74,9 @@ def _figures(manifest: Manifest) -> str:
     text = f"""## Figures
 
 On held-out answers whose source texts were never trained on nor used for calibration; example P/R/F1 at the
-recommended threshold; rows of every annotation quality are in. Calibration used another held-out part of the main
-data alone, weighted to the base rate below, so ECE elsewhere shows the shift of base rates.
+recommended threshold; rows of every annotation quality are in. Calibration used other held-out answers of all the
+data, the main data most, weighted to the base rate below; ECE here is of the rows as they are, and so shows the shift
+of base rates.
 
 | data | rows | unsupported | AUROC | P / R / F1 | char F1 | ECE |
 | --- | --- | --- | --- | --- | --- | --- |
