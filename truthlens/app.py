@@ -51,6 +51,20 @@ class Node:
     readiness: Readiness
 
 
+def has_model(model_id: str, settings: Settings) -> bool:
+    """Whether there is a folder for ``model_id``."""
+    try:
+        find_model(model_id, settings)
+    except ModelError:
+        return False
+    return True
+
+
+def scoring_folder(model_id: str | None, settings: Settings) -> Path:
+    """The folder of the model that scores for ``model_id``: the bundled one where there is no such folder."""
+    return find_model(model_id if model_id is not None and has_model(model_id, settings) else None, settings)
+
+
 class ModelShelf:
     """Encoders by the ``model_id`` of the policy; each folder is loaded once."""
 
@@ -87,17 +101,12 @@ class ModelShelf:
         return encoders
 
     def identity(self, model_id: str | None) -> ModelIdentity:
-        """Which model scores for ``model_id``: the bundled one where there is no such folder."""
-        known = model_id is not None and self.has(model_id)
-        return model_identity(find_model(model_id if known else None, self._settings))
+        """Which model scores for ``model_id``."""
+        return model_identity(scoring_folder(model_id, self._settings))
 
     def has(self, model_id: str) -> bool:
         """Whether there is a folder for ``model_id``."""
-        try:
-            find_model(model_id, self._settings)
-        except ModelError:
-            return False
-        return True
+        return has_model(model_id, self._settings)
 
     def _load(self, folder: Path, use_cpu: bool, max_windows: int) -> EncoderDetector:
         key = (folder.resolve(), use_cpu, max_windows)

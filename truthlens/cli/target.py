@@ -10,24 +10,20 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from truthlens.app import find_model
-from truthlens.core.errors import ModelError, PolicyError
+from truthlens.app import find_model, has_model, scoring_folder
+from truthlens.core.errors import PolicyError
 from truthlens.core.records import (
-    Answer,
-    AnswerKind,
-    Endpoint,
-    Exchange,
     ModelIdentity,
-    Passage,
     Plan,
-    Provenance,
     Verdict,
 )
 from truthlens.detection.engine import Engine, load_encoder
 from truthlens.detection.identity import model_identity
+from truthlens.hub.data import as_exchange
 from truthlens.hub.threshold import Judge
 from truthlens.policy import InvalidPolicyError, Policy, Severity, default_policy, load_policy
 from truthlens.policy.compile import check_text, read_text
@@ -66,7 +62,7 @@ def find_target(settings: Settings, config: Path | None, decision: str, model: s
         raise PolicyError(
             f"{config}: detection is off in the decision {decision!r}; there is no score to set a threshold on"
         )
-    folder = find_model(model, settings) if model is not None else _folder(plan.model_id, settings)
+    folder = find_model(model, settings) if model is not None else scoring_folder(plan.model_id, settings)
     threshold = _threshold_now(config, settings, decision) if config else None
     return Target(plan, policy.limits.max_windows, folder, model_identity(folder), config, threshold)
 
@@ -108,10 +104,8 @@ def judging(target: Target, *, threads: int) -> Iterator[Judge]:
     with asyncio.Runner() as runner:
 
         def judge(query: str, passages: Sequence[str], answer: str) -> Verdict:
-            evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages if text.strip())
-            exchange = Exchange(Endpoint.CHAT, "", query, evidence)
-            kind = AnswerKind.TEXT if answer.strip() else AnswerKind.EMPTY
-            (verdict,) = runner.run(engine.detect(plan, exchange, (Answer(0, kind, answer),)))
+            exchange, choice = as_exchange(query, passages, answer)
+            (verdict,) = runner.run(engine.detect(plan, exchange, (choice,)))
             return verdict
 
         try:
@@ -161,26 +155,9 @@ def _errors(text: str, path: Path, settings: Settings) -> list[str]:
 
 def identifier(settings: Settings) -> Callable[[str | None], ModelIdentity]:
     """Says which model would score for a ``model_id``: the bundled one where there is no such folder."""
-
-    def identify(model_id: str | None) -> ModelIdentity:
-        return model_identity(_folder(model_id, settings))
-
-    return identify
+    return lambda model_id: model_identity(scoring_folder(model_id, settings))
 
 
 def model_finder(settings: Settings) -> Callable[[str], bool]:
     """Says whether there is a folder for a ``model_id``."""
-
-    def exists(model_id: str) -> bool:
-        try:
-            find_model(model_id, settings)
-        except ModelError:
-            return False
-        return True
-
-    return exists
-
-
-def _folder(model_id: str | None, settings: Settings) -> Path:
-    known = model_id is not None and model_finder(settings)(model_id)
-    return find_model(model_id if known else None, settings)
+    return partial(has_model, settings=settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from truthlens.core.records import Answer, AnswerKind, DetectorResult, Endpoint, Exchange, Passage, Provenance
-from truthlens.detection.encoder import EncoderDetector
-from truthlens.detection.loading import load_encoder, load_model
+from truthlens.detection.loading import load_model
 from truthlens.detection.manifest import (
     MANIFEST_NAME,
     DataSource,
@@ -26,11 +24,13 @@ from truthlens.detection.manifest import (
 from truthlens.detection.windows import load_tokenizer
 from truthlens.hub.calibrate import BASE_RATE, Calibration, calibrate, score_answers
 from truthlens.hub.card import CARD_NAME, card
+from truthlens.hub.convert import ONNX_NAME
 from truthlens.hub.data import Example, Recipe, read_folder, split
 from truthlens.hub.evaluate import Measured, measure, report
-from truthlens.hub.export import ONNX_NAME, ExportReport, export, shift_bias
+from truthlens.hub.export import ExportReport, export, shift_bias
 from truthlens.hub.figures import auroc, best_f1, bootstrap, brier, ece
 from truthlens.hub.recipe import BUNDLED_RECIPE, INPUT, LICENCES, MAIN_SOURCE
+from truthlens.hub.served import ServedEncoder, load_served
 from truthlens.hub.train import SUMMARY, TrainSettings, train
 
 WHITE_PAPER_THRESHOLD = 0.6
@@ -95,7 +95,7 @@ def finish(
     manifest = _manifest(out, summary, found, fmt=fmt, note=note)
     _write(out, manifest)
 
-    figures = _figures(load_encoder(out, threads=threads), sides["test"], manifest, limit, console)
+    figures = _figures(load_served(out, threads=threads), sides["test"], manifest, limit, console)
     figures |= {
         "calibration": {"rows": len(fitting), "aggregations": _rounded(found.choices)},
         "training": {"epochs": summary["epochs"], "mean": summary.get("mean")},
@@ -124,18 +124,6 @@ def describe(run: Path, out: Path, *, ablation: Path) -> None:
     _write(out, manifest)
     summary = json.loads((run / SUMMARY).read_bytes())
     (out / CARD_NAME).write_text(card(manifest, summary), encoding="utf-8")
-
-
-def scorer(encoder: EncoderDetector) -> Callable[[str, Sequence[str], str], DetectorResult]:
-    """``encoder`` as the function that ``evaluate`` asks for."""
-
-    def score(query: str, passages: Sequence[str], answer: str) -> DetectorResult:
-        evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages)
-        return encoder.detect(
-            Exchange(Endpoint.CHAT, "", query, evidence), Answer(0, AnswerKind.TEXT, answer)
-        )
-
-    return score
 
 
 def _each(rows: Sequence[Example], most: int) -> list[Example]:
@@ -197,13 +185,13 @@ def _digest(file: Path) -> str:
 
 
 def _figures(
-    encoder: EncoderDetector, test: Sequence[Example], manifest: Manifest, limit: int | None, console: Console
+    encoder: ServedEncoder, test: Sequence[Example], manifest: Manifest, limit: int | None, console: Console
 ) -> dict[str, Any]:
     encoder.warm_up()
     figures: dict[str, Any] = {}
     for source in sorted({row.source for row in test}):
         rows = _spread([row for row in test if row.source == source], limit)
-        measured = measure(rows, scorer(encoder), console=console, title=f"testing on {source}")
+        measured = measure(rows, encoder, console=console, title=f"testing on {source}")
         figures[source] = _source_figures(rows, measured, threshold=manifest.recommended_threshold)
     return {"main": MAIN_SOURCE, "test": figures}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from truthlens.core.errors import TruthLensError
+from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance
 
 SplitName = Literal["train", "calibration", "test"]
 
@@ -71,6 +72,13 @@ class Recipe:
     mixture: Mapping[str, Mixture] = field(default_factory=dict)
     default_shares: Shares = Shares()
     default_mixture: Mixture = Mixture(rows=2_000)
+
+
+def as_exchange(query: str, passages: Sequence[str], response: str) -> tuple[Exchange, Answer]:
+    """A labelled answer as the gateway would see it; blank passages and answers are what they are there: nothing."""
+    evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages if text.strip())
+    kind = AnswerKind.TEXT if response.strip() else AnswerKind.EMPTY
+    return Exchange(Endpoint.CHAT, "", query, evidence), Answer(0, kind, response)
 
 
 def read_examples(path: Path) -> list[Example]:

@@ -24,19 +24,18 @@ from torch import Tensor
 from truthlens.core.errors import ModelError
 from truthlens.detection.lexical import FEATURE_COUNT
 from truthlens.detection.manifest import InputFormat
+from truthlens.detection.reading import sigmoid
 from truthlens.detection.runtime import TokenModel
 from truthlens.detection.runtime_onnx import OnnxModel
 from truthlens.detection.windows import Window, build_windows, load_tokenizer
 from truthlens.hub.batches import IGNORED, token_labels
+from truthlens.hub.convert import ONNX_NAME, OPSET, sum_residuals
 from truthlens.hub.data import Example
 from truthlens.hub.graph import FULL_PRECISION, ExportedClassifier, find_ranges
 from truthlens.hub.logistic import fit_logistic
 from truthlens.hub.model import TokenClassifier, empty_model
-from truthlens.hub.predict import sigmoid
 
-ONNX_NAME = "model.onnx"
 WEIGHTS = "model.pt"
-OPSET = 17
 _MOST_EXPORT_DIFFERENCE = 1e-2
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "features")
 _LAST_BIAS = "head.3.bias"
@@ -176,21 +175,9 @@ def to_onnx(model: ExportedClassifier, file: Path) -> None:
             dynamic_axes=axes,
             dynamo=False,
         )
-    _keep_layer_norms(file)
-
-
-def _keep_layer_norms(file: Path) -> None:
-    """Write the residual additions as ``Sum``.
-
-    ONNX Runtime fuses ``Add`` and ``LayerNormalization`` into a kernel that is eight times slower on a CPU than
-    the two alone.
-    """
-    model = onnx.load(str(file))
-    normalised = {node.input[0] for node in model.graph.node if node.op_type == "LayerNormalization"}
-    for node in model.graph.node:
-        if node.op_type == "Add" and node.output[0] in normalised:
-            node.op_type = "Sum"
-    onnx.save(model, str(file))
+    exported = onnx.load(str(file))
+    sum_residuals(exported)
+    onnx.save(exported, str(file))
 
 
 def quantize(full: Path, small: Path) -> None:

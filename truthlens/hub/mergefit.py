@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truthlens.detection.manifest import MergeWeights
+from truthlens.detection.reading import sigmoid
 from truthlens.hub.batches import IGNORED
-from truthlens.hub.predict import sigmoid
 
 _RIDGE = 1.0
 _NEWTON_STEPS = 50

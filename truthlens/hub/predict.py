@@ -41,11 +41,6 @@ def predict(
     ]
 
 
-def sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The logistic function, without overflow."""
-    return np.asarray(0.5 * (1.0 + np.tanh(values / 2.0)), dtype=np.float64)
-
-
 def response_hazard(margins: NDArray[np.float64]) -> float:
     """Summed log-hazard Σ −log(1 − p) of the tokens: Noisy-OR before it saturates, for ranking."""
     return float(np.logaddexp(0.0, margins).sum())

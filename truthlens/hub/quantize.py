@@ -20,21 +20,20 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from truthlens.core.errors import ModelError
-from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.loading import verify_files
 from truthlens.detection.manifest import Manifest, load_manifest
+from truthlens.detection.reading import sigmoid
 from truthlens.detection.runtime import TokenModel
 from truthlens.detection.runtime_onnx import OnnxModel
 from truthlens.detection.windows import Window, load_tokenizer
 from truthlens.hub.convert import ONNX_NAME
-from truthlens.hub.data import Example
+from truthlens.hub.data import Example, as_exchange
 from truthlens.hub.export import Gate
 from truthlens.hub.export import quantize as round_weights
 from truthlens.hub.figures import auroc, example_prf
 from truthlens.hub.fixture import fixture_windows
 from truthlens.hub.folder import write_folder
-from truthlens.hub.predict import sigmoid
 
 DEFAULT_GATE = Gate()
 _ROUNDED = frozenset({"MatMulInteger", "DynamicQuantizeLinear", "QLinearMatMul", "DequantizeLinear"})
@@ -192,10 +191,9 @@ def _quality(
 
 
 def _score(detector: EncoderDetector, row: Example) -> float:
-    passages = tuple(Passage(text, Provenance.DOCUMENTS) for text in row.context if text.strip())
-    exchange = Exchange(Endpoint.CHAT, "", row.query, passages)
+    exchange, answer = as_exchange(row.query, row.context, row.response)
     # What cannot be scored (empty, no evidence) counts as not flagged in both.
-    return detector.detect(exchange, Answer(0, AnswerKind.TEXT, row.response)).score or 0.0
+    return detector.detect(exchange, answer).score or 0.0
 
 
 @contextmanager

@@ -18,14 +18,8 @@ from tokenizers import Tokenizer
 from truthlens.core.errors import DetectorError
 from truthlens.core.records import (
     Aggregation,
-    Answer,
-    AnswerKind,
     Coverage,
     DetectorResult,
-    Endpoint,
-    Exchange,
-    Passage,
-    Provenance,
     Span,
 )
 from truthlens.core.text import merge_ranges
@@ -36,6 +30,7 @@ from truthlens.detection.manifest import Manifest, load_manifest
 from truthlens.detection.reading import read_answer
 from truthlens.detection.runtime import Stop, TokenModel, never
 from truthlens.detection.windows import Window, load_tokenizer
+from truthlens.hub.data import as_exchange
 from truthlens.hub.figures import touches
 
 _TOLERANCE = 1e-6
@@ -153,11 +148,8 @@ class ServedEncoder:
         Raises:
             DetectorError: the model failed.
         """
-        evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages if text.strip())
         self._model.forget()
-        result = self._detector.detect(
-            Exchange(Endpoint.CHAT, "", query, evidence), Answer(0, AnswerKind.TEXT, answer)
-        )
+        result = self._detector.detect(*as_exchange(query, passages, answer))
         return ServedAnswer(
             result=result,
             manifest=self.manifest,
