@@ -23,6 +23,8 @@ $(VENV)/.serve: $(BIN)/python pyproject.toml hatch_build.py protos/truthlens/ext
 $(VENV)/.test: $(VENV)/.serve
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e '.[test]'
+	# What parity is tested against; --no-deps, for its inference needs no more than is here already.
+	$(BIN)/python -m pip install --quiet --no-deps lettucedetect==0.2.3
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.test
@@ -64,7 +66,6 @@ bench-gateway: $(VENV)/.test ## Added latency, CPU a request and throughput thro
 	$(BIN)/python bench/gateway.py $(ARGS)
 
 bench-peer: $(VENV)/.test ## Latency and memory side by side with lettucedetect's own inference, one core
-	$(BIN)/python -m pip install --quiet --no-deps lettucedetect==0.2.3
 	$(BIN)/python bench/peer.py $(ARGS)
 
 bench-distractors: $(VENV)/.dev ## Long evidence: figures against distractor passages: make bench-distractors DATA=folder

@@ -41,6 +41,7 @@ from truthlens.core.records import (
     unchecked,
 )
 from truthlens.detection.engine import Engine
+from truthlens.detection.explain import explained
 from truthlens.exchange.chat import endpoint_of, exchange_of, read_request, set_model
 from truthlens.exchange.encoding import decode_body
 from truthlens.exchange.response import Response, parse_response, rewrite_response
@@ -213,6 +214,8 @@ class Pipeline:
         if ticket.policy.telemetry.log_text:
             log_texts(exchange, response.answers, request_id=_request_id(ticket.head))
         verdicts = await self._engine.detect(plan, exchange, response.answers)
+        if ticket.wants_details:
+            verdicts = await asyncio.to_thread(explained, exchange, response.answers, verdicts)
         outcome = self._outcome(ticket, worst(verdicts), verdicts)
         if outcome.action is Action.BLOCK:
             return outcome
@@ -226,7 +229,8 @@ class Pipeline:
     async def score(self, plan: Plan, exchange: Exchange, answer: Answer) -> Verdict:
         """The verdict on one answer outside of any HTTP exchange (the console's ``/v1/detect``)."""
         with self._signals.inflight.track_inprogress():
-            (verdict,) = await self._engine.detect(plan, exchange, (answer,))
+            verdicts = await self._engine.detect(plan, exchange, (answer,))
+            (verdict,) = await asyncio.to_thread(explained, exchange, (answer,), verdicts)
         return verdict
 
     # --- helpers ------------------------------------------------------------------------------------------

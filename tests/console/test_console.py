@@ -12,7 +12,6 @@ import pytest
 from tests.fakes.detectors import FixedDetector, scored
 from truthlens.console import Readiness, console_app
 from truthlens.core.errors import PolicyError
-from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records import Outcome, Plan, Reason, Span, unchecked
 from truthlens.detection.engine import Engine
 from truthlens.pipeline import Pipeline
@@ -128,15 +127,7 @@ async def test_detect_says_what_is_wrong_with_a_request(
 
 async def test_detect_explains_its_spans(parts: Parts) -> None:
     """Kind, nearest sentence and differences with their texts: who asks sent the evidence."""
-    explanation = Explanation(
-        SpanKind.CONTRADICTED,
-        confidence=0.9,
-        reason="the nearest sentence gives another number",
-        sentence=(0, 15),
-        similarity=0.5,
-        differences=(Difference(DifferenceKind.NUMBER, 10, 15, (10, 14)),),
-    )
-    span = Span(10, 15, 0.9, passage=0, explanation=explanation)
+    span = Span(10, 15, 0.9)
     detector = FixedDetector(replace(scored(0.9), spans=(span,)))
     pipeline = Pipeline(parts.policy, Engine({None: detector}), parts.signals, parts.recent)
     app = console_app(
@@ -152,7 +143,7 @@ async def test_detect_explains_its_spans(parts: Parts) -> None:
     assert (shown["text"], shown["kind"], shown["sentence"]["text"]) == (
         "three",
         "contradicted",
-        "Tea costs nine ",
+        "Tea costs nine euros.",
     )
     (difference,) = shown["differences"]
     assert (difference["type"], difference["answer"], difference["evidence"]) == ("number", "three", "nine")

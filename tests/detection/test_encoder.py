@@ -67,13 +67,13 @@ def test_a_supported_answer_scores_low(encoder: EncoderDetector) -> None:
     assert result.coverage.complete
 
 
-def test_a_suspicious_word_is_a_span_with_its_passage(encoder: EncoderDetector) -> None:
-    """The span points to the word, scores as its token, and names the passage that its sentence is about."""
+def test_a_suspicious_word_is_a_span(encoder: EncoderDetector) -> None:
+    """The span points to the word and scores as its token; explaining it is another step."""
     text = "Late returns cost Zorblax euros a week. The sky is blue."
     result = encoder.detect(exchange(SKY, FEES), answer(text))
     assert marked(result, text) == ["Zorblax"]
     assert result.spans[0].score == pytest.approx(HOT)
-    assert result.spans[0].passage == 1
+    assert result.spans[0].passage is None
     assert result.score == pytest.approx(HOT)
     assert dict(result.details) == {
         "model": "tiny",

@@ -19,6 +19,7 @@ from truthlens.cli.explanations import explanation_lines
 from truthlens.core.errors import DialectError
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Plan, Provenance, Verdict
 from truthlens.detection.engine import Engine, load_encoder
+from truthlens.detection.explain import explained
 from truthlens.finalize import verdict_object
 from truthlens.policy import default_policy, load_policy
 from truthlens.proxy.config import Address
@@ -86,7 +87,7 @@ def detect(
     with asyncio.Runner() as runner:
         engine = Engine({None: encoder, plan.model_id: encoder}, workers=1, queue_limit=1)
         for exchange, answer in _inputs([*(context or ()), *(more or ())], query, response):
-            (verdict,) = runner.run(engine.detect(plan, exchange, (answer,)))
+            (verdict,) = explained(exchange, (answer,), runner.run(engine.detect(plan, exchange, (answer,))))
             _print(exchange, answer.text, verdict, as_json=as_json)
             exit_status = max(exit_status, 2 if verdict.flagged else 3 if verdict.score is None else 0)
         runner.run(engine.aclose())

@@ -30,7 +30,6 @@ from truthlens.core.records import (
     Reason,
 )
 from truthlens.detection.claims import is_abstention
-from truthlens.detection.explain import Explainer
 from truthlens.detection.fusion import span_max, spans_of
 from truthlens.detection.manifest import Manifest
 from truthlens.detection.passages import Evidence
@@ -132,7 +131,6 @@ class EncoderDetector:
         flat = [window for task in runnable for window in task.windows.windows]
         odds = self._model.log_odds(flat, stop=stop) if flat else []
         chosen = aggregation or self.manifest.aggregation
-        explainer = Explainer(exchange.passages, query=exchange.query)
         results: list[DetectorResult] = []
         for task in tasks:
             if isinstance(task, Reason):
@@ -140,7 +138,7 @@ class EncoderDetector:
                 continue
             count = len(task.windows.windows)
             own, odds = odds[:count], odds[count:]
-            results.append(self._result(exchange, task, own, chosen, explainer))
+            results.append(self._result(exchange, task, own, chosen))
         duration_s = time.perf_counter() - started
         return [replace(result, duration_s=duration_s) for result in results]
 
@@ -201,7 +199,6 @@ class EncoderDetector:
         task: _Task,
         odds: Sequence[NDArray[np.float32]],
         aggregation: Aggregation,
-        explainer: Explainer,
     ) -> DetectorResult:
         text, offsets, manifest = task.answer.text, task.windows.offsets, self.manifest
         reading = read_answer(
@@ -220,7 +217,7 @@ class EncoderDetector:
         return DetectorResult(
             detector=self.name,
             score=score,
-            spans=explainer.explain(text, spans),
+            spans=spans,
             coverage=_coverage(task, reading.scored),
             reason=Reason.LANGUAGE if reading.unread or task.evidence_read < 1.0 else None,
             explanation="the answer only abstains" if is_abstention(text) else "",

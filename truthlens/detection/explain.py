@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation
-from truthlens.core.records import Passage, Span
+from truthlens.core.records import Answer, Exchange, Passage, Span, Verdict
 from truthlens.core.text import sentences
 from truthlens.detection.differences import Comparison
 from truthlens.detection.kinds import Standing, probabilities
@@ -195,6 +195,20 @@ class Explainer:
             denies=float(_DENIES.search(shown) is not None),
             refers=float(_REFERS.search(shown) is not None),
         )
+
+
+def explained(
+    exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict]
+) -> tuple[Verdict, ...]:
+    """``verdicts`` on ``answers`` with explained spans, whatever detector flagged them.
+
+    A step of its own, because most verdicts are never looked at span by span. CPU-bound; keep it off the event loop.
+    """
+    explainer = Explainer(exchange.passages, query=exchange.query)
+    return tuple(
+        replace(verdict, spans=explainer.explain(answer.text, verdict.spans))
+        for answer, verdict in zip(answers, verdicts, strict=True)
+    )
 
 
 _NAMED = (DifferenceKind.NAME, DifferenceKind.CITATION)
