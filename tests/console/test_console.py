@@ -146,7 +146,8 @@ async def test_detect_explains_its_spans(parts: Parts) -> None:
         "Tea costs nine euros.",
     )
     (difference,) = shown["differences"]
-    assert (difference["type"], difference["answer"], difference["evidence"]) == ("number", "three", "nine")
+    shown = (difference["type"], difference["answer"], difference["evidence"])
+    assert shown == ("number", "three euros", "nine euros")
 
 
 async def test_detect_without_evidence_is_unchecked(client: httpx.AsyncClient) -> None:
