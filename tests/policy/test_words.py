@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truthlens.policy.words import LANGUAGES, Examples, Terms, UserText, language_of
+from truthlens.core.language import LANGUAGES, language_of
+from truthlens.policy.words import Examples, Terms, UserText
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ TruthLensError
 ├── DialectError       a body is not of an API that is handled
 ├── BodyEncodingError  a body's content-encoding is unknown or its data are damaged
 ├── BodyTooLargeError  a body is larger than its limit, after decoding
+├── CallError          a call to a model gave no usable text
 └── StartError         the process cannot start (port taken, binary missing)
 
 A message says what happened, with which value, what was expected and where to mend it; it never holds
@@ -15,6 +16,11 @@ text of a user, a document or a model.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from truthlens.core.calls import CallFailure
 
 
 class TruthLensError(Exception):
@@ -47,6 +53,17 @@ class BodyEncodingError(TruthLensError):
 
 class BodyTooLargeError(TruthLensError):
     """A body is larger than its limit."""
+
+
+class CallError(TruthLensError):
+    """A call to a model gave no usable text.
+
+    ``failure`` is a ``truthlens.core.calls.CallFailure``; the message holds no text of users or models.
+    """
+
+    def __init__(self, failure: CallFailure, message: str = "") -> None:
+        super().__init__(message or failure.value)
+        self.failure = failure
 
 
 class StartError(TruthLensError):

@@ -333,22 +333,86 @@ class DetectorSpec:
     weight: float = 1.0
 
 
+class Consensus(StrEnum):
+    """How premium mode makes one answer of several (white paper 3.3.3, 5.5.4).
+
+    ``judge``: the judge arbitrates the differences. ``segment_vote``: claims are kept by majority, weighed by their
+    grounding. ``weighted_fusion``: the answer nearest to all others, weighted by reliability. ``replacement``: single
+    claims are replaced by a more reliable model's (Finch-Zk). ``debate``: proposer and critic argue, the judge
+    writes what survives.
+    """
+
+    JUDGE = "judge"
+    SEGMENT_VOTE = "segment_vote"
+    WEIGHTED_FUSION = "weighted_fusion"
+    REPLACEMENT = "replacement"
+    DEBATE = "debate"
+
+
 @dataclass(frozen=True, slots=True)
 class StandardSettings:
-    """Settings of the standard mode (white paper 6.1)."""
+    """Settings of the standard mode (white paper 6.1).
+
+    ``convergence_threshold`` is the score (0..1) at which an answer counts as mended, ``None`` the plan's threshold.
+    An iteration that gains less than ``min_gain`` is the last one. ``self_check`` lets the model answer verification
+    questions from the evidence before it corrects (Chain-of-Verification). ``min_retention`` is the share (0..1) of
+    the answer's unflagged content that a rewrite must keep.
+    """
 
     max_iterations: int = 3
-    convergence_threshold: float = 0.4
+    convergence_threshold: float | None = None
+    min_gain: float = 0.01
+    self_check: bool = False
+    min_retention: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class PremiumSettings:
-    """Settings of the premium mode (white paper 6.1)."""
+    """Settings of the premium mode (white paper 6.1).
+
+    ``consensus`` ``None`` means ``judge`` where there is a judge, else ``replacement``. ``significance`` is the share
+    (0..1) of the answer's claims that other models must dispute before anything is done about it;
+    ``debate_rounds`` is 1 to 3.
+    """
 
     verification_models: tuple[str, ...] = ()
     judge_model: str | None = None
     max_iterations: int = 5
     require_consensus: bool = False
+    consensus: Consensus | None = None
+    significance: float = 0.1
+    debate_rounds: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AutoSettings:
+    """Settings of mode auto.
+
+    ``modes`` are the arms. The reward (0..1) of an exchange is what ``mitigation.reward`` says; the two weights
+    price its latency (per 10 s) and its extra tokens (per 10,000). Evidence loses half of its weight every
+    ``half_life_s``.
+    """
+
+    modes: tuple[Mode, ...] = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.PREMIUM)
+    latency_weight: float = 0.2
+    token_weight: float = 0.2
+    half_life_s: float = 7 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class MitigationSettings:
+    """Bounds of every mode that calls models, for one exchange.
+
+    ``deadline_s`` bounds all that is done about an answer, detection included; ``None`` means 30 s in standard and
+    60 s in the modes above it. ``max_tokens`` counts prompts and completions of all extra calls. ``max_cost_usd``
+    counts models that have a price. ``forward_authorization`` lets the client's own Authorization header go to the
+    model that gave the answer, and to no other.
+    """
+
+    deadline_s: float | None = None
+    max_tokens: int = 50_000
+    max_cost_usd: float | None = None
+    forward_authorization: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,10 +451,13 @@ class Plan:
     use_cpu: bool = True
     warning_template: str | None = None
     warning_position: WarningPosition = WarningPosition.BEFORE
-    require_disclaimer: bool = False
+    require_disclaimer: bool = True
+    disclaimer_template: str | None = None
     timeout_s: float = 4.0
     standard: StandardSettings = StandardSettings()
     premium: PremiumSettings = PremiumSettings()
+    auto: AutoSettings = AutoSettings()
+    mitigation: MitigationSettings = MitigationSettings()
     evidence: EvidenceRules = EvidenceRules()
     model_refs: tuple[str, ...] = ()
     policy_version: str = ""

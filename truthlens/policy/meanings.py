@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from truthlens.core.language import LANGUAGES
 from truthlens.policy import vocabulary
 from truthlens.policy.diagnostics import KeyPath, Report
 from truthlens.policy.rules import Atom, ConditionType
@@ -12,7 +13,7 @@ from truthlens.policy.schema import DomainSignal as DomainSection
 from truthlens.policy.schema import PolicyFile, SignalsSection
 from truthlens.policy.shape import suggest
 from truthlens.policy.signals import DomainSignal, HeaderMatch, Signals
-from truthlens.policy.words import LANGUAGES, Examples, Terms
+from truthlens.policy.words import Examples, Terms
 
 # The gateway removes these from what a client sends, so a signal on one would never match.
 _STRIPPED_PREFIX = "x-truthlens-"

@@ -1,0 +1,1 @@
+"""What is done about an unsupported answer: standard, premium and auto."""

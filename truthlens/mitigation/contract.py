@@ -1,0 +1,133 @@
+"""What the modes are given and what they give back.
+
+Mitigation never imports detection, telemetry or an HTTP library: scoring, comparing and asking come in as the
+arguments of ``Tools``. A mode returns the best answer that it found, and never one that scores worse than the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Protocol
+
+from truthlens.core.calls import Ask, CallFailure, ModelSpec, Role
+from truthlens.core.deadline import Deadline
+from truthlens.core.records import Answer, Exchange, Mode, Plan, Verdict
+
+
+class Rescore(Protocol):
+    """Scores texts against the evidence of the exchange, with the plan's detectors and threshold."""
+
+    async def __call__(self, texts: Sequence[str]) -> Sequence[Verdict]:
+        """One verdict per text, in order; spans are offsets into that text. Never raises."""
+
+
+class Compare(Protocol):
+    """Compares texts with each other, without the evidence of the exchange."""
+
+    async def similar(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Semantic similarity of each left text to each right one, 0..1; shape (left, right)."""
+
+    async def support(self, claims: Sequence[str], text: str) -> Sequence[float]:
+        """How far ``text`` supports each claim, 0..1: 1 minus the detector's score with ``text`` as the only evidence.
+
+        A claim that cannot be scored counts as supported: 1.0.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One answer to be mended.
+
+    ``request`` is the client's JSON request as it was sent, ``model`` the model that answered it (already resolved
+    where the request said ``auto``). ``verdict`` is what detection said of ``answer``. ``models`` has the configured
+    models by name; a name that is not in it is reached at the exchange's own backend.
+    """
+
+    plan: Plan
+    exchange: Exchange
+    request: Mapping[str, object]
+    model: str
+    answer: Answer
+    verdict: Verdict
+    models: Mapping[str, ModelSpec] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """All that a mode may use of the outside world."""
+
+    ask: Ask
+    rescore: Rescore
+    compare: Compare
+    deadline: Deadline
+
+
+class Stop(StrEnum):
+    """Why a mode ended."""
+
+    CLEAN = "clean"
+    CONVERGED = "converged"
+    NO_GAIN = "no-gain"
+    MAX_ITERATIONS = "max-iterations"
+    DEADLINE = "deadline"
+    BUDGET = "budget"
+    CALL_FAILED = "call-failed"
+    AGREED = "agreed"
+    DECIDED = "decided"
+    UNDECIDED = "undecided"
+
+
+class Fate(StrEnum):
+    """What became of one candidate text."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    UNCHANGED = "unchanged"
+    REJECTED = "rejected"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One candidate for the answer, in the order in which they came.
+
+    ``score`` is its response score, ``None`` where it was not scored. ``reason`` is a code: of ``CallFailure`` where
+    the fate is ``failed``, of ``accept`` where it is ``rejected``, else ``""``.
+    """
+
+    model: str
+    role: Role
+    fate: Fate
+    score: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """The answer to deliver, without any disclaimer.
+
+    ``text`` and ``verdict`` are the first answer's own where nothing better was found. ``replaced`` says that another
+    model's words stand in ``text``. ``consensus`` is whether the models agreed on it, ``None`` where none was asked.
+    ``notes`` are codes for ``truthlens.notes``.
+    """
+
+    text: str
+    verdict: Verdict
+    mode: Mode
+    stop: Stop
+    attempts: tuple[Attempt, ...] = ()
+    replaced: bool = False
+    consensus: bool | None = None
+    notes: tuple[str, ...] = ()
+
+    def changed(self, first: str) -> bool:
+        """Whether ``text`` is another than the first answer."""
+        return self.text != first
+
+
+def failed(model: str, role: Role, failure: CallFailure) -> Attempt:
+    """The attempt of a call that gave no text."""
+    return Attempt(model, role, Fate.FAILED, reason=failure.value)
