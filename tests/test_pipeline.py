@@ -10,9 +10,10 @@ import pytest
 import structlog
 
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
+from tests.fakes.pipelines import pipeline_for
 from truthlens.core.records import Action, Reason, RequestHead, ResponseHead, Status
 from truthlens.detection.engine import Detector, Engine
-from truthlens.pipeline import Pipeline, Ticket
+from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
@@ -32,7 +33,7 @@ class Rig:
         self.holder = PolicyHolder(compile_policy(policy, file="p.yaml"))
         self.signals, self.recent = Signals(), Recent()
         self.engine = Engine({None: detector}, workers=1, queue_limit=queue_limit)
-        self.pipeline = Pipeline(self.holder, self.engine, self.signals, self.recent)
+        self.pipeline = pipeline_for(self.holder, self.engine, self.signals, self.recent)
 
     async def request(self, body: Any = REQUEST, **headers: str) -> Ticket:
         head = RequestHead(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,23 +21,33 @@ import uvicorn
 
 from truthlens.console import Readiness, console_app
 from truthlens.core.errors import ModelError, PolicyError, StartError
-from truthlens.core.records import ModelIdentity
+from truthlens.core.records import Mode, ModelIdentity, Plan
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.engine import Engine, load_encoder
 from truthlens.detection.identity import model_identity
+from truthlens.detection.similarity import Similarity
 from truthlens.gateway.server import Server, Tls
+from truthlens.learning import ArmMetrics, arm_store
+from truthlens.llm.client import LlmClient
+from truthlens.llm.marks import Marks
+from truthlens.mender import Mender
+from truthlens.mitigation.bandit import Bandit
+from truthlens.mitigation.ladder import calls_models
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
 from truthlens.policy.watch import watch
 from truthlens.proxy.config import Address
 from truthlens.proxy.process import ensure_free
 from truthlens.settings import Settings, models_folder
+from truthlens.store.redis_arms import RedisArms
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
+from truthlens.telemetry.tracing import Tracer
 
 log = structlog.get_logger("truthlens.app")
 
 BUNDLED_MODEL = "truthlens-minilm-en-v1"
+SIMILARITY_MODEL = "truthlens-similarity-en-v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,33 @@ def has_model(model_id: str, settings: Settings) -> bool:
 def scoring_folder(model_id: str | None, settings: Settings) -> Path:
     """The folder of the model that scores for ``model_id``: the bundled one where there is no such folder."""
     return find_model(model_id if model_id is not None and has_model(model_id, settings) else None, settings)
+
+
+class SimilarityShelf:
+    """The similarity model, loaded when it is first needed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = asyncio.Lock()
+        self._loaded: Similarity | None = None
+
+    async def __call__(self) -> Similarity:
+        """The model, loaded and warm.
+
+        Raises:
+            ModelError: its folder is missing or damaged.
+        """
+        async with self._lock:
+            if self._loaded is None:
+                self._loaded = await asyncio.to_thread(self._load)
+            return self._loaded
+
+    def _load(self) -> Similarity:
+        model = Similarity.load(
+            models_folder(self._settings.models) / SIMILARITY_MODEL, threads=self._settings.threads
+        )
+        model.warm_up()
+        return model
 
 
 class ModelShelf:
@@ -176,8 +214,19 @@ async def node(
         queue_limit=policy.limits.queue_limit,
         queue_observer=signals.queue_seconds.observe,
     )
+    marks = Marks(settings.secret)
+    client = LlmClient(
+        upstream=str(settings.upstream) if settings.upstream else None, environ=os.environ, marks=marks
+    )
+    store = arm_store(settings)
+    bandit = Bandit(store)
+    ArmMetrics(bandit, store, signals)
+    similarity, tracer = SimilarityShelf(settings), Tracer()
+    mender = Mender(engine, client, bandit, signals, load_similarity=similarity, tracer=tracer)
+    parts = Parts(engine, client, bandit, similarity)
+    await parts.prepare(policy, environ=os.environ)
     _describe(readiness, policy, encoders)
-    pipeline = Pipeline(holder, engine, signals, recent)
+    pipeline = Pipeline(holder, engine, signals, recent, mender=mender, marks=marks, tracer=tracer)
     tls = (
         Tls(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
         if settings.tls_certificate and settings.tls_key
@@ -198,7 +247,7 @@ async def node(
         watcher = None
         if settings.config and settings.reload:
             watcher = tasks.create_task(
-                _watch(settings.config, holder, shelf, engine=engine, signals=signals, readiness=readiness)
+                _watch(settings.config, holder, shelf, parts=parts, signals=signals, readiness=readiness)
             )
         await server.set_serving(True)
         readiness.warm = True
@@ -210,7 +259,52 @@ async def node(
             if watcher is not None:
                 watcher.cancel()
             web.should_exit = True
+            await mender.aclose()
+            if isinstance(store, RedisArms):
+                await store.aclose()
+            await client.aclose()
             await engine.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts that a reloaded policy changes."""
+
+    engine: Engine
+    client: LlmClient
+    bandit: Bandit
+    similarity: SimilarityShelf
+
+    async def prepare(self, policy: Policy, *, environ: Mapping[str, str]) -> None:
+        """Make ready what the plans of ``policy`` call, and say what is missing.
+
+        Raises:
+            ModelError: the similarity model is needed and cannot be used.
+        """
+        models = policy.models or {}
+        self.client.use(models)
+        self.bandit.keep(policy.decision_names)
+        plans = [plan for plan in (policy.default, *policy.plans) if calls_models(plan)]
+        if any(plan.premium.verification_models and plan.mode is not Mode.STANDARD for plan in plans):
+            await self.similarity()
+        for name in sorted({name for plan in plans for name in _called(plan)}):
+            spec = models.get(name)
+            if spec is not None and spec.api_key_env and not environ.get(spec.api_key_env):
+                log.warning("the key of a model is not set", model=name, variable=spec.api_key_env)
+            elif not self.client.reachable(name):
+                remedy = "give it a base_url under models, or start with --upstream"
+                log.warning("a model cannot be reached", model=name, remedy=remedy)
+        if plans and not self.client.reachable(""):
+            log.warning(
+                "answers can only be refined by models that have a base_url",
+                decisions=sorted(plan.decision for plan in plans),
+                remedy="start with --upstream",
+            )
+
+
+def _called(plan: Plan) -> tuple[str, ...]:
+    judge = (plan.premium.judge_model,) if plan.premium.judge_model else ()
+    return () if plan.mode is Mode.STANDARD else (*plan.premium.verification_models, *judge)
 
 
 def _describe(readiness: Readiness, policy: Policy, encoders: dict[str | None, EncoderDetector]) -> None:
@@ -224,7 +318,7 @@ async def _watch(
     holder: PolicyHolder,
     shelf: ModelShelf,
     *,
-    engine: Engine,
+    parts: Parts,
     signals: Signals,
     readiness: Readiness,
 ) -> None:
@@ -232,10 +326,11 @@ async def _watch(
         # Models first: the plan that needs one must never be in force without it.
         try:
             encoders = await asyncio.to_thread(shelf.encoders_for, policy)
+            await parts.prepare(policy, environ=os.environ)
         except ModelError as error:
             await refuse(PolicyError(f"{path}: {error}"))
             return
-        engine.use(encoders)
+        parts.engine.use(encoders)
         holder.swap(policy)
         _describe(readiness, policy, encoders)
         signals.policy_reloads.labels("ok").inc()

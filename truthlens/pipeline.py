@@ -3,7 +3,7 @@
     request headers   admit   policy snapshot; bypass where the head alone says so
     request body      open    JSON -> Exchange (query, passages) -> plan; model ``auto`` resolved
     response headers  skip    answers that cannot or need not be scored pass, and say why
-    response body     judge   JSON -> answers -> verdicts -> action -> new body and headers
+    response body     judge   JSON -> answers -> verdicts, mended by mode -> action -> new body and headers
 
 This is the only module that knows the order. Stages return records; metrics and log lines are written here. The
 one broad ``except`` of the serving path stands in ``judge``: whatever fails costs a verdict, not an answer, unless
@@ -15,14 +15,17 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
 import structlog
 
+from truthlens.core.deadline import Deadline
 from truthlens.core.errors import BodyEncodingError, BodyTooLargeError, DialectError
+from truthlens.core.hold import hold_s, override_s
+from truthlens.core.mending import Judged
 from truthlens.core.records import (
     Action,
     Answer,
@@ -36,7 +39,6 @@ from truthlens.core.records import (
     Reason,
     RequestHead,
     ResponseHead,
-    Status,
     Verdict,
     unchecked,
 )
@@ -45,12 +47,15 @@ from truthlens.detection.explain import explained
 from truthlens.exchange.chat import endpoint_of, exchange_of, read_request, set_model
 from truthlens.exchange.encoding import decode_body
 from truthlens.exchange.response import Response, parse_response, rewrite_response
-from truthlens.finalize import blocked_body, headers, truthlens_object, warn, worst
-from truthlens.finalize.headers import NOTHING_TO_CHECK
+from truthlens.finalize import headers, outcome_of, truthlens_object, usage_object, warn
+from truthlens.llm.marks import MARK_HEADER, Marks
+from truthlens.mender import Case, Mender
+from truthlens.mitigation.ladder import calls_models, mode_to_run
 from truthlens.policy import Policy, PolicyHolder
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
+from truthlens.telemetry.tracing import Tracer, describe
 
 log = structlog.get_logger("truthlens.pipeline")
 
@@ -71,7 +76,8 @@ class Ticket:
     """What is known of an exchange after its request phase.
 
     ``reason`` is set where the answer will not be scored. The policy snapshot is the one that the exchange began
-    with: a reload does not touch it.
+    with: a reload does not touch it. ``plain`` is the decoded request, kept only for modes that ask models, and
+    ``model`` the one that answers.
     """
 
     policy: Policy
@@ -81,7 +87,14 @@ class Ticket:
     exchange: Exchange | None = None
     reason: Reason | None = None
     request_body: bytes | None = None
+    plain: bytes = b""
+    model: str = ""
     request_s: float = 0.0
+
+    @property
+    def more_time_s(self) -> float | None:
+        """Seconds for which Envoy has to wait for the judgement, or ``None`` where its own clock will do."""
+        return override_s(self.plan)
 
     @property
     def wants_details(self) -> bool:
@@ -108,10 +121,16 @@ class Pipeline:
         signals: Signals,
         recent: Recent,
         *,
+        mender: Mender,
+        marks: Marks,
+        tracer: Tracer | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._policy = policy
         self._engine = engine
+        self._mender = mender
+        self._marks = marks
+        self._tracer = tracer or Tracer()
         self._signals = signals
         self._recent = recent
         self._clock = clock
@@ -136,6 +155,9 @@ class Pipeline:
         ticket = Ticket(policy, head, endpoint, plan or policy.default)
         if endpoint is None:
             return replace(ticket, reason=Reason.DIALECT)
+        if MARK_HEADER in head.headers and self._marks.accepts(head.headers[MARK_HEADER]):
+            # A call of our own that came back through the gateway: judging it again would never end.
+            return replace(ticket, reason=Reason.DISABLED)
         if plan is not None and not plan.enabled and not plan.model_refs:
             return replace(ticket, reason=Reason.DISABLED)
         return ticket
@@ -160,14 +182,18 @@ class Pipeline:
         except BodyTooLargeError:
             return replace(ticket, reason=Reason.TOO_LARGE)
         plan = policy.select(Facts(head=ticket.head, model=request.model, text=request.user_text))
-        request_body = None
-        if request.model == AUTO_MODEL and plan.model_refs:
-            request_body = set_model(plain, plan.model_refs[0])
+        request_body, model = None, request.model
+        if model == AUTO_MODEL and plan.model_refs:
+            model = plan.model_refs[0]
+            request_body = set_model(plain, model)
         if not plan.enabled:
             return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
         # Only now: looking for evidence in the texts is the dearest part of reading a request.
         exchange = exchange_of(request, plan.evidence)
-        return replace(ticket, plan=plan, exchange=exchange, request_body=request_body)
+        kept = plain if calls_models(plan) else b""
+        return replace(
+            ticket, plan=plan, exchange=exchange, request_body=request_body, plain=kept, model=model
+        )
 
     # --- response phase -----------------------------------------------------------------------------------
 
@@ -181,21 +207,26 @@ class Pipeline:
         if self._held_bytes + len(body) > ticket.policy.limits.max_held_bytes:
             outcome = self._unscored(ticket, Reason.OVERLOADED)
         else:
-            self._hold(len(body))
+            held = len(body) + len(ticket.plain)
+            self._hold(held)
             try:
-                with self._signals.inflight.track_inprogress():
+                with (
+                    self._signals.inflight.track_inprogress(),
+                    self._tracer.exchange(ticket.head.headers) as span,
+                ):
                     outcome = await self._judge(ticket, head, body)
+                    describe(span, outcome)
             except Exception as error:  # noqa: BLE001 - the stage border: a failure of ours costs a verdict, not an answer
                 # The type alone: a message or a traceback may quote the text that was being judged.
                 log.error("judging failed", error=type(error).__name__, decision=ticket.plan.decision)
                 outcome = self._unscored(ticket, Reason.DETECTOR_ERROR)
             finally:
-                self._hold(-len(body))
+                self._hold(-held)
         outcome = replace(outcome, latency_s=ticket.request_s + self._clock() - started)
         return self._conclude(ticket, outcome)
 
     async def _judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Outcome:
-        plan, exchange = ticket.plan, ticket.exchange
+        exchange = ticket.exchange
         assert exchange is not None
         limit, encoding = ticket.policy.limits.max_body_bytes, head.headers.get("content-encoding", "")
 
@@ -213,13 +244,28 @@ class Pipeline:
             return self._unscored(ticket, Reason.TOO_LARGE)
         if ticket.policy.telemetry.log_text:
             log_texts(exchange, response.answers, request_id=_request_id(ticket.head))
-        verdicts = await self._engine.detect(plan, exchange, response.answers)
+        judged = await self._mender.judge(self._case(ticket, exchange, response.answers))
         if ticket.wants_details:
-            verdicts = await asyncio.to_thread(explained, exchange, response.answers, verdicts)
-        outcome = self._outcome(ticket, worst(verdicts), verdicts)
+            delivered = judged.delivered(response.answers)
+            verdicts = await asyncio.to_thread(explained, exchange, delivered, judged.verdicts)
+            judged = replace(judged, verdicts=verdicts)
+        outcome = self._outcome(ticket, judged, response.answers)
         if outcome.action is Action.BLOCK:
             return outcome
         return await self._inline(len(body), lambda: _rewrite(ticket, exchange, response, outcome))
+
+    def _case(self, ticket: Ticket, exchange: Exchange, answers: tuple[Answer, ...]) -> Case:
+        return Case(
+            plan=ticket.plan,
+            exchange=exchange,
+            answers=answers,
+            deadline=Deadline.after(hold_s(ticket.plan)),
+            request_body=ticket.plain,
+            model=ticket.model,
+            path=ticket.head.path,
+            authorization=ticket.head.headers.get("authorization"),
+            models=ticket.policy.models,
+        )
 
     def abandon(self, ticket: Ticket) -> None:
         """Note that the stream ended before its answer was judged (client gone, backend gone)."""
@@ -236,25 +282,14 @@ class Pipeline:
     # --- helpers ------------------------------------------------------------------------------------------
 
     def _unscored(self, ticket: Ticket, reason: Reason) -> Outcome:
-        return self._outcome(ticket, unchecked(reason, threshold=ticket.plan.threshold))
+        verdict = unchecked(reason, threshold=ticket.plan.threshold)
+        mode = mode_to_run(ticket.plan)
+        judged = Judged((verdict,), (verdict,), Mode.LIGHTWEIGHT if mode is Mode.AUTO else mode)
+        return replace(self._outcome(ticket, judged, ()), verdicts=())
 
-    def _outcome(self, ticket: Ticket, verdict: Verdict, verdicts: tuple[Verdict, ...] = ()) -> Outcome:
-        plan = ticket.plan
-        outcome = Outcome(
-            plan=plan,
-            verdict=verdict,
-            verdicts=verdicts,
-            # The only mode that this version carries out; policy loading says so for every other.
-            mode=Mode.LIGHTWEIGHT,
-            action=Action.WARN if verdict.flagged else Action.PASS,
-            latency_s=ticket.request_s,
-            model=self._engine.model_name(plan),
-        )
-        blocks = plan.on_unchecked is OnUnchecked.BLOCK and verdict.reason not in NOTHING_TO_CHECK
-        if blocks and verdict.status in (Status.UNCHECKED, Status.PARTIAL):
-            assert verdict.reason is not None
-            return replace(outcome, action=Action.BLOCK, body=blocked_body(verdict.reason))
-        return outcome
+    def _outcome(self, ticket: Ticket, judged: Judged, answers: Sequence[Answer]) -> Outcome:
+        model = self._engine.model_name(ticket.plan)
+        return replace(outcome_of(ticket.plan, judged, answers, model=model), latency_s=ticket.request_s)
 
     def _conclude(self, ticket: Ticket, outcome: Outcome) -> Judgement:
         request_s, exchange = ticket.request_s, ticket.exchange
@@ -307,6 +342,10 @@ def _rewrite(ticket: Ticket, exchange: Exchange, response: Response, outcome: Ou
     details = truthlens_object(warned, exchange) if ticket.wants_details and not silent else None
     if not warned.texts and details is None:
         return warned.outcome
+    usage = usage_object(outcome.calls)
+    if details is None and usage is not None:
+        # The body's own usage stays the first call's; whoever pays must see the rest.
+        details = {"usage": usage}
     return replace(warned.outcome, body=rewrite_response(response, warned.texts, details))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from truthlens.proxy.config import Address
+from truthlens.proxy.config import Address, Upstream
 
 DEFAULT_LISTEN = "127.0.0.1:10000"
 DEFAULT_EXTPROC = "127.0.0.1:18080"
@@ -32,6 +32,10 @@ class Settings:
         drain_notice_s: how long health says NOT_SERVING before streams are refused.
         drain_grace_s: how long exchanges in flight may then take.
         reload: whether the policy file is watched.
+        upstream: the backend that models without a base URL of their own are asked at; ``None`` for none.
+        redis: URL of the Redis that keeps what mode auto has learned; ``None`` for this process's memory.
+        secret: shared by the processes of a fleet, so that each knows the calls of the others when they come back
+            through the gateway; ``None`` for one of this process alone.
     """
 
     extproc: Address
@@ -46,6 +50,9 @@ class Settings:
     drain_notice_s: float = 3.0
     drain_grace_s: float = 30.0
     reload: bool = True
+    upstream: Upstream | None = None
+    redis: str | None = None
+    secret: bytes | None = None
 
 
 def models_folder(override: Path | None = None) -> Path:

@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from tests.fakes.detectors import FixedDetector, scored
+from tests.fakes.pipelines import pipeline_for
 from truthlens.console import Readiness, console_app
 from truthlens.core.errors import PolicyError
 from truthlens.core.records import Outcome, Plan, Reason, Span, unchecked
 from truthlens.detection.engine import Engine
-from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
@@ -37,7 +37,7 @@ class Parts:
     def __init__(self) -> None:
         self.policy = PolicyHolder(compile_policy(POLICY, file="p.yaml"))
         self.signals, self.recent, self.readiness = Signals(), Recent(), Readiness(models=["m1"], warm=True)
-        self.pipeline = Pipeline(
+        self.pipeline = pipeline_for(
             self.policy, Engine({None: FixedDetector(scored(0.3))}), self.signals, self.recent
         )
         self.app = console_app(
@@ -129,7 +129,7 @@ async def test_detect_explains_its_spans(parts: Parts) -> None:
     """Kind, nearest sentence and differences with their texts: who asks sent the evidence."""
     span = Span(10, 15, 0.9)
     detector = FixedDetector(replace(scored(0.9), spans=(span,)))
-    pipeline = Pipeline(parts.policy, Engine({None: detector}), parts.signals, parts.recent)
+    pipeline = pipeline_for(parts.policy, Engine({None: detector}), parts.signals, parts.recent)
     app = console_app(
         policy=parts.policy,
         pipeline=pipeline,

@@ -176,3 +176,25 @@ async def test_bad_requests_are_refused_like_the_api_does(client: httpx.AsyncCli
     response = await client.post("/chat/completions", content=body)
     assert response.status_code == 400
     assert response.json()["error"]["type"] == "invalid_request_error"
+
+
+async def test_a_second_look_is_answered_from_the_evidence(client: httpx.AsyncClient) -> None:
+    """Shown evidence and question between tags, even the ungrounded model says what the evidence holds."""
+    prompt = (
+        'Write the answer again.\n\n<truthlens:evidence>\n<truthlens:passage id="1">\n'
+        + WIRE.passages[0]
+        + "\n</truthlens:passage>\n</truthlens:evidence>\n\n<truthlens:question>\n"
+        + WIRE.question
+        + "\n</truthlens:question>\n"
+    )
+    body = chat_request(WIRE, model="demo-ungrounded")
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    first = content(await ask(client, body))
+    body["messages"] = [
+        *messages,
+        {"role": "assistant", "content": first},
+        {"role": "user", "content": prompt},
+    ]
+    assert first == WIRE.ungrounded
+    assert content(await ask(client, body)) == WIRE.grounded

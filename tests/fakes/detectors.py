@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from truthlens.core.records import Aggregation, Answer, Coverage, DetectorResult, Exchange
+from truthlens.core.records import Aggregation, Answer, Coverage, DetectorResult, Exchange, Span
 
 
 class FixedDetector:
@@ -77,3 +78,35 @@ def scored(
     """A result with this score that looked at everything."""
     whole = Coverage(4, 4, 8, 8, 8, 1)
     return DetectorResult(detector, score, coverage=coverage or whole, weight=weight)
+
+
+class WordDetector:
+    """Scores by words: the score of the highest word that stands in an answer, its span over that word.
+
+    A word that stands in the evidence as well is supported.
+    """
+
+    model = "words"
+
+    def __init__(self, words: dict[str, float], *, otherwise: float = 0.02) -> None:
+        self._words = words
+        self._otherwise = otherwise
+
+    def detect_all(
+        self,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        *,
+        aggregation: Aggregation | None,
+        stop: Callable[[], bool],
+    ) -> list[DetectorResult]:
+        evidence = " ".join(passage.text for passage in exchange.passages)
+        return [self._result(answer.text, evidence) for answer in answers]
+
+    def _result(self, text: str, evidence: str) -> DetectorResult:
+        found = {word: score for word, score in self._words.items() if word in text and word not in evidence}
+        spans = tuple(
+            Span(text.index(word), text.index(word) + len(word), score, passage=0)
+            for word, score in found.items()
+        )
+        return replace(scored(max(found.values(), default=self._otherwise)), spans=spans)

@@ -65,9 +65,7 @@ def test_offsets_point_into_the_delivered_text() -> None:
 def test_the_object_has_the_documented_keys() -> None:
     """Verdict, decision, models, notes, coverage, detectors and the passages that spans name."""
     outcome = Outcome(PLAN, FLAGGED, (FLAGGED,), action=Action.WARN, model="base", notes=("n",))
-    detail = truthlens_object(
-        warn(outcome, EXCHANGE, [Answer(0, AnswerKind.TEXT, ANSWER)]), EXCHANGE, usage={"total_tokens": 5}
-    )
+    detail = truthlens_object(warn(outcome, EXCHANGE, [Answer(0, AnswerKind.TEXT, ANSWER)]), EXCHANGE)
     assert {
         key: detail[key]
         for key in ("status", "score", "threshold", "detected", "risk", "decision", "mode", "action")
@@ -82,7 +80,7 @@ def test_the_object_has_the_documented_keys() -> None:
         "action": "warn",
     }
     assert detail["models"] == ["base"]
-    assert detail["usage"] == {"total_tokens": 5}
+    assert "usage" not in detail
     assert detail["notes"] == ["n", "evidence-pattern-timeout"]
     assert detail["coverage"] == {
         "answer": 1.0,

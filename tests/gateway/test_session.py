@@ -41,6 +41,7 @@ BUFFERED = FilterModes(BodyMode.BUFFERED, BodyMode.NONE)
 class Ticket:
     reason: Reason | None = None
     request_body: bytes | None = None
+    more_time_s: float | None = None
 
 
 @dataclass(frozen=True)

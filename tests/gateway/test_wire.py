@@ -14,6 +14,7 @@ from truthlens.gateway.events import (
     BodyMode,
     Continue,
     FilterModes,
+    MoreTime,
     Phase,
     RequestBody,
     RequestHeaders,
@@ -131,3 +132,14 @@ def test_a_message_without_a_phase_is_refused() -> None:
     """An unknown message cannot be answered."""
     with pytest.raises(wire.WireError, match="without a known phase"):
         wire.parse(pb.ProcessingRequest(), {})
+
+
+def test_more_time_is_a_message_of_its_own() -> None:
+    """Envoy takes the override only from a message without a reply in it."""
+    message = wire.render(MoreTime(35.25))
+    assert message.WhichOneof("response") is None
+    assert message.override_message_timeout.ToMilliseconds() == 35250
+    assert (
+        envoy.ProcessingResponse.parse(message.SerializeToString()).override_message_timeout.total_seconds()
+        == 35.25
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,6 +75,8 @@ class Backend:
 
     reply: Callable[[Received], Raw] = lambda _request: json_reply(completion("Hello."))
     received: list[Received] = field(default_factory=list)
+    aborted: list[float] = field(default_factory=list)
+    """When a client closed its connection while an answer was being waited for (``time.monotonic``)."""
     port: int = 0
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _thread: threading.Thread | None = None
@@ -120,8 +123,9 @@ class Backend:
                 self.received.append(request)
                 raw = self.reply(request)
                 for number, data in enumerate(raw.writes):
-                    if number:
-                        await asyncio.sleep(raw.pause_s)
+                    if number and not await self._pause(reader, raw.pause_s):
+                        self.aborted.append(time.monotonic())
+                        return
                     writer.write(data)
                     await writer.drain()
                 if raw.close:
@@ -130,6 +134,16 @@ class Backend:
             return
         finally:
             writer.close()
+
+    async def _pause(self, reader: asyncio.StreamReader, seconds: float) -> bool:
+        """Wait; false where the client closed the connection meanwhile. Nobody sends a second request so early."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not reader.at_eof():
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            return True
+        return False
 
     async def _body(self, reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
         if "content-length" in headers:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,22 @@ def wait_for(condition: Any, what: str) -> None:
 class Stack:
     """Starts in ``start``, ends in ``stop``; ``sidecar`` may be killed and started again in between."""
 
-    def __init__(self, folder: Path, policy: str, **envoy: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        policy: str,
+        *,
+        backend: Backend | None = None,
+        arguments: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        **envoy: Any,
+    ) -> None:
         self.folder = folder
+        self.arguments = arguments
+        self.environ = dict(environ or {})
         self.policy = folder / "policy.yaml"
         self.policy.write_text(policy)
-        self.backend = Backend()
+        self.backend = backend or Backend()
         self.listen, self.extproc, self.console, self.admin = (
             Address("127.0.0.1", free_port()) for _ in range(4)
         )
@@ -98,10 +110,11 @@ class Stack:
         log = (self.folder / "sidecar.log").open("ab")
         self.sidecar = subprocess.Popen(
             [sys.executable, "-m", "truthlens", "serve", "--config", str(self.policy), "--extproc", str(self.extproc),
-             "--console", str(self.console), "--workers", "2", "--drain-notice", "2.5"],
+             "--console", str(self.console), "--workers", "2", "--drain-notice", "2.5",
+             "--upstream", f"http://127.0.0.1:{self.backend.port}", *self.arguments],
             stdout=log,
             stderr=log,
-            env={**os.environ, "TRUTHLENS_LOG_LEVEL": "info"},
+            env={**os.environ, "TRUTHLENS_LOG_LEVEL": "info", **self.environ},
         )  # fmt: skip
         log.close()
         wait_for(self._ready, "sidecar ready")

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from truthlens import __version__
 from truthlens.app import Node, node, until_stopped, web_server
 from truthlens.app import serve as serve_node
 from truthlens.cli import options
@@ -29,9 +31,11 @@ from truthlens.settings import (
     Settings,
     shipped_policy,
 )
-from truthlens.telemetry import logs
+from truthlens.telemetry import logs, tracing
 
 out = Console(soft_wrap=True, highlight=False)
+
+_LEAST_SECRET_BYTES = 16
 
 
 def up(
@@ -56,6 +60,7 @@ def up(
         ),
     ] = True,
     models: options.Models = None,
+    redis: options.Redis = None,
     threads: options.Threads = 1,
     workers: options.Workers = None,
     log_level: options.LogLevel = "warning",
@@ -75,8 +80,17 @@ def up(
     where they are and, for the demo, three lines to paste.
     """
     logs.configure(level=log_level, console=True)
+    tracing.configure(__version__)
     settings = _settings(
-        extproc, console, config, models, threads, workers, drain_notice_s=0.0, drain_grace_s=3.0
+        extproc,
+        console,
+        config,
+        models,
+        threads,
+        workers,
+        drain_notice_s=0.0,
+        drain_grace_s=3.0,
+        redis=redis,
     )
     listener = Address.parse(listen, name="--listen")
     backend = Upstream.parse(upstream) if upstream is not None else None
@@ -98,12 +112,13 @@ async def _up(
         ("ext_proc", str(settings.extproc)),
     ]
     async with contextlib.AsyncExitStack() as stack:
-        with out.status("Loading the policy and the model …"):
-            await stack.enter_async_context(node(settings, addresses=lambda: addresses))
         demo = backend is None
         if backend is None:
             backend = Upstream("127.0.0.1", _free_port(), tls=False)
             await stack.enter_async_context(web_server(demo_app(), Address(backend.host, backend.port)))
+        settings = replace(settings, upstream=backend)
+        with out.status("Loading the policy and the model …"):
+            await stack.enter_async_context(node(settings, addresses=lambda: addresses))
         addresses.append(("backend", f"{backend}{' (demo)' if demo else ''}"))
         envoy_settings = EnvoySettings(
             listen=listen, extproc=[settings.extproc], upstream=backend, failure_mode_allow=failure_mode_allow
@@ -173,6 +188,16 @@ def serve(
             envvar="TRUTHLENS_DRAIN_GRACE", min=0, help="Seconds that exchanges in flight may then take."
         ),
     ] = 30.0,
+    upstream: Annotated[
+        str | None,
+        typer.Option(
+            envvar="TRUTHLENS_UPSTREAM",
+            help="The backend behind Envoy, http(s)://HOST:PORT: the modes that refine ask it directly.",
+            show_default=False,
+        ),
+    ] = None,
+    redis: options.Redis = None,
+    secret_file: options.SecretFile = None,
     reload: Annotated[bool, typer.Option(envvar="TRUTHLENS_RELOAD", help="Watch the policy file.")] = True,
     log_level: options.LogLevel = "info",
 ) -> None:
@@ -183,6 +208,7 @@ def serve(
     if (tls_cert is None) != (tls_key is None):
         raise StartError("--tls-cert and --tls-key go together; give both, or neither for plaintext")
     logs.configure(level=log_level)
+    tracing.configure(__version__)
     settings = _settings(
         extproc,
         console,
@@ -196,8 +222,23 @@ def serve(
         drain_notice_s=drain_notice,
         drain_grace_s=drain_grace,
         reload=reload,
+        upstream=Upstream.parse(upstream) if upstream is not None else None,
+        redis=redis,
+        secret=_secret(secret_file),
     )
     _run(serve_node(settings, started=_announce_node))
+
+
+def _secret(file: Path | None) -> bytes | None:
+    if file is None:
+        return None
+    secret = file.read_bytes().strip()
+    if len(secret) < _LEAST_SECRET_BYTES:
+        raise StartError(
+            f"--secret-file {file} holds {len(secret)} bytes, expected {_LEAST_SECRET_BYTES} or more:"
+            " openssl rand -base64 32"
+        )
+    return secret
 
 
 def _announce_node(running: Node) -> None:

@@ -65,6 +65,26 @@ Workers = Annotated[
         show_default=False,
     ),
 ]
+Redis = Annotated[
+    str | None,
+    typer.Option(
+        "--redis",
+        envvar="TRUTHLENS_REDIS",
+        help="redis:// URL of the store of mode auto, for several processes (default: this process's memory).",
+        show_default=False,
+    ),
+]
+SecretFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--secret-file",
+        envvar="TRUTHLENS_SECRET_FILE",
+        exists=True,
+        dir_okay=False,
+        help="Secret of a fleet (16 bytes or more) whose own calls go through the gateway. Default: one a process.",
+        show_default=False,
+    ),
+]
 LogLevel = Annotated[str, typer.Option(envvar="TRUTHLENS_LOG_LEVEL", help="debug, info, warning or error.")]
 ModelName = Annotated[
     str | None,

@@ -1,7 +1,8 @@
-"""``check``: what the server would say of a policy file."""
+"""``check``: what the server would say of a policy file, and whether the policy fits the Envoy in front of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,11 @@ from rich.console import Console
 
 from truthlens.cli import options
 from truthlens.cli.target import identifier, model_finder
-from truthlens.policy import check_file
-from truthlens.policy.diagnostics import Severity
+from truthlens.core.hold import hold_s
+from truthlens.policy import InvalidPolicyError, Policy, check_file, compile_policy
+from truthlens.policy.compile import read_text
+from truthlens.policy.diagnostics import Diagnostic, Severity
+from truthlens.proxy.clock import clock_diagnostics, read_envoy
 from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 
@@ -20,6 +24,17 @@ out = Console(soft_wrap=True, highlight=False, markup=False)
 
 def check(
     file: Annotated[Path, typer.Argument(help="Policy file (YAML).", exists=True, dir_okay=False)],
+    envoy: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--envoy",
+            help="Envoy bootstrap (YAML or JSON) that the policy will run behind: also finds holds of the policy that do "
+            "not fit its timeouts, and says which value to change. Repeat for several.",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings as well.")] = False,
     models: options.Models = None,
 ) -> None:
@@ -29,12 +44,41 @@ def check(
         Address.parse(DEFAULT_CONSOLE, name="--console"),
         models=models,
     )
-    found = check_file(file, model_exists=model_finder(settings), identify=identifier(settings))
+    finder, identify = model_finder(settings), identifier(settings)
+    found = check_file(file, model_exists=finder, identify=identify)
+    usable = not any(diagnostic.severity is Severity.ERROR for diagnostic in found)
+    sound = _report(file, found, strict=strict)
+    if envoy and usable:
+        text = read_text(file)
+        policy = compile_policy(text, file=str(file), model_exists=finder, identify=identify)
+        held_s = max((hold_s(plan) for plan in (*policy.plans, policy.default) if plan.enabled), default=0.0)
+        note = f", answers of {file} are held for up to {held_s:g} s"
+        for path in envoy:
+            sound &= _report(path, _fit(policy, text, path), strict=strict, note=note)
+    elif envoy:
+        for path in envoy:
+            out.print(f"{path}: not checked, for {file} cannot be used")
+    if not sound:
+        raise typer.Exit(1)
+
+
+def _fit(policy: Policy, policy_text: str, envoy: Path) -> list[Diagnostic]:
+    """What is wrong with ``policy`` behind the Envoy configuration at ``envoy``."""
+    try:
+        text = read_text(envoy)
+    except InvalidPolicyError as error:
+        return list(error.diagnostics)
+    return clock_diagnostics(policy, read_envoy(text, file=str(envoy)), policy_text=policy_text)
+
+
+def _report(file: Path, found: Sequence[Diagnostic], *, strict: bool, note: str = "") -> bool:
+    """Print what was found and a last line that sums it up; false where the command is to fail for it."""
     for diagnostic in found:
         out.print(diagnostic.render())
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in found)
     warnings = len(found) - errors
     if errors or (strict and warnings):
         out.print(f"{file}: {errors} error(s), {warnings} warning(s)")
-        raise typer.Exit(1)
-    out.print(f"{file}: ok" + (f", {warnings} warning(s)" if warnings else ""))
+        return False
+    out.print(f"{file}: ok" + (f", {warnings} warning(s)" if warnings else "") + note)
+    return True

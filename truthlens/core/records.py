@@ -16,8 +16,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from truthlens.core.explanation import Explanation
+
+if TYPE_CHECKING:
+    from truthlens.core.calls import CallRecord
+    from truthlens.core.mending import Mended
 
 
 class Status(StrEnum):
@@ -483,7 +488,10 @@ class Outcome:
     ``verdict`` is the worst one of the choices; ``verdicts`` has one per choice, in the response's order.
     ``body`` is the new response body, or ``None`` where the backend's bytes pass untouched; for the action
     ``block`` it is the error body that is sent with the HTTP status ``block_status``.
-    ``initial_score`` is set only where the answer was changed by an extra generation.
+    ``initial_score`` is set only where the answer was changed by an extra generation. ``mended`` says, per choice,
+    what was done about it (``None`` where nothing was), ``calls`` which models were asked for that; ``mending_s``
+    are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
+    disclaimer because the models did not agree.
     """
 
     plan: Plan
@@ -499,3 +507,7 @@ class Outcome:
     model: str = ""
     block_status: int = 424
     notes: tuple[str, ...] = ()
+    mended: tuple[Mended | None, ...] = ()
+    calls: tuple[CallRecord, ...] = ()
+    mending_s: float = 0.0
+    disputed: frozenset[int] = frozenset()

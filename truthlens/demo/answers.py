@@ -13,6 +13,7 @@ from truthlens.core.records import Exchange
 from truthlens.core.text import is_chinese, sentences
 from truthlens.demo.conversations import CONVERSATIONS, Conversation, Layout
 from truthlens.demo.requests import UNGROUNDED_MODEL
+from truthlens.demo.second_look import second_look
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
 _NOISE = re.compile(r"[\W_]+")
@@ -85,11 +86,16 @@ def answer(exchange: Exchange, *, has_tools: bool, choice: int = 0) -> DemoAnswe
 
     Args:
         exchange: The parsed request; its model picks the grounded or the ungrounded answer. The model ``demo``
-            gives the grounded one first and takes turns where several choices are asked for.
+            gives the grounded one first and takes turns where several choices are asked for. On a second look
+            (``second_look``) every model gives the grounded one.
         has_tools: Whether the request offers tools.
         choice: Which of several choices this is, from 0.
     """
-    ungrounded = exchange.model == UNGROUNDED_MODEL or (_takes_turns(exchange.model) and choice % 2 == 1)
+    again = second_look(exchange)
+    ungrounded = again is None and (
+        exchange.model == UNGROUNDED_MODEL or (_takes_turns(exchange.model) and choice % 2 == 1)
+    )
+    exchange = again or exchange
     conversation = _matching(exchange)
     if conversation is None:
         return DemoAnswer(_own_answer(exchange, ungrounded=ungrounded))

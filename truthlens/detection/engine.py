@@ -93,6 +93,10 @@ class Engine:
         encoder = self._encoders.get(plan.model_id)
         return encoder.model if encoder is not None else ""
 
+    def scores(self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]) -> bool:
+        """Whether there is anything to score among ``answers``."""
+        return any(_reason_not_to_run(plan, exchange, answer) is None for answer in answers)
+
     async def detect(self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]) -> tuple[Verdict, ...]:
         """One verdict per answer, in order, within ``plan.timeout_s`` of the call.
 

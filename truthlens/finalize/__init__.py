@@ -4,9 +4,18 @@ Pure functions of records. Deliberately not here: JSON bodies of the API (``exch
 (``gateway``), the choice of the action and the order of the stages (``pipeline``).
 """
 
-from truthlens.finalize.details import blocked_body, truthlens_object, verdict_object
+from truthlens.finalize.details import blocked_body, truthlens_object, usage_object, verdict_object
 from truthlens.finalize.headers import HEADER_NAMES, format_score, headers, pending_headers, risk_of, worst
-from truthlens.finalize.warning import Delivery, Warned, apply_warning, takes_warning, warn, warning_for
+from truthlens.finalize.outcome import outcome_of
+from truthlens.finalize.warning import (
+    Delivery,
+    Warned,
+    apply_warning,
+    disclaimer_for,
+    takes_warning,
+    warn,
+    warning_for,
+)
 
 __all__ = [
     "HEADER_NAMES",
@@ -14,12 +23,15 @@ __all__ = [
     "Warned",
     "apply_warning",
     "blocked_body",
+    "disclaimer_for",
     "format_score",
     "headers",
+    "outcome_of",
     "pending_headers",
     "risk_of",
     "takes_warning",
     "truthlens_object",
+    "usage_object",
     "verdict_object",
     "warn",
     "warning_for",

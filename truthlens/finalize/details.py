@@ -9,9 +9,13 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
                              "sentence"?: {"start", "end", "text"}, "similarity"?,
                              "differences"?: [{"type", "start", "end", "answer", "evidence"?,
                                                "evidence_start"?, "evidence_end"?}]}],
-                  "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?}]}],
+                  "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?}],
+                  "mitigation"?: {"mode", "stop", "consensus"?, "replaced"?,
+                                  "attempts": [{"model", "role", "fate", "score"?, "reason"?}]}}],
      "passages": [{"index", "id"?, "title"?, "provenance", "excerpt"}],
-     "models": [...], "usage"?: {...}, "notes": [...]}
+     "models": [...], "notes": [...],
+     "usage"?: {"calls", "prompt_tokens", "completion_tokens", "total_tokens", "cost_usd"?, "estimated"?,
+                "by_model": [{"model", "role", "calls", "prompt_tokens", ...}]}}
 
 ``coverage`` is ``{"answer", "evidence", "answer_tokens", "answer_tokens_scored", "evidence_tokens",
 "evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1.
@@ -27,26 +31,26 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from truthlens.core.calls import CallRecord, Usage
 from truthlens.core.explanation import Difference, Explanation
-from truthlens.core.records import Coverage, DetectorResult, Exchange, Passage, Reason, Span, Verdict
+from truthlens.core.mending import Attempt, Mended
+from truthlens.core.records import Coverage, DetectorResult, Exchange, Outcome, Passage, Reason, Span, Verdict
 from truthlens.finalize.headers import risk_of
 from truthlens.finalize.warning import Delivery, Warned
 
 _EXCERPT_CHARS = 300
 
 
-def truthlens_object(
-    warned: Warned, exchange: Exchange, *, usage: Mapping[str, int] | None = None
-) -> dict[str, object]:
+def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
     """The ``truthlens`` object of a response body; its keys are in the module's docstring.
 
     Args:
         warned: The outcome and the texts that the client receives.
         exchange: The request half.
-        usage: Tokens of extra generations.
     """
     outcome = warned.outcome
     verdicts = outcome.verdicts
+    mended = outcome.mended or (None,) * len(verdicts)
     named = sorted(
         {span.passage for verdict in verdicts for span in verdict.spans if span.passage is not None}
     )
@@ -60,13 +64,40 @@ def truthlens_object(
             "initial_score": outcome.initial_score,
             "review_id": outcome.review_id,
             "choices": [
-                _choice(delivery, verdict, exchange.passages)
-                for delivery, verdict in zip(warned.deliveries, verdicts, strict=True)
+                _choice(delivery, verdict, mend, exchange.passages)
+                for delivery, verdict, mend in zip(warned.deliveries, verdicts, mended, strict=True)
             ],
             "passages": [_passage(exchange, index) for index in named if index < len(exchange.passages)],
-            "models": [outcome.model] if outcome.model else [],
-            "usage": dict(usage) if usage else None,
+            "models": _models(outcome),
+            "usage": usage_object(outcome.calls),
             "notes": list(dict.fromkeys((*outcome.notes, *exchange.notes))),
+        }
+    )
+
+
+def usage_object(calls: Sequence[CallRecord]) -> dict[str, object] | None:
+    """Calls and tokens of extra generations, in all and by model and role; ``None`` where none was made."""
+    made = [call for call in calls if call.attempts > 0]
+    if not made:
+        return None
+    by_model: dict[tuple[str, str], list[CallRecord]] = {}
+    for call in made:
+        by_model.setdefault((call.model, call.role.value), []).append(call)
+    parts = [{"model": model, "role": role, **_tokens(own)} for (model, role), own in by_model.items()]
+    return {**_tokens(made), "by_model": parts}
+
+
+def _tokens(calls: Sequence[CallRecord]) -> dict[str, object]:
+    usage = sum((call.usage for call in calls), Usage())
+    costs = [call.cost_usd for call in calls if call.cost_usd is not None]
+    return _present(
+        {
+            "calls": len(calls),
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "total_tokens": usage.total_tokens,
+            "cost_usd": round(sum(costs), 6) if costs else None,
+            "estimated": True if usage.estimated else None,
         }
     )
 
@@ -106,13 +137,46 @@ def blocked_body(reason: Reason | None) -> bytes:
     return json.dumps({"error": error}).encode()
 
 
-def _choice(delivery: Delivery, verdict: Verdict, passages: Sequence[Passage]) -> dict[str, object]:
+def _choice(
+    delivery: Delivery, verdict: Verdict, mended: Mended | None, passages: Sequence[Passage]
+) -> dict[str, object]:
     moved = replace(verdict, spans=tuple(_moved(span, delivery.offset) for span in verdict.spans))
     return {
         "index": delivery.index,
         "warned": delivery.warned,
         **verdict_object(moved, text=delivery.text, passages=passages),
+        **({"mitigation": _mitigation(mended)} if mended is not None else {}),
     }
+
+
+def _mitigation(mended: Mended) -> dict[str, object]:
+    return _present(
+        {
+            "mode": mended.mode.value,
+            "stop": mended.stop.value,
+            "consensus": mended.consensus,
+            "replaced": True if mended.replaced else None,
+            "attempts": [_attempt(attempt) for attempt in mended.attempts],
+        }
+    )
+
+
+def _attempt(attempt: Attempt) -> dict[str, object]:
+    return _present(
+        {
+            "model": attempt.model,
+            "role": attempt.role.value,
+            "fate": attempt.fate.value,
+            "score": round(attempt.score, 4) if attempt.score is not None else None,
+            "reason": attempt.reason or None,
+        }
+    )
+
+
+def _models(outcome: Outcome) -> list[str]:
+    """Every model that had a part in the outcome, in the order of their first use."""
+    asked = [call.model for call in outcome.calls if call.attempts > 0]
+    return list(dict.fromkeys([outcome.model] * bool(outcome.model) + asked))
 
 
 def _moved(span: Span, offset: int) -> Span:

@@ -122,4 +122,14 @@ class Respond:
     details: str
 
 
+@dataclass(frozen=True, slots=True)
+class MoreTime:
+    """Not a reply yet: Envoy waits for it up to ``seconds`` from now, in place of its ``message_timeout``.
+
+    Envoy takes it once a message, and not at all where ``seconds`` exceeds its ``max_message_timeout``.
+    """
+
+    seconds: float
+
+
 Reply = Continue | Respond

@@ -8,10 +8,10 @@ cleanly before its exchange has ended, because Envoy takes a clean close as "let
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import grpc
 import structlog
@@ -21,10 +21,12 @@ from truthlens.core.errors import StartError
 from truthlens.core.records import ResponseHead
 from truthlens.gateway import wire
 from truthlens.gateway._pb import ext_proc_pb2 as pb
-from truthlens.gateway.events import Reply
+from truthlens.gateway.events import MoreTime, Reply
 from truthlens.gateway.session import Desk, Judge, Judgement, Open, ProtocolError, Session, Ticket
 
 log = structlog.get_logger("truthlens.gateway")
+
+_T = TypeVar("_T")
 
 MAX_MESSAGE_BYTES = 128 << 20
 _OPTIONS = [
@@ -119,9 +121,12 @@ class Server:
     async def _process(self, _requests: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         session = Session(self._pipeline)
         route = _route_metadata(context)
+        stream = _Stream(context)
         try:
-            while (message := await context.read()) is not grpc.aio.EOF:
-                reply = await self._step(session, wire.parse(message, route))
+            while (message := await stream.read()) is not grpc.aio.EOF:
+                reply = await self._step(session, wire.parse(message, route), stream)
+                if reply is None:
+                    return
                 await context.write(wire.render(reply))
         except asyncio.CancelledError:
             # How Envoy ends most streams, finished or not; re-raising would only print a traceback.
@@ -130,16 +135,62 @@ class Server:
             log.error("ext_proc stream aborted", error=str(error))
             await context.abort(grpc.StatusCode.INTERNAL, str(error))
         finally:
+            stream.close()
             if not session.concluded and session.ticket is not None:
                 self._pipeline.abandon(session.ticket)
 
-    async def _step(self, session: Session, event: Any) -> Reply:
+    async def _step(self, session: Session, event: Any, stream: _Stream) -> Reply | None:
+        """The reply to ``event``, or ``None`` where nobody waits for it any more."""
         result = session.receive(event)
         if isinstance(result, Open):
             return session.opened(await self._pipeline.open(result.ticket, result.body))
         if isinstance(result, Judge):
-            return session.judged(await self._pipeline.judge(result.ticket, result.head, result.body))
+            if result.ticket.more_time_s is not None:
+                await stream.write(MoreTime(result.ticket.more_time_s))
+            judgement = await stream.unless_it_ends(
+                self._pipeline.judge(result.ticket, result.head, result.body)
+            )
+            return None if judgement is None else session.judged(judgement)
         return result
+
+
+class _Stream:
+    """One ext_proc stream, which may be read ahead while work is under way.
+
+    Envoy tells of a client that went away by ending the stream, often as a plain half-close: only who reads notices.
+    """
+
+    def __init__(self, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        self._context = context
+        self._ahead: asyncio.Task[Any] | None = None
+
+    async def read(self) -> Any:
+        """The next message, or ``grpc.aio.EOF``."""
+        ahead, self._ahead = self._ahead, None
+        return await (self._context.read() if ahead is None else ahead)
+
+    async def write(self, reply: Reply | MoreTime) -> None:
+        """Send a message."""
+        await self._context.write(wire.render(reply))
+
+    async def unless_it_ends(self, work: Coroutine[Any, Any, _T]) -> _T | None:
+        """The result of ``work``, or ``None`` where the stream ended first and the work was cancelled."""
+        task = asyncio.create_task(work)
+        self._ahead = self._ahead or asyncio.create_task(self._context.read())
+        try:
+            await asyncio.wait({task, self._ahead}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done() and self._ahead.result() is not grpc.aio.EOF:
+                await asyncio.wait({task})
+            return task.result() if task.done() else None
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+
+    def close(self) -> None:
+        """Give up what is read ahead."""
+        if self._ahead is not None:
+            self._ahead.cancel()
 
 
 def _route_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Mapping[str, str]:

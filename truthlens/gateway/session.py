@@ -45,7 +45,7 @@ class ProtocolError(TruthLensError):
 
 
 class Ticket(Protocol):
-    """What the pipeline knows of an exchange; opaque here but for these two."""
+    """What the pipeline knows of an exchange; opaque here but for these."""
 
     @property
     def reason(self) -> Reason | None:
@@ -54,6 +54,10 @@ class Ticket(Protocol):
     @property
     def request_body(self) -> bytes | None:
         """New request body, or ``None`` where the client's passes untouched."""
+
+    @property
+    def more_time_s(self) -> float | None:
+        """Seconds for which Envoy is asked to wait for the judgement, or ``None`` where its own clock will do."""
 
 
 class Judgement(Protocol):

@@ -11,6 +11,7 @@ from truthlens.gateway.events import (
     BodyMode,
     Event,
     FilterModes,
+    MoreTime,
     Phase,
     Reply,
     RequestBody,
@@ -84,9 +85,13 @@ def _modes(message: pb.ProcessingRequest) -> FilterModes | None:
     return FilterModes(_BODY_MODES[config.request_body_mode], _BODY_MODES[config.response_body_mode])
 
 
-def render(reply: Reply) -> pb.ProcessingResponse:
+def render(reply: Reply | MoreTime) -> pb.ProcessingResponse:
     """The protobuf message for ``reply``."""
     response = pb.ProcessingResponse()
+    if isinstance(reply, MoreTime):
+        # Envoy reads this field only in a message that has no other.
+        response.override_message_timeout.FromMilliseconds(round(reply.seconds * 1000))
+        return response
     if isinstance(reply, Respond):
         immediate = response.immediate_response
         immediate.status.code = reply.status

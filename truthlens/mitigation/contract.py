@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
 
 from truthlens.core.calls import Ask, CallFailure, ModelSpec, Role
 from truthlens.core.deadline import Deadline
-from truthlens.core.records import Answer, Exchange, Mode, Plan, Verdict
+from truthlens.core.mending import Attempt, Fate, Mended, Stop
+from truthlens.core.records import Answer, Exchange, Plan, Verdict
+
+__all__ = ["Attempt", "Compare", "Fate", "Mended", "Rescore", "Stop", "Task", "Tools", "failed"]
 
 
 class Rescore(Protocol):
@@ -63,69 +65,6 @@ class Tools:
     rescore: Rescore
     compare: Compare
     deadline: Deadline
-
-
-class Stop(StrEnum):
-    """Why a mode ended."""
-
-    CLEAN = "clean"
-    CONVERGED = "converged"
-    NO_GAIN = "no-gain"
-    MAX_ITERATIONS = "max-iterations"
-    DEADLINE = "deadline"
-    BUDGET = "budget"
-    CALL_FAILED = "call-failed"
-    AGREED = "agreed"
-    DECIDED = "decided"
-    UNDECIDED = "undecided"
-
-
-class Fate(StrEnum):
-    """What became of one candidate text."""
-
-    BETTER = "better"
-    WORSE = "worse"
-    UNCHANGED = "unchanged"
-    REJECTED = "rejected"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One candidate for the answer, in the order in which they came.
-
-    ``score`` is its response score, ``None`` where it was not scored. ``reason`` is a code: of ``CallFailure`` where
-    the fate is ``failed``, of ``accept`` where it is ``rejected``, else ``""``.
-    """
-
-    model: str
-    role: Role
-    fate: Fate
-    score: float | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Mended:
-    """The answer to deliver, without any disclaimer.
-
-    ``text`` and ``verdict`` are the first answer's own where nothing better was found. ``replaced`` says that another
-    model's words stand in ``text``. ``consensus`` is whether the models agreed on it, ``None`` where none was asked.
-    ``notes`` are codes for ``truthlens.notes``.
-    """
-
-    text: str
-    verdict: Verdict
-    mode: Mode
-    stop: Stop
-    attempts: tuple[Attempt, ...] = ()
-    replaced: bool = False
-    consensus: bool | None = None
-    notes: tuple[str, ...] = ()
-
-    def changed(self, first: str) -> bool:
-        """Whether ``text`` is another than the first answer."""
-        return self.text != first
 
 
 def failed(model: str, role: Role, failure: CallFailure) -> Attempt:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
+from truthlens.core.calls import ModelSpec, Price
 from truthlens.core.records import Plan
 from truthlens.policy.calibrated import Calibrations, Contents, Identify, record_contents
 from truthlens.policy.diagnostics import Diagnostic, InvalidPolicyError, KeyPath, Report, Severity
@@ -14,7 +16,14 @@ from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.meanings import Meanings, compile_signals
 from truthlens.policy.plan import DEFAULT_DECISION, Decision, Limits, Policy, Telemetry
 from truthlens.policy.rules import All, Any, Atom, ConditionType, Not, Rule
-from truthlens.policy.schema import Behaviour, Condition, Group, HallucinationPlugin, PolicyFile
+from truthlens.policy.schema import (
+    Behaviour,
+    Condition,
+    Group,
+    HallucinationPlugin,
+    ModelEntry,
+    PolicyFile,
+)
 from truthlens.policy.schema import Decision as DecisionSection
 from truthlens.policy.settings import PlanBuilder
 from truthlens.policy.shape import Shaped, shape
@@ -136,6 +145,20 @@ def version_now(path: Path) -> str:
     return version_of(text, record_contents(data or {}, path.parent))
 
 
+def _model_spec(entry: ModelEntry) -> ModelSpec:
+    spec = ModelSpec(
+        entry.name,
+        base_url=entry.base_url.rstrip("/") if entry.base_url else None,
+        api_key_env=entry.api_key_env,
+        price=Price(entry.price.input, entry.price.output) if entry.price else None,
+    )
+    if entry.reliability is not None:
+        spec = replace(spec, reliability=entry.reliability)
+    if entry.max_concurrency is not None:
+        spec = replace(spec, max_concurrency=entry.max_concurrency)
+    return spec
+
+
 def _is_folder(model_id: str) -> bool:
     return Path(model_id).is_dir()
 
@@ -172,7 +195,8 @@ class _Compiler:
         file = self.shaped.file
         self._note_later_sections(file)
         meanings = compile_signals(file, self.report, complete="signals" not in self.shaped.damaged)
-        builder = PlanBuilder(self.report, self.model_exists, self._model_names(file), self.calibrations)
+        models = self._models(file)
+        builder = PlanBuilder(self.report, self.model_exists, models, self.calibrations)
         base = Plan(DEFAULT_DECISION, policy_version=version)
         default = builder.build(base, file.hallucination, ("hallucination",))
         placed = [
@@ -191,7 +215,7 @@ class _Compiler:
             signals=meanings.signals,
             limits=Limits(**file.limits.model_dump()),
             telemetry=Telemetry(**file.telemetry.model_dump()),
-            models=None if file.models is None else tuple(model.name for model in file.models),
+            models=models,
         )
 
     def _note_later_sections(self, file: PolicyFile) -> None:
@@ -202,20 +226,17 @@ class _Compiler:
                     "this section is not in this version and has no effect",
                     "leave it for a later version, or remove it",
                 )
-        if file.models is not None:
-            message = "names are checked against this section, but this version calls no model"
-            self.report.warn(("models",), message, "leave it for a later version, or remove it")
 
-    def _model_names(self, file: PolicyFile) -> frozenset[str] | None:
+    def _models(self, file: PolicyFile) -> Mapping[str, ModelSpec] | None:
         if file.models is None or "models" in self.shaped.damaged:
             return None
-        seen: set[str] = set()
+        found: dict[str, ModelSpec] = {}
         for index, model in enumerate(file.models):
-            if model.name in seen:
+            if model.name in found:
                 path = ("models", index, "name")
                 self.report.error(path, f"the model {model.name!r} is written twice", "keep one")
-            seen.add(model.name)
-        return frozenset(seen)
+            found[model.name] = _model_spec(model)
+        return MappingProxyType(found)
 
     def _decision(
         self,

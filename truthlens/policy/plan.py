@@ -5,9 +5,11 @@ How it is made from a file is in ``compile``; nothing here knows YAML.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from truthlens.core.calls import ModelSpec
 from truthlens.core.records import Facts, Plan, RequestHead
 from truthlens.policy.diagnostics import Diagnostic
 from truthlens.policy.rules import Atom, Rule, Truth, evaluate
@@ -54,7 +56,7 @@ class Policy:
     """All decisions of one policy file.
 
     ``decisions`` come in the order in which they are tried. ``version`` is the start of the SHA-256 of
-    the file's text and threshold records. ``models`` are the names under ``models:``, or ``None`` where the section is left out
+    the file's text and threshold records. ``models`` has the entries of ``models:`` by name, or is ``None`` where the section is left out
     and every model is reached at the upstream. Names of ``trusted_headers`` are lower-case.
     """
 
@@ -66,7 +68,7 @@ class Policy:
     signals: Signals = field(default_factory=Signals)
     limits: Limits = Limits()
     telemetry: Telemetry = Telemetry()
-    models: tuple[str, ...] | None = None
+    models: Mapping[str, ModelSpec] | None = None
     warnings: tuple[Diagnostic, ...] = ()
 
     @property

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
 
-from truthlens.core.records import Aggregation, Mode, OnUnchecked, Streaming, WarningPosition
+from truthlens.core.records import Aggregation, Consensus, Mode, OnUnchecked, Streaming, WarningPosition
 
 Unit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}$")]
@@ -80,17 +80,98 @@ Detector = Annotated[
 class StandardSection(Section):
     """Settings of the standard mode."""
 
-    max_iterations: int | None = Field(default=None, ge=1, le=20)
-    convergence_threshold: Unit | None = None
+    max_iterations: int | None = Field(
+        default=None, ge=1, le=20, description="Corrections that are asked for at most. Default 3."
+    )
+    convergence_threshold: Unit | None = Field(
+        default=None,
+        description="The score below which an answer counts as mended. Default, and never above: the threshold.",
+    )
+    min_gain: Unit | None = Field(
+        default=None, description="A correction that lowers the score by less is the last one. Default 0.01."
+    )
+    self_check: bool | None = Field(
+        default=None,
+        description="true: before it corrects, the model answers verification questions from the evidence alone. "
+        "Two more calls. Default false.",
+    )
+    min_retention: Unit | None = Field(
+        default=None,
+        description="Share of the supported content of an answer that a rewrite must keep. Default 0.5.",
+    )
 
 
 class PremiumSection(Section):
     """Settings of the premium mode."""
 
-    verification_models: list[Text] | None = None
-    judge_model: Text | None = None
-    max_iterations: int | None = Field(default=None, ge=1, le=20)
-    require_consensus: bool | None = None
+    verification_models: list[Text] | None = Field(
+        default=None, max_length=8, description="Models that answer the same request."
+    )
+    judge_model: Text | None = Field(
+        default=None, description="Model that arbitrates significant differences."
+    )
+    max_iterations: int | None = Field(
+        default=None, ge=1, le=20, description="Corrections after the consensus at most. Default 5."
+    )
+    require_consensus: bool | None = Field(
+        default=None,
+        description="true: an answer on which the models did not agree carries the disclaimer. Default false.",
+    )
+    consensus: Annotated[Consensus, _Lax] | None = Field(
+        default=None, description="Default judge where there is a judge_model, else replacement."
+    )
+    significance: Unit | None = Field(
+        default=None,
+        description="Share of the claims that must be disputed before differences count. Default 0.1.",
+    )
+    debate_rounds: int | None = Field(default=None, ge=1, le=3, description="Default 3.")
+
+
+class AutoSection(Section):
+    """Settings of mode auto."""
+
+    modes: list[Annotated[Mode, _Lax]] | None = Field(
+        default=None,
+        min_length=1,
+        description="Modes to choose from. Default [lightweight, standard, premium].",
+    )
+    latency_weight: float | None = Field(
+        default=None, ge=0, le=10, description="What 10 s cost, in units of a mended answer. Default 0.2."
+    )
+    token_weight: float | None = Field(
+        default=None, ge=0, le=10, description="What 10,000 extra tokens cost, likewise. Default 0.2."
+    )
+    half_life_s: float | None = Field(
+        default=None,
+        ge=60,
+        allow_inf_nan=False,
+        description="Seconds in which experience halves. Default 7 days.",
+    )
+
+
+class MitigationSection(Section):
+    """Bounds of the modes that call models, for one exchange."""
+
+    deadline_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=600,
+        description="Seconds that an answer may be held, detection included. Default 30 in standard, 60 above.",
+    )
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="Tokens of all extra calls, prompts included. Default 50000."
+    )
+    max_cost_usd: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Cost of the extra calls to models that have a price.",
+    )
+    forward_authorization: bool | None = Field(
+        default=None,
+        description="true: the client's Authorization header goes to the model that gave the answer (to no other). "
+        "Default false.",
+    )
 
 
 class EvidenceSection(Section):
@@ -136,9 +217,15 @@ class Behaviour(Section):
     warning_position: Annotated[WarningPosition, _Lax] | None = Field(
         default=None, description="Where the warning stands. Default before."
     )
-    require_disclaimer: bool | None = None
+    require_disclaimer: bool | None = Field(
+        default=None,
+        description="false: an answer that could not be mended carries no disclaimer, only headers. Default true.",
+    )
+    disclaimer_template: Text | None = Field(
+        default=None, description="Default: warning_template, else built in, by the answer's script."
+    )
     timeout_s: float | None = Field(
-        default=None, gt=0, le=600, description="Seconds that checking one exchange may take. Default 4."
+        default=None, gt=0, le=600, description="Seconds that one detection may take. Default 4."
     )
     client_may_choose: bool | None = Field(
         default=None,
@@ -147,6 +234,8 @@ class Behaviour(Section):
     )
     standard: StandardSection | None = None
     premium: PremiumSection | None = None
+    auto: AutoSection | None = None
+    mitigation: MitigationSection | None = None
     evidence: EvidenceSection | None = None
 
 
@@ -298,12 +387,21 @@ class ModelEntry(Section):
     """A model that can be called."""
 
     name: Text
-    base_url: str = Field(pattern=r"^https?://[^\s]+$")
+    base_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s]+$",
+        description="Ends before /chat/completions. Default: the gateway's own backend (--upstream).",
+    )
     api_key_env: str | None = Field(
         default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Environment variable with the key."
     )
     price: Price | None = None
-    reliability: Unit | None = None
+    reliability: Unit | None = Field(
+        default=None, description="Weight of its word among other models. Default 0.5."
+    )
+    max_concurrency: int | None = Field(
+        default=None, ge=1, le=10000, description="Calls in flight of one process. Default 32."
+    )
 
 
 class LimitsSection(Section):

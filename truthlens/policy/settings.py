@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from truthlens.core.records import (
-    DetectorName,
-    DetectorSpec,
-    EvidenceRules,
-    Mode,
-    Plan,
-    PremiumSettings,
-    StandardSettings,
-    Streaming,
-)
+from truthlens.core.calls import ModelSpec
+from truthlens.core.records import DetectorName, DetectorSpec, EvidenceRules, Mode, Plan
 from truthlens.core.thresholds import threshold_from_cost
 from truthlens.policy.calibrated import Calibrations
 from truthlens.policy.diagnostics import KeyPath, Report
+from truthlens.policy.modes import ModeSettings
 from truthlens.policy.plan import DEFAULT_DECISION
 from truthlens.policy.schema import (
     Behaviour,
@@ -32,7 +25,6 @@ from truthlens.policy.shape import suggest
 from truthlens.policy.threshold_record import ThresholdRecord
 
 AVAILABLE_DETECTORS = frozenset({DetectorName.ENCODER})
-AVAILABLE_MODES = frozenset({Mode.LIGHTWEIGHT})
 _LOWEST_SENSIBLE_THRESHOLD = 0.05
 
 _T = TypeVar("_T")
@@ -42,14 +34,14 @@ _T = TypeVar("_T")
 class PlanBuilder:
     """Makes plans and reports what is wrong with them.
 
-    ``model_exists`` says whether a ``model_id`` can be loaded; ``models`` are the names under ``models:``,
-    or ``None`` where any name may be called. Without ``calibrations`` no threshold record is read, and a plan that
+    ``model_exists`` says whether a ``model_id`` can be loaded; ``models`` has what stands under
+    ``models:`` by name, or is ``None`` where any name may be called. Without ``calibrations`` no threshold record is read, and a plan that
     names one keeps the threshold that it inherits.
     """
 
     report: Report
     model_exists: Callable[[str], bool]
-    models: frozenset[str] | None
+    models: Mapping[str, ModelSpec] | None
     calibrations: Calibrations | None = None
     # The record that a decision's threshold stands in, for the plans that inherit it.
     _records: dict[str, ThresholdRecord] = field(default_factory=dict)
@@ -72,12 +64,12 @@ class PlanBuilder:
             warning_template=_or(keys.warning_template, base.warning_template),
             warning_position=_or(keys.warning_position, base.warning_position),
             require_disclaimer=_or(keys.require_disclaimer, base.require_disclaimer),
+            disclaimer_template=_or(keys.disclaimer_template, base.disclaimer_template),
             timeout_s=_or(keys.timeout_s, base.timeout_s),
-            standard=_standard(base.standard, keys, mode),
-            premium=self._premium(base.premium, keys, mode, path),
             evidence=self._evidence(base.evidence, keys, path),
         )
-        self._check_together(plan, keys, path)
+        self._check_model_folder(plan, keys, path)
+        plan = ModeSettings(self.report, self.models, self.check_model).apply(plan, keys, path)
         self._check_calibrated(plan, keys, path)
         return plan
 
@@ -156,24 +148,6 @@ class PlanBuilder:
             return base.detectors
         return tuple(specs)
 
-    def _premium(self, base: PremiumSettings, keys: Behaviour, mode: Mode, path: KeyPath) -> PremiumSettings:
-        section = keys.premium
-        iterations = _short_iterations(keys, mode, Mode.STANDARD)
-        if section is None:
-            return replace(base, max_iterations=_or(iterations, base.max_iterations))
-        place = (*path, "premium")
-        for index, name in enumerate(section.verification_models or ()):
-            self.check_model(name, (*place, "verification_models", index))
-        if section.judge_model is not None:
-            self.check_model(section.judge_model, (*place, "judge_model"))
-        models = section.verification_models
-        return PremiumSettings(
-            verification_models=base.verification_models if models is None else tuple(models),
-            judge_model=_or(section.judge_model, base.judge_model),
-            max_iterations=_or(section.max_iterations, _or(iterations, base.max_iterations)),
-            require_consensus=_or(section.require_consensus, base.require_consensus),
-        )
-
     def _evidence(self, base: EvidenceRules, keys: Behaviour, path: KeyPath) -> EvidenceRules:
         section = keys.evidence
         if section is None:
@@ -197,7 +171,7 @@ class PlanBuilder:
             message = f"the pattern has {groups} groups, expected the one that captures a passage"
             self.report.error(path, message, "write other groups as (?:...)")
 
-    def _check_together(self, plan: Plan, keys: Behaviour, path: KeyPath) -> None:
+    def _check_model_folder(self, plan: Plan, keys: Behaviour, path: KeyPath) -> None:
         written = keys.model_fields_set
         if "model_id" in written and plan.model_id is not None and not self.model_exists(plan.model_id):
             self.report.warn(
@@ -205,45 +179,6 @@ class PlanBuilder:
                 f"there is no model folder {plan.model_id!r}; the bundled model is used instead",
                 "put the model there, mend the path, or remove the key",
             )
-        if not plan.enabled:
-            return
-        mode_key = "mode" if "mode" in written else "default_mode"
-        decides_mode = bool(written & {"mode", "default_mode"})
-        if (decides_mode or "streaming" in written) and (
-            plan.mode is not Mode.LIGHTWEIGHT and plan.streaming is not Streaming.BUFFER
-        ):
-            self.report.error(
-                (*path, "streaming" if "streaming" in written else mode_key),
-                f"mode {plan.mode} changes whole answers and cannot work with streaming {plan.streaming}, "
-                "where text leaves before it is judged",
-                "write streaming: buffer, or mode lightweight",
-            )
-        if decides_mode and plan.mode not in AVAILABLE_MODES:
-            self.report.warn(
-                (*path, mode_key),
-                f"mode {plan.mode} is not carried out by this version; the answer is "
-                "detected and warned as in lightweight",
-                "write lightweight, or leave it for a later version",
-            )
-        if "max_iterations" in written and plan.mode is Mode.LIGHTWEIGHT:
-            message = "max_iterations has no effect in mode lightweight"
-            self.report.warn((*path, "max_iterations"), message, "remove it, or choose another mode")
-
-
-def _standard(base: StandardSettings, keys: Behaviour, mode: Mode) -> StandardSettings:
-    section = keys.standard
-    iterations = _short_iterations(keys, mode, Mode.PREMIUM)
-    written = section.max_iterations if section else None
-    convergence = section.convergence_threshold if section else None
-    return StandardSettings(
-        max_iterations=_or(written, _or(iterations, base.max_iterations)),
-        convergence_threshold=_or(convergence, base.convergence_threshold),
-    )
-
-
-def _short_iterations(keys: Behaviour, mode: Mode, other: Mode) -> int | None:
-    """The plugin's short ``max_iterations``, unless it is meant for the ``other`` mode."""
-    return keys.max_iterations if isinstance(keys, PluginConfiguration) and mode is not other else None
 
 
 def _or(written: _T | None, inherited: _T) -> _T:

@@ -17,6 +17,7 @@ from truthlens.core.errors import StartError
 _TYPE = "type.googleapis.com/envoy."
 _HTTP = f"{_TYPE}extensions.filters.http."
 _EXT_PROC = "envoy.filters.http.ext_proc"
+_MOST_MESSAGE_TIMEOUT_S = 3600.0  # Envoy refuses more
 
 # Set by the route and overwritten by TruthLens: what a client sees when the sidecar could not be asked.
 FAIL_OPEN_HEADERS = {
@@ -112,11 +113,33 @@ class EnvoySettings:
     admin: Address | None = None
     failure_mode_allow: bool = True
     message_timeout_s: float = 10.0
-    max_message_timeout_s: float = 300.0
-    idle_timeout_s: float = 300.0
+    # The longest hold that the product has, a loop of 300 s, with what is asked for on top of it.
+    max_message_timeout_s: float = 310.0
+    # Longer than the longest message timeout: the filter fails open or closed as configured, this one answers 504.
+    idle_timeout_s: float = 330.0
     buffer_bytes: int = 64 << 20
     concurrency: int | None = None
     access_log: str | None = "/dev/stdout"
+
+    def __post_init__(self) -> None:
+        """Refuse times that end an exchange in the wrong order, or that Envoy does not take.
+
+        Raises:
+            StartError: a time does not fit the others; the message says which and how.
+        """
+        base, most, idle = self.message_timeout_s, self.max_message_timeout_s, self.idle_timeout_s
+        if not 0 < base <= most:
+            raise StartError(
+                f"message_timeout_s is {base:g}, expected above 0 and at most max_message_timeout_s ({most:g})"
+            )
+        if most > _MOST_MESSAGE_TIMEOUT_S:
+            raise StartError(
+                f"max_message_timeout_s is {most:g}, expected at most {_MOST_MESSAGE_TIMEOUT_S:g}"
+            )
+        if 0 < idle <= most or idle < 0:
+            raise StartError(
+                f"idle_timeout_s is {idle:g}, expected above max_message_timeout_s ({most:g}), or 0 for none"
+            )
 
 
 def envoy_config(settings: EnvoySettings) -> dict[str, Any]:

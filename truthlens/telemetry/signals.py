@@ -6,6 +6,8 @@ never from traffic, so the number of series is bounded by the policy.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -15,6 +17,7 @@ from prometheus_client import (
     generate_latest,
 )
 
+from truthlens.core.calls import CallRecord, Role
 from truthlens.core.records import Outcome, Status
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
@@ -44,7 +47,7 @@ class Signals:
         )
         self.latency = Histogram(
             "truthlens_latency_seconds",
-            "Time that TruthLens added: operation is request, response or total.",
+            "Time that TruthLens added: operation is request, response or total; mitigation is part of response.",
             ("mode", "operation"),
             buckets=_LATENCY_BUCKETS,
             registry=registry,
@@ -62,6 +65,49 @@ class Signals:
             "Uses of a model in a role; only ever grows.",
             ("model", "role"),
             registry=registry,
+        )
+        self.tokens = Counter(
+            "truthlens_tokens",
+            "Tokens of extra calls to models: kind is prompt or completion.",
+            ("model", "kind"),
+            registry=registry,
+        )
+        self.cost = Counter(
+            "truthlens_cost_usd",
+            "Cost of extra calls to models that have a price.",
+            ("model",),
+            registry=registry,
+        )
+        self.calls = Counter(
+            "truthlens_model_calls",
+            "Extra calls to models: result is ok or why there was no text.",
+            ("model", "role", "result"),
+            registry=registry,
+        )
+        self.call_seconds = Histogram(
+            "truthlens_model_call_seconds",
+            "Time of an extra call to a model, with its retries.",
+            ("model", "role"),
+            buckets=_LATENCY_BUCKETS,
+            registry=registry,
+        )
+        self.mitigations = Counter(
+            "truthlens_mitigations",
+            "Answers that a mode worked on; stop is why it ended.",
+            ("decision", "mode", "stop"),
+            registry=registry,
+        )
+        self.auto_arm = Gauge(
+            "truthlens_auto_arm",
+            "Beta posterior of a mode: parameter is alpha (good outcomes) or beta (bad ones).",
+            ("decision", "mode", "parameter"),
+            registry=registry,
+        )
+        self.auto_choices = Counter(
+            "truthlens_auto_choices", "Modes that auto chose.", ("decision", "mode"), registry=registry
+        )
+        self.auto_store_errors = Counter(
+            "truthlens_auto_store_errors", "Failures of the store of auto's arms.", registry=registry
         )
         self.unchecked = Counter(
             "truthlens_unchecked",
@@ -106,6 +152,11 @@ class Signals:
         )
         for result in ("ok", "failed"):
             self.policy_reloads.labels(result)
+        self._collectors: list[Callable[[], None]] = []
+
+    def on_scrape(self, collect: Callable[[], None]) -> None:
+        """Call ``collect`` before every exposition, to set gauges that nobody else keeps current."""
+        self._collectors.append(collect)
 
     def observe(self, outcome: Outcome, *, request_s: float, response_s: float) -> None:
         """Count one ended exchange; times in seconds."""
@@ -117,6 +168,7 @@ class Signals:
         ):
             self.latency.labels(mode, operation).observe(seconds)
         self.actions.labels(decision, outcome.action.value).inc()
+        self._observe_mending(outcome)
         if verdict.reason is not None and verdict.status is not Status.CHECKED:
             self.unchecked.labels(decision, verdict.reason.value).inc()
         if verdict.score is None:
@@ -124,12 +176,40 @@ class Signals:
         self.detections.labels(decision, mode, str(verdict.flagged).lower()).inc()
         self.score.labels(decision, mode).observe(verdict.score)
         self.iterations.labels(decision, mode).observe(outcome.iterations)
-        self.models_used.labels(outcome.model, "detector").inc()
+        self.models_used.labels(outcome.model, Role.DETECTOR.value).inc()
         for each in outcome.verdicts:
             if each.coverage is not None:
                 self.coverage.labels("answer").observe(each.coverage.answer_ratio)
                 self.coverage.labels("evidence").observe(each.coverage.evidence_ratio)
 
+    def observe_call(self, call: CallRecord, *, label: str) -> None:
+        """Count one call to a model, whatever becomes of its exchange.
+
+        Args:
+            call: what was asked and what came back.
+            label: the model's name where the configuration has it; a name from a request would be a label without bound.
+        """
+        role = call.role.value
+        self.calls.labels(label, role, call.failure.value if call.failure else "ok").inc()
+        if call.attempts == 0:
+            return
+        self.models_used.labels(label, role).inc()
+        self.call_seconds.labels(label, role).observe(call.duration_s)
+        self.tokens.labels(label, "prompt").inc(call.usage.prompt_tokens)
+        self.tokens.labels(label, "completion").inc(call.usage.completion_tokens)
+        if call.cost_usd is not None:
+            self.cost.labels(label).inc(call.cost_usd)
+
+    def _observe_mending(self, outcome: Outcome) -> None:
+        decision = outcome.plan.decision
+        if outcome.mending_s:
+            self.latency.labels(outcome.mode.value, "mitigation").observe(outcome.mending_s)
+        for mended in outcome.mended:
+            if mended is not None:
+                self.mitigations.labels(decision, mended.mode.value, mended.stop.value).inc()
+
     def exposition(self) -> bytes:
         """All metrics in Prometheus text format."""
+        for collect in self._collectors:
+            collect()
         return generate_latest(self.registry)

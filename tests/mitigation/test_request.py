@@ -1,0 +1,161 @@
+"""Bodies of the extra calls."""
+
+import copy
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.standard_tools import FIRST, task
+from truthlens.core.records import Endpoint
+from truthlens.mitigation.request import follow_up, same_request, stand_alone, stand_alone_text
+
+_IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+_REQUEST: dict[str, Any] = {
+    "model": "m",
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "How fast?"}, _IMAGE]},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"name": "f"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "600 rpm"},
+    ],
+    "tools": [{"type": "function", "function": {"name": "f"}}],
+    "tool_choice": "required",
+    "parallel_tool_calls": True,
+    "response_format": {"type": "json_schema", "json_schema": {"name": "a"}},
+    "guided_json": {"type": "object"},
+    "temperature": 0.3,
+    "top_p": 0.9,
+    "seed": 7,
+    "stop": ["\n\n"],
+    "max_tokens": 200,
+    "documents": ["600 rpm"],
+    "x_vendor": {"kept": [1]},
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "n": 3,
+    "logprobs": True,
+    "top_logprobs": 5,
+    "prediction": {"type": "content", "content": "x"},
+    "store": True,
+    "request_id": "abc",
+}
+_KEPT = (
+    "tools",
+    "parallel_tool_calls",
+    "response_format",
+    "guided_json",
+    "temperature",
+    "top_p",
+    "seed",
+    "stop",
+)
+
+
+def test_a_follow_up_continues_the_clients_conversation() -> None:
+    """The history stays message by message; the answer and the prompt come after it."""
+    body = follow_up(task(request=_REQUEST), answer="900 rpm", prompt="Mend it.")
+    assert body["messages"] == [
+        *_REQUEST["messages"],
+        {"role": "assistant", "content": "900 rpm"},
+        {"role": "user", "content": "Mend it."},
+    ]
+
+
+def test_a_follow_up_keeps_how_the_client_wants_to_be_answered() -> None:
+    """Sampling, format, limits and unknown fields stay; transport, log-probabilities and several choices do not."""
+    body = follow_up(task(request=_REQUEST), answer="a", prompt="p")
+    assert {name: body[name] for name in _KEPT} == {name: _REQUEST[name] for name in _KEPT}
+    assert set(body) == {*_KEPT, "messages", "max_tokens", "documents", "x_vendor", "tool_choice"}
+    assert body["tool_choice"] == "none"
+
+
+def test_tools_are_never_called_in_an_extra_call() -> None:
+    """Both ways to offer tools are told that none may be called; without tools nothing is said of them."""
+    legacy = {"messages": [], "functions": [{"name": "f"}], "function_call": {"name": "f"}}
+    assert same_request(legacy, Endpoint.CHAT)["function_call"] == "none"
+    for offered in ([], None):
+        body = same_request({"messages": [], "tools": offered, "tool_choice": "auto"}, Endpoint.CHAT)
+        assert "tool_choice" not in body
+
+
+def test_a_completions_request_becomes_one_text() -> None:
+    """Prompt, answer and correction prompt follow each other; what fills a gap is dropped."""
+    request = {
+        "prompt": ["Q: fast?\nA:"],
+        "suffix": "end",
+        "echo": True,
+        "best_of": 2,
+        "max_tokens": 9,
+        "logprobs": 2,
+    }
+    body = follow_up(task(request=request, endpoint=Endpoint.COMPLETIONS), answer=" 900", prompt="Mend it.")
+    assert body == {"prompt": "Q: fast?\nA: 900\n\nMend it.\n", "max_tokens": 9}
+
+
+def test_an_answer_that_continued_a_message_is_one_turn_with_it() -> None:
+    """A message that the backend was asked to continue and the answer are one assistant message."""
+    request = {
+        "messages": [{"role": "user", "content": "Fast?"}, {"role": "assistant", "content": "It runs at "}],
+        "continue_final_message": True,
+        "add_generation_prompt": False,
+    }
+    body = follow_up(task(request=request), answer="900 rpm.", prompt="p")
+    assert body == {
+        "messages": [
+            {"role": "user", "content": "Fast?"},
+            {"role": "assistant", "content": "It runs at 900 rpm."},
+            {"role": "user", "content": "p"},
+        ]
+    }
+    assert same_request(request, Endpoint.CHAT)["continue_final_message"] is True
+
+
+def test_the_same_request_is_what_the_client_asked() -> None:
+    """Another model gets the client's messages untouched."""
+    body = same_request(_REQUEST, Endpoint.CHAT)
+    assert body["messages"] == _REQUEST["messages"]
+    assert "stream" not in body
+    assert "model" not in body
+
+
+def test_requests_of_our_own_are_deterministic() -> None:
+    """A stand-alone request asks at temperature 0, for a JSON object where that is wanted."""
+    assert stand_alone(system="s", user="u", structured=True, max_tokens=9) == {
+        "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
+        "temperature": 0,
+        "response_format": {"type": "json_object"},
+        "max_tokens": 9,
+    }
+    assert set(stand_alone(system="s", user="u")) == {"messages", "temperature"}
+    assert stand_alone_text(system="s", user="u", max_tokens=9) == {
+        "prompt": "s\n\nu\n",
+        "temperature": 0,
+        "max_tokens": 9,
+    }
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*_REQUEST, "prompt", "functions", "continue_final_message"]), _JSON))
+def test_the_clients_request_is_never_changed(request: dict[str, Any]) -> None:
+    """Whatever a request holds, it is the same afterwards, and the new body can be sent."""
+    before = copy.deepcopy(request)
+    for endpoint in Endpoint:
+        body = follow_up(task(request=request, endpoint=endpoint), answer=FIRST, prompt="p")
+        json.dumps(body)
+        same_request(request, endpoint)
+    assert request == before
+
+
+def test_the_history_given_is_not_the_history_sent() -> None:
+    """Adding turns leaves the client's own list of messages alone."""
+    before = copy.deepcopy(_REQUEST)
+    follow_up(task(request=_REQUEST), answer="a", prompt="p")
+    assert before == _REQUEST

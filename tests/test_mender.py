@@ -1,0 +1,211 @@
+"""Detection, calls and modes together, as the pipeline uses them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from tests.fakes.detectors import WordDetector
+from tests.fakes.pipelines import Answering, pipeline_for, says
+from truthlens.core.records import Action, Mode, Reason, RequestHead, ResponseHead
+from truthlens.detection.engine import Engine
+from truthlens.gateway.session import Judgement
+from truthlens.llm.marks import MARK_HEADER, Marks
+from truthlens.mender import MITIGATION_ERROR
+from truthlens.policy import PolicyHolder, compile_policy
+from truthlens.telemetry.recent import Recent
+from truthlens.telemetry.signals import Signals
+from truthlens.telemetry.tracing import Tracer
+
+REQUEST: dict[str, Any] = {
+    "model": "m",
+    "messages": [
+        {"role": "user", "content": "<context>Tea costs two euros at the museum.</context>\nWhat is tea?"}
+    ],
+}
+WRONG = "Tea costs nine euros at the museum."
+RIGHT = "Tea costs two euros at the museum."
+OK = ResponseHead(200, {"content-type": "application/json"})
+STANDARD = "hallucination: {threshold: 0.5, default_mode: standard, details: true}\n"
+
+
+class Rig:
+    """A pipeline with a detector that dislikes the word nine, and scripted models."""
+
+    def __init__(self, policy: str = STANDARD, *, answering: Answering | None = None, **more: Any) -> None:
+        self.holder = PolicyHolder(compile_policy(policy, file="p.yaml"))
+        self.signals = Signals()
+        self.marks = Marks()
+        self.engine = Engine({None: WordDetector({"nine": 0.9, "eight": 0.95})}, workers=1)
+        self.pipeline = pipeline_for(
+            self.holder, self.engine, self.signals, Recent(), answering=answering, marks=self.marks, **more
+        )
+
+    async def exchange(
+        self, *answers: str, headers: dict[str, str] | None = None, **fields: Any
+    ) -> Judgement:
+        head = RequestHead("POST", "/v1/chat/completions", headers or {}, {})
+        ticket = self.pipeline.admit(head)
+        if ticket.reason is not None:
+            return self.pipeline.skip(ticket, ticket.reason)
+        ticket = await self.pipeline.open(ticket, json.dumps({**REQUEST, **fields}).encode())
+        choices = [
+            {"index": place, "message": {"role": "assistant", "content": text}}
+            for place, text in enumerate(answers or (WRONG,))
+        ]
+        return await self.pipeline.judge(ticket, OK, json.dumps({"id": "1", "choices": choices}).encode())
+
+    def metric(self, name: str, **labels: str) -> float:
+        return self.signals.registry.get_sample_value(name, labels) or 0.0
+
+
+def contents(judgement: Judgement) -> list[str]:
+    body = json.loads(judgement.outcome.body or b"{}")
+    return [choice["message"]["content"] for choice in body["choices"]]
+
+
+async def test_a_refined_answer_is_accounted_for() -> None:
+    """Headers, body, metrics: one generation, its tokens, and the first score."""
+
+    async def answering(body: dict[str, Any]) -> httpx.Response:
+        assert body["model"] == "m"
+        return says(RIGHT)
+
+    rig = Rig(answering=answering)
+    judgement = await rig.exchange()
+    assert contents(judgement) == [RIGHT]
+    assert judgement.outcome.action is Action.REFINE
+    assert judgement.headers["x-truthlens-iterations"] == "1"
+    assert judgement.headers["x-truthlens-initial-score"] == "0.90"
+    assert judgement.headers["x-truthlens-score"] == "0.02"
+    detail = json.loads(judgement.outcome.body or b"")["truthlens"]
+    assert detail["usage"]["total_tokens"] == 15
+    assert detail["choices"][0]["mitigation"]["attempts"][0]["fate"] == "better"
+    # The name of a model that only a request says is no label.
+    assert rig.metric("truthlens_models_used", model="upstream", role="refiner") == 1
+    assert rig.metric("truthlens_tokens_total", model="upstream", kind="prompt") == 10
+    assert rig.metric("truthlens_iterations_sum", decision="default", mode="standard") == 1
+    assert (
+        rig.metric("truthlens_mitigations_total", decision="default", mode="standard", stop="converged") == 1
+    )
+
+
+async def test_choices_are_mended_side_by_side_and_each_on_its_own() -> None:
+    """Two flagged choices are asked for at the same time; the clean one is not."""
+    waiting: list[asyncio.Event] = []
+
+    async def answering(_body: dict[str, Any]) -> httpx.Response:
+        waiting.append(asyncio.Event())
+        if len(waiting) == 2:
+            for event in waiting:
+                event.set()
+        await asyncio.wait_for(waiting[-1].wait(), 20)
+        return says(RIGHT)
+
+    rig = Rig(answering=answering)
+    judgement = await rig.exchange(WRONG, RIGHT, WRONG.replace("nine", "eight"))
+    assert contents(judgement) == [RIGHT, RIGHT, RIGHT]
+    assert len(waiting) == 2
+
+
+async def test_a_mode_that_breaks_costs_neither_answer_nor_verdict() -> None:
+    """An unexpected error leaves the first answer with its verdict, its disclaimer, and a note."""
+    policy = (
+        "hallucination: {threshold: 0.5, default_mode: premium, details: true,"
+        " premium: {verification_models: [b], consensus: replacement}}\n"
+    )
+
+    async def answering(body: dict[str, Any]) -> httpx.Response:
+        return says(RIGHT if body["model"] == "b" else WRONG)
+
+    # The similarity model of this rig raises.
+    judgement = await Rig(policy, answering=answering).exchange()
+    assert contents(judgement)[0].endswith(WRONG)
+    assert judgement.outcome.verdict.flagged
+    assert MITIGATION_ERROR in judgement.outcome.notes
+    assert judgement.outcome.action is Action.WARN
+
+
+async def test_our_own_calls_pass_untouched() -> None:
+    """A call that comes back through the gateway is known by its mark, once; a made-up mark changes nothing."""
+    rig = Rig()
+    mark = rig.marks.issue(60)
+    first = await rig.exchange(headers={MARK_HEADER: mark})
+    assert first.outcome.verdict.reason is Reason.DISABLED
+    again = await rig.exchange(headers={MARK_HEADER: mark})
+    assert again.outcome.verdict.flagged
+    forged = await rig.exchange(headers={MARK_HEADER: "9999999999.abc.def"})
+    assert forged.outcome.verdict.flagged
+
+
+async def test_auto_resolves_to_the_mode_that_it_chose() -> None:
+    """Flagged answers get a mode of the plan's list; others need none."""
+
+    async def answering(_body: dict[str, Any]) -> httpx.Response:
+        return says(RIGHT)
+
+    rig = Rig(
+        "hallucination: {threshold: 0.5, default_mode: auto, auto: {modes: [standard]}}\n",
+        answering=answering,
+    )
+    clean = await rig.exchange(RIGHT)
+    assert (clean.outcome.mode, clean.outcome.action) == (Mode.LIGHTWEIGHT, Action.PASS)
+    flagged = await rig.exchange()
+    assert (flagged.outcome.mode, flagged.outcome.action) == (Mode.STANDARD, Action.REFINE)
+    assert rig.metric("truthlens_auto_choices_total", decision="default", mode="standard") == 1
+
+
+async def test_every_call_has_a_span_inside_of_the_exchanges() -> None:
+    """The spans continue the client's trace and hold figures alone."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+
+    async def answering(_body: dict[str, Any]) -> httpx.Response:
+        return says(RIGHT)
+
+    rig = Rig(answering=answering, tracer=Tracer(provider))
+    await rig.exchange(headers={"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
+    spans = {span.name: span for span in exporter.get_finished_spans()}
+    root, call = spans["truthlens.exchange"], spans["chat refiner"]
+    assert {"truthlens.detection", "truthlens.mitigation"} <= spans.keys()
+    assert root.context is not None
+    assert format(root.context.trace_id, "032x") == "0af7651916cd43dd8448eb211c80319c"
+    assert call.context is not None
+    assert call.context.trace_id == root.context.trace_id
+    assert call.attributes is not None
+    assert call.attributes["gen_ai.usage.input_tokens"] == 10
+    assert root.attributes is not None
+    assert root.attributes["truthlens.action"] == "refine"
+    assert not any(
+        "euros" in str(value) for span in spans.values() for value in (span.attributes or {}).values()
+    )
+
+
+async def test_the_clients_trace_goes_on_to_the_model() -> None:
+    """The call to the model carries a traceparent of the same trace."""
+    provider = TracerProvider()
+    seen: list[str] = []
+
+    async def answering(_body: dict[str, Any]) -> httpx.Response:
+        return says(RIGHT)
+
+    rig = Rig(answering=answering, tracer=Tracer(provider))
+    transport = rig.pipeline._mender._client._http._transport
+    assert isinstance(transport, httpx.MockTransport)
+    handler = transport.handler
+
+    async def spy(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers.get("traceparent", ""))
+        return await handler(request)  # type: ignore[misc]
+
+    transport.handler = spy
+    await rig.exchange(headers={"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
+    assert seen
+    assert seen[0].startswith("00-0af7651916cd43dd8448eb211c80319c-")

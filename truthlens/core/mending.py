@@ -1,0 +1,98 @@
+"""The frozen records of what was done about an unsupported answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from truthlens.core.calls import CallRecord, Role
+from truthlens.core.records import Answer, Mode, Verdict
+
+
+class Stop(StrEnum):
+    """Why a mode ended."""
+
+    CLEAN = "clean"
+    CONVERGED = "converged"
+    NO_GAIN = "no-gain"
+    MAX_ITERATIONS = "max-iterations"
+    DEADLINE = "deadline"
+    BUDGET = "budget"
+    CALL_FAILED = "call-failed"
+    AGREED = "agreed"
+    DECIDED = "decided"
+    UNDECIDED = "undecided"
+
+
+class Fate(StrEnum):
+    """What became of one candidate text."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    UNCHANGED = "unchanged"
+    REJECTED = "rejected"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One candidate for the answer, in the order in which they came.
+
+    ``score`` is its response score, ``None`` where it was not scored. ``reason`` is a code: of ``CallFailure`` where
+    the fate is ``failed``, of ``accept`` where it is ``rejected``, else ``""``.
+    """
+
+    model: str
+    role: Role
+    fate: Fate
+    score: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """The answer to deliver, without any disclaimer.
+
+    ``text`` and ``verdict`` are the first answer's own where nothing better was found. ``replaced`` says that another
+    model's words stand in ``text``. ``consensus`` is whether the models agreed on it, ``None`` where none was asked.
+    ``notes`` are codes for ``truthlens.notes``.
+    """
+
+    text: str
+    verdict: Verdict
+    mode: Mode
+    stop: Stop
+    attempts: tuple[Attempt, ...] = ()
+    replaced: bool = False
+    consensus: bool | None = None
+    notes: tuple[str, ...] = ()
+
+    def changed(self, first: str) -> bool:
+        """Whether ``text`` is another than the first answer."""
+        return self.text != first
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdicts on the texts that the client gets, and what was done to get there.
+
+    ``first`` are the verdicts on the backend's own answers, ``mode`` the one that ran; ``mended`` has one entry per
+    answer, ``None`` where no mode worked on it, or is empty. ``mending_s`` is the time after the first detection.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    first: tuple[Verdict, ...]
+    mode: Mode = Mode.LIGHTWEIGHT
+    mended: tuple[Mended | None, ...] = ()
+    calls: tuple[CallRecord, ...] = ()
+    mending_s: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    def delivered(self, answers: Sequence[Answer]) -> tuple[Answer, ...]:
+        """The backend's ``answers`` with the mended texts in their place."""
+        mended = self.mended or (None,) * len(answers)
+        return tuple(
+            answer if each is None else replace(answer, text=each.text)
+            for answer, each in zip(answers, mended, strict=True)
+        )

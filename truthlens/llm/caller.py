@@ -1,0 +1,210 @@
+"""Asks models on behalf of one exchange: within its deadline and its budget, and on its account.
+
+It decides nothing about what is asked or what an answer is worth.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Protocol
+
+from truthlens.core.calls import CallFailure, CallRecord, Completion, ModelRequest, ModelSpec, Price, Usage
+from truthlens.core.deadline import Deadline
+from truthlens.core.errors import CallError
+from truthlens.core.records import Endpoint
+from truthlens.llm.budget import Budget, Reservation
+from truthlens.llm.client import LlmClient, Reply
+from truthlens.llm.estimate import prompt_tokens
+from truthlens.llm.failure import UnansweredError
+
+_LENGTH_FIELDS = ("max_tokens", "max_completion_tokens")
+# What is reserved for a completion. A request's own limit is often far above what is written; reserving all of it
+# would let the first of several models that are asked side by side starve the others.
+_EXPECTED_COMPLETION_TOKENS = 512
+# A model may have worked on the prompt before such a call ended.
+_CUT = frozenset({CallFailure.DEADLINE, CallFailure.TIMEOUT})
+
+
+class TraceSpan(Protocol):
+    """A span of a trace, for one call."""
+
+    def set(self, name: str, value: str | float | bool) -> None:
+        """Set an attribute."""
+
+    def headers(self) -> Mapping[str, str]:
+        """The headers that carry the span to the backend, such as ``traceparent``; lower-case names."""
+
+
+class Caller:
+    """An ``Ask`` for one exchange.
+
+    Args:
+        client: sends the calls.
+        deadline: of the exchange.
+        budget: of the exchange; one that several callers share, where they act for one exchange.
+        models: the models of the exchange's plan, by name; for their addresses and prices.
+        path: ``:path`` of the exchange.
+        authorization: the client's own, where the plan passes it on.
+        headers: sent with every call; lower-case names.
+        observe: told of every call when it has ended.
+        trace: opens a span around each call.
+    """
+
+    def __init__(
+        self,
+        client: LlmClient,
+        *,
+        deadline: Deadline,
+        budget: Budget,
+        models: Mapping[str, ModelSpec],
+        path: str | None = None,
+        authorization: str | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        observe: Callable[[CallRecord], None] | None = None,
+        trace: Callable[[ModelRequest], AbstractContextManager[TraceSpan]] | None = None,
+    ) -> None:
+        self._client = client
+        self._deadline = deadline
+        self._budget = budget
+        self._models = models
+        self._path = path
+        self._authorization = authorization
+        self._headers = headers
+        self._observe = observe
+        self._trace = trace
+        self._calls: list[CallRecord] = []
+
+    @property
+    def calls(self) -> tuple[CallRecord, ...]:
+        """Every call that has ended, refused ones too, in the order in which they ended."""
+        return tuple(self._calls)
+
+    async def __call__(self, request: ModelRequest) -> Completion:
+        """The model's answer.
+
+        A call that was cancelled (the client went away, or the exchange had no use for it any more) stands in the
+        accounts as ``deadline``: its time was over before it answered, whoever ended it. Where an attempt of it was
+        under way, it is charged with its prompt, estimated, and so is one that ran into a timeout.
+
+        Raises:
+            CallError: there is no usable text; ``failure`` says why.
+        """
+        with self._trace(request) if self._trace else nullcontext(_UNTRACED) as span:
+            call = _Call(request, span, self._deadline.clock())
+            try:
+                reply = await self._ask(call)
+            except UnansweredError as error:
+                self._close(call, error.usage, failure=error.failure)
+                raise
+            except CallError as error:
+                self._close(call, Usage(), failure=error.failure)
+                raise
+            except asyncio.CancelledError:
+                self._close(call, Usage(), failure=CallFailure.DEADLINE)
+                raise
+            self._close(call, reply.completion.usage)
+            return reply.completion
+
+    async def _ask(self, call: _Call) -> Reply:
+        if self._deadline.passed:
+            raise CallError(CallFailure.DEADLINE)
+        request, price = call.request, self._price(call.request)
+        call.prompt_tokens = prompt_tokens(request.body)
+        expected = min([_EXPECTED_COMPLETION_TOKENS, *_lengths(request.body).values()])
+        longest = self._budget.max_completion_tokens_left(call.prompt_tokens, price)
+        call.reservation = self._budget.reserve(Usage(call.prompt_tokens, expected, estimated=True), price)
+        return await self._client.complete(
+            _shortened(request, longest),
+            deadline=self._deadline,
+            authorization=self._authorization,
+            path=self._path,
+            headers={**self._headers, **call.span.headers()},
+            spec=self._models.get(request.model),
+            on_attempt=call.begin_attempt,
+        )
+
+    def _close(self, call: _Call, usage: Usage, *, failure: CallFailure | None = None) -> None:
+        if failure in _CUT and call.attempts and not usage.total_tokens:
+            usage = Usage(call.prompt_tokens, estimated=True)
+        if call.reservation is not None:
+            call.reservation.settle(usage)
+        price = self._price(call.request)
+        record = CallRecord(
+            model=call.request.model,
+            role=call.request.role,
+            usage=usage,
+            cost_usd=None if price is None else usage.cost_usd(price),
+            duration_s=self._deadline.clock() - call.began,
+            attempts=call.attempts,
+            failure=failure,
+        )
+        self._calls.append(record)
+        _describe(record, call)
+        if self._observe is not None:
+            self._observe(record)
+
+    def _price(self, request: ModelRequest) -> Price | None:
+        spec = self._models.get(request.model)
+        return spec.price if spec is not None else None
+
+
+@dataclass(slots=True)
+class _Call:
+    request: ModelRequest
+    span: TraceSpan
+    began: float
+    prompt_tokens: int = 0
+    attempts: int = 0
+    reservation: Reservation | None = None
+
+    def begin_attempt(self) -> None:
+        self.attempts += 1
+
+
+class _Untraced:
+    def set(self, name: str, value: str | float | bool) -> None:
+        pass
+
+    def headers(self) -> Mapping[str, str]:
+        return {}
+
+
+_UNTRACED: TraceSpan = _Untraced()
+
+
+def _lengths(body: Mapping[str, object]) -> dict[str, int]:
+    """The limits on the completion that the request names."""
+    found = {}
+    for name in _LENGTH_FIELDS:
+        value = body.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            found[name] = value
+    return found
+
+
+def _shortened(request: ModelRequest, longest: int) -> ModelRequest:
+    """``request`` with its own limits lowered to ``longest`` tokens; none is added where it has none."""
+    lowered = {name: longest for name, value in _lengths(request.body).items() if value > longest}
+    return replace(request, body={**request.body, **lowered}) if lowered else request
+
+
+def _describe(record: CallRecord, call: _Call) -> None:
+    """Put the call into its span.
+
+    Source: OpenTelemetry semantic conventions for generative AI, client spans.
+    """
+    span = call.span
+    span.set("gen_ai.operation.name", "chat" if call.request.endpoint is Endpoint.CHAT else "text_completion")
+    span.set("gen_ai.request.model", record.model)
+    span.set("gen_ai.usage.input_tokens", record.usage.prompt_tokens)
+    span.set("gen_ai.usage.output_tokens", record.usage.completion_tokens)
+    span.set("truthlens.role", record.role.value)
+    span.set("truthlens.attempts", record.attempts)
+    if record.cost_usd is not None:
+        span.set("truthlens.cost_usd", record.cost_usd)
+    if record.failure is not None:
+        span.set("error.type", record.failure.value)

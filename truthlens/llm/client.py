@@ -1,0 +1,190 @@
+"""The client of OpenAI-compatible backends: one per process, one pool of connections, one gate per model.
+
+It knows nothing of exchanges, budgets or accounts; those are its caller's. It asks for whole answers, never streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import httpx
+
+from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec, Usage
+from truthlens.core.deadline import Deadline
+from truthlens.core.errors import CallError
+from truthlens.llm.answer import read_answer
+from truthlens.llm.estimate import prompt_tokens
+from truthlens.llm.failure import AttemptError, UnansweredError
+from truthlens.llm.marks import MARK_HEADER, Marks
+from truthlens.llm.outgoing import Outgoing, has_key, outgoing
+from truthlens.llm.pool import open_pool
+from truthlens.llm.resilience import Gate, Sleep, with_retries
+from truthlens.llm.transfer import post
+
+_MARK_VALID_S = 60.0
+_REFUSALS = frozenset({CallFailure.BUSY, CallFailure.CIRCUIT_OPEN})
+# Names that clients make up share one gate: there is no end of them.
+_UNLISTED = ("", None)
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A completion and the number of attempts (1 or more) that it took."""
+
+    completion: Completion
+    attempts: int
+
+
+class LlmClient:
+    """Asks models.
+
+    Args:
+        upstream: the exchange's backend, such as ``http://10.0.0.5:8000``, without ``/v1``; ``None`` where every model
+            has a base URL of its own.
+        environ: where keys come from.
+        transport: how requests travel; left out, over the network.
+        clock: seconds, monotonic.
+        wall_clock: seconds since the epoch.
+        sleep: waits between attempts.
+        rng: draws the jitter.
+        marks: marks every attempt, so that one that comes back through the gateway is known.
+        longest_queue_s: how long an attempt waits for a slot of its model at most.
+    """
+
+    def __init__(
+        self,
+        *,
+        upstream: str | None,
+        environ: Mapping[str, str],
+        transport: httpx.AsyncBaseTransport | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+        sleep: Sleep = asyncio.sleep,
+        rng: random.Random | None = None,
+        marks: Marks | None = None,
+        longest_queue_s: float = 5.0,
+    ) -> None:
+        self._upstream = upstream
+        self._environ = environ
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._sleep = sleep
+        self._rng = rng or random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self._marks = marks
+        self._longest_queue_s = longest_queue_s
+        self._models: Mapping[str, ModelSpec] = {}
+        self._gates: dict[tuple[str, str | None], Gate] = {}
+        self._http = open_pool(upstream, transport)
+
+    def use(self, models: Mapping[str, ModelSpec]) -> None:
+        """Call these models from now on. What is known of the health of a model that stays is kept."""
+        self._models = dict(models)
+        kept = {_gate_key(spec): spec for spec in models.values()} | {_UNLISTED: ModelSpec("")}
+        self._gates = {key: gate for key, gate in self._gates.items() if key in kept}
+        for key, gate in self._gates.items():
+            gate.resize(kept[key].max_concurrency)
+
+    def reachable(self, name: str) -> bool:
+        """Whether model ``name`` has an address and, where it needs one, a key. Nobody is asked whether it is up."""
+        spec = self._models.get(name)
+        if spec is None:
+            return self._upstream is not None
+        return has_key(spec, self._environ) and (spec.base_url or self._upstream) is not None
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def complete(
+        self,
+        request: ModelRequest,
+        *,
+        deadline: Deadline,
+        authorization: str | None = None,
+        path: str | None = None,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        spec: ModelSpec | None = None,
+        on_attempt: Callable[[], None] | None = None,
+    ) -> Reply:
+        """The model's answer.
+
+        Args:
+            request: what is asked.
+            deadline: ends the call.
+            authorization: the client's own; sent only where ``request.own``, and the model has no key of its own.
+            path: ``:path`` of the exchange, for ``request.own``.
+            headers: to be sent along, such as ``traceparent``; lower-case names.
+            spec: the model as the exchange's plan knows it; left out, as the client does.
+            on_attempt: called as each attempt begins, for callers that are cancelled and get no reply.
+
+        Raises:
+            UnansweredError: there is no usable text.
+        """
+        spec = spec or self._models.get(request.model)
+        attempts = 0
+        last: AttemptError | None = None
+        try:
+            call = outgoing(
+                request,
+                spec,
+                upstream=self._upstream,
+                environ=self._environ,
+                authorization=authorization,
+                path=path,
+                headers=headers,
+            )
+            gate = self._gate(spec)
+
+            async def send() -> Completion:
+                nonlocal attempts
+                attempts += 1
+                if on_attempt is not None:
+                    on_attempt()
+                return await self._send(request, call)
+
+            async def attempt() -> Completion:
+                nonlocal last
+                try:
+                    return await gate.attempt(send, deadline=deadline)
+                except AttemptError as error:
+                    last = error
+                    raise
+
+            completion = await with_retries(attempt, deadline=deadline, sleep=self._sleep, rng=self._rng)
+        except CallError as error:
+            # That a retry was refused tells less than the failure before it.
+            told = last if last is not None and error.failure in _REFUSALS else error
+            usage = told.usage if isinstance(told, AttemptError) else Usage()
+            raise UnansweredError(told.failure, str(told), attempts=attempts, usage=usage) from None
+        return Reply(completion, attempts)
+
+    async def _send(self, request: ModelRequest, call: Outgoing) -> Completion:
+        headers = dict(call.headers)
+        if self._marks is not None:
+            # A model's base URL may be the gateway's own, so every attempt is marked, wherever it goes.
+            headers[MARK_HEADER] = self._marks.issue(_MARK_VALID_S).encode("ascii")
+        body = await post(self._http, call.url, call.content, headers, wall_clock=self._wall_clock)
+        return read_answer(
+            body,
+            model=request.model,
+            endpoint=request.endpoint,
+            prompt_estimate=prompt_tokens(request.body),
+        )
+
+    def _gate(self, spec: ModelSpec | None) -> Gate:
+        key = _UNLISTED if spec is None else _gate_key(spec)
+        gate = self._gates.get(key)
+        if gate is None:
+            limit = (spec or ModelSpec("")).max_concurrency
+            gate = self._gates[key] = Gate(limit, self._clock, longest_queue_s=self._longest_queue_s)
+        return gate
+
+
+def _gate_key(spec: ModelSpec) -> tuple[str, str | None]:
+    return spec.name, spec.base_url

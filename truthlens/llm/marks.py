@@ -1,0 +1,79 @@
+"""Marks on TruthLens's own calls, so that a call that comes back through the gateway is known and passed untouched.
+
+A mark is a one-time, expiring word of whoever holds the secret; it tells nothing of the exchange. It proves who
+issued it, not what is in the request: a backend that is sent one could spend it once, within its minute.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import math
+import secrets
+import time
+from collections.abc import Callable
+
+MARK_HEADER = "x-truthlens-mark"
+_CONTEXT = b"truthlens mark v1:"
+_LONGEST = 128
+_LONGEST_VALIDITY_S = 3600.0
+_MOST_SEEN = 100_000
+
+
+class Marks:
+    """Issues marks and accepts each of them once.
+
+    Args:
+        secret: shared by the processes of a fleet, at least 16 bytes; left out, one of this process alone. Each
+            process accepts a mark once, so a fleet accepts it at most once per process.
+        clock: seconds since the epoch, the same for all that share a secret.
+
+    Raises:
+        ValueError: the secret is too short.
+    """
+
+    def __init__(self, secret: bytes | None = None, *, clock: Callable[[], float] = time.time) -> None:
+        if secret is not None and len(secret) < 16:
+            raise ValueError(f"the mark secret has {len(secret)} bytes; expected at least 16")
+        self._secret = secret if secret is not None else secrets.token_bytes(32)
+        self._clock = clock
+        self._seen: dict[str, int] = {}
+        self._next_sweep = 0.0
+
+    def issue(self, valid_s: float) -> str:
+        """A fresh value for ``MARK_HEADER``: ``expiry.nonce.signature``, URL-safe ASCII, good for ``valid_s``.
+
+        An hour at the most.
+        """
+        expiry = math.ceil(self._clock() + min(valid_s, _LONGEST_VALIDITY_S))
+        signed = f"{expiry}.{secrets.token_urlsafe(12)}"
+        return f"{signed}.{self._signature(signed)}"
+
+    def accepts(self, value: str) -> bool:
+        """Whether ``value`` is a mark that was issued with the secret, is still good and was never accepted before."""
+        signed, _, signature = value.rpartition(".")
+        if len(value) > _LONGEST or not value.isascii():
+            return False
+        if not hmac.compare_digest(signature.encode(), self._signature(signed).encode()):
+            return False
+        expiry_text, _, nonce = signed.partition(".")
+        expiry, now = int(expiry_text), self._clock()
+        if expiry <= now:
+            return False
+        self._forget_expired(now)
+        # A full table refuses: what is not remembered could be accepted twice.
+        if nonce in self._seen or len(self._seen) >= _MOST_SEEN:
+            return False
+        self._seen[nonce] = expiry
+        return True
+
+    def _signature(self, signed: str) -> str:
+        digest = hmac.new(self._secret, _CONTEXT + signed.encode(), hashlib.sha256).digest()
+        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+    def _forget_expired(self, now: float) -> None:
+        if now < self._next_sweep:
+            return
+        self._seen = {nonce: expiry for nonce, expiry in self._seen.items() if expiry > now}
+        self._next_sweep = now + 1.0

@@ -1,0 +1,263 @@
+"""Judges the answers of one exchange and mends what is unsupported: detection, calls and modes brought together.
+
+The modes know none of the others: they are given a way to ask, to score and to compare, bound to this exchange, its
+deadline and its budget. A mode that fails costs its work, never the first answer and its verdict. The order of the
+stages, and what becomes of the result, is the pipeline's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from truthlens.comparing import Comparer, SimilarityLoader
+from truthlens.core.calls import CallRecord, ModelSpec
+from truthlens.core.deadline import Deadline
+from truthlens.core.mending import Judged, Mended
+from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Plan, Verdict
+from truthlens.detection.engine import Engine
+from truthlens.detection.explain import explained
+from truthlens.llm.budget import Budget
+from truthlens.llm.caller import Caller
+from truthlens.llm.client import LlmClient
+from truthlens.mitigation.bandit import Bandit, feasible_modes
+from truthlens.mitigation.contract import Task, Tools
+from truthlens.mitigation.ladder import asks_first, calls_models, mend, mode_to_run, needs_mending
+from truthlens.mitigation.opinions import Opinion, opinions
+from truthlens.mitigation.reward import reward
+from truthlens.telemetry.signals import Signals
+from truthlens.telemetry.tracing import Tracer
+
+log = structlog.get_logger("truthlens.mender")
+
+MITIGATION_ERROR = "mitigation-error"
+# What a call is counted under where its model's name comes from a request.
+_UPSTREAM_LABEL = "upstream"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One exchange whose answers are to be judged.
+
+    ``request_body`` is the client's JSON, ``model`` the model that answered, ``path`` and ``authorization`` what the
+    client sent; ``models`` are the configured ones by name.
+    """
+
+    plan: Plan
+    exchange: Exchange
+    answers: tuple[Answer, ...]
+    deadline: Deadline
+    request_body: bytes = b"{}"
+    model: str = ""
+    path: str = ""
+    authorization: str | None = None
+    models: Mapping[str, ModelSpec] | None = None
+
+
+class Mender:
+    """The parts that judging and mending take, wired once for a process."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        client: LlmClient,
+        bandit: Bandit,
+        signals: Signals,
+        *,
+        load_similarity: SimilarityLoader,
+        tracer: Tracer | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._engine = engine
+        self._client = client
+        self._bandit = bandit
+        self._signals = signals
+        self._load_similarity = load_similarity
+        self._tracer = tracer or Tracer()
+        self._clock = clock
+        self._learning: set[asyncio.Task[None]] = set()
+
+    async def judge(self, case: Case) -> Judged:
+        """The verdicts on the answers, mended as the plan says, within the case's deadline (and one detection)."""
+        plan = case.plan
+        if not calls_models(plan):
+            verdicts = await self._detect(case, case.answers)
+            return Judged(verdicts, verdicts)
+        caller = self._caller(case)
+        asked: asyncio.Task[tuple[Opinion, ...]] | None = None
+        if asks_first(plan) and self._engine.scores(plan, case.exchange, case.answers):
+            asked = asyncio.create_task(_opinions(case, caller))
+        try:
+            first = await self._detect(case, case.answers)
+            started = self._clock()
+            judged = await self._mend(case, first, caller, asked)
+            return replace(judged, calls=caller.calls, mending_s=self._clock() - started)
+        finally:
+            if asked is not None:
+                await _cancelled(asked)
+
+    async def aclose(self) -> None:
+        """Wait until what was learned has been written."""
+        await asyncio.gather(*self._learning, return_exceptions=True)
+
+    async def _mend(
+        self,
+        case: Case,
+        first: tuple[Verdict, ...],
+        caller: Caller,
+        asked: asyncio.Task[tuple[Opinion, ...]] | None,
+    ) -> Judged:
+        plan = case.plan
+        mode = await self._mode(plan, first)
+        unmended = Judged(first, first, mode)
+        if not any(needs_mending(verdict, mode) for verdict in first):
+            return unmended
+        started = self._clock()
+        judged = unmended
+        try:
+            with self._tracer.stage("mitigation"):
+                heard = await asked if asked is not None else ()
+                if mode is Mode.PREMIUM and asked is None:
+                    heard = await _opinions(case, caller)
+                mended = await self._work(case, first, caller, mode, heard)
+            verdicts = tuple(
+                verdict if each is None else each.verdict for verdict, each in zip(first, mended, strict=True)
+            )
+            judged = replace(unmended, verdicts=verdicts, mended=mended, mode=_ran(mended, mode))
+        except Exception as error:  # noqa: BLE001 - the border of the modes: their failure costs no answer and no verdict
+            # The type alone: a message or a traceback may quote the text that was being mended.
+            log.error("mitigation failed", error=type(error).__name__, decision=plan.decision, mode=mode.value)
+            judged = replace(unmended, notes=(MITIGATION_ERROR,))
+        if plan.mode is Mode.AUTO:
+            tokens = sum(call.usage.total_tokens for call in caller.calls)
+            self._learn(plan, mode, judged, latency_s=self._clock() - started, tokens=tokens)
+        return judged
+
+    async def _mode(self, plan: Plan, first: Sequence[Verdict]) -> Mode:
+        if plan.mode is not Mode.AUTO:
+            return mode_to_run(plan)
+        # An answer that is not flagged needs no mode, so nothing is chosen or learned.
+        feasible = feasible_modes(plan)
+        if not feasible or not any(verdict.flagged for verdict in first):
+            return Mode.LIGHTWEIGHT
+        mode = await self._bandit.choose(plan, feasible)
+        self._signals.auto_choices.labels(plan.decision, mode.value).inc()
+        if mode is Mode.LIGHTWEIGHT:
+            self._learn(plan, mode, Judged(tuple(first), tuple(first)), latency_s=0.0, tokens=0)
+        return mode
+
+    async def _work(
+        self,
+        case: Case,
+        first: tuple[Verdict, ...],
+        caller: Caller,
+        mode: Mode,
+        heard: Sequence[Opinion],
+    ) -> tuple[Mended | None, ...]:
+        # The nearest passage and the figures that differ go into the prompt of a correction.
+        known = await asyncio.to_thread(explained, case.exchange, case.answers, first)
+        request: dict[str, object] = json.loads(case.request_body)
+        comparer = Comparer(
+            self._load_similarity,
+            lambda exchange, answers: self._detect(case, answers, exchange),
+            case.exchange,
+        )
+        tools = Tools(caller, lambda texts: self._rescore(case, texts), comparer, case.deadline)
+
+        async def one(answer: Answer, verdict: Verdict) -> Mended | None:
+            if not needs_mending(verdict, mode):
+                return None
+            task = Task(case.plan, case.exchange, request, case.model, answer, verdict, case.models or {})
+            return await mend(task, tools, mode=mode, opinions=heard)
+
+        return await _all([one(answer, verdict) for answer, verdict in zip(case.answers, known, strict=True)])
+
+    async def _rescore(self, case: Case, texts: Sequence[str]) -> tuple[Verdict, ...]:
+        answers = [Answer(place, AnswerKind.TEXT, text) for place, text in enumerate(texts)]
+        return await self._detect(case, answers)
+
+    async def _detect(
+        self, case: Case, answers: Sequence[Answer], exchange: Exchange | None = None
+    ) -> tuple[Verdict, ...]:
+        plan = case.plan
+        if calls_models(plan):
+            plan = replace(plan, timeout_s=min(plan.timeout_s, case.deadline.remaining_s))
+        with self._tracer.stage("detection"):
+            return await self._engine.detect(plan, exchange or case.exchange, answers)
+
+    def _caller(self, case: Case) -> Caller:
+        bounds = case.plan.mitigation
+        models = case.models or {}
+        named = {*models, *_names(case.plan)}
+
+        def observe(call: CallRecord) -> None:
+            self._signals.observe_call(call, label=call.model if call.model in named else _UPSTREAM_LABEL)
+
+        return Caller(
+            self._client,
+            deadline=case.deadline,
+            budget=Budget(bounds.max_tokens, bounds.max_cost_usd),
+            models=models,
+            path=case.path,
+            authorization=case.authorization if bounds.forward_authorization else None,
+            observe=observe,
+            trace=self._tracer.call,
+        )
+
+    def _learn(self, plan: Plan, mode: Mode, judged: Judged, *, latency_s: float, tokens: int) -> None:
+        firsts = [verdict.score for verdict in judged.first if verdict.score is not None]
+        finals = [verdict.score for verdict in judged.verdicts if verdict.score is not None]
+        if not firsts or not finals:
+            return
+        worth = reward(
+            first=max(firsts),
+            final=max(finals),
+            threshold=plan.threshold,
+            latency_s=latency_s,
+            tokens=tokens,
+            settings=plan.auto,
+        )
+        # In the background: the client need not wait for the store.
+        task = asyncio.create_task(self._bandit.learn(plan, mode, worth))
+        self._learning.add(task)
+        task.add_done_callback(self._learning.discard)
+
+
+def _names(plan: Plan) -> tuple[str, ...]:
+    """Models that the configuration names for a plan."""
+    judge = (plan.premium.judge_model,) if plan.premium.judge_model else ()
+    return (*plan.model_refs, *plan.premium.verification_models, *judge)
+
+
+def _ran(mended: Sequence[Mended | None], mode: Mode) -> Mode:
+    """The mode that did the work; a mode may hand its work down."""
+    ran = {each.mode for each in mended if each is not None}
+    return ran.pop() if len(ran) == 1 else mode
+
+
+def _opinions(case: Case, caller: Caller) -> Coroutine[Any, Any, tuple[Opinion, ...]]:
+    request: dict[str, object] = json.loads(case.request_body)
+    return opinions(
+        plan=case.plan, exchange=case.exchange, request=request, models=case.models or {}, ask=caller
+    )
+
+
+async def _all(works: Sequence[Coroutine[Any, Any, Mended | None]]) -> tuple[Mended | None, ...]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work) for work in works]
+    return tuple(task.result() for task in tasks)
+
+
+async def _cancelled(task: asyncio.Task[Any]) -> None:
+    """End a task that nobody waits for any more, and see that it has ended."""
+    if not task.done():
+        task.cancel()
+    with contextlib.suppress(asyncio.CancelledError, Exception):
+        await task

@@ -1,0 +1,170 @@
+"""Clauses of a sentence, and sentences that claim nothing: closed word classes, English and Chinese.
+
+Conservative both ways: a sentence is cut only where each half has a subject and a finite verb of its own, and it is
+held to claim nothing only as a whole. No parser, no model, no part-of-speech tagging.
+"""
+
+from __future__ import annotations
+
+import re
+
+from truthlens.core.text import is_chinese
+
+_FINITE = (
+    "is are was were has have had do does did can could will would shall should may might must cannot isn't aren't "
+    "wasn't weren't hasn't haven't hadn't don't doesn't didn't can't couldn't won't wouldn't shouldn't needs need "
+    "includes include included contains contain means makes make made takes take took gives give gave gets get got "
+    "provides provide costs cost offers offer requires require uses use helps help allows allow begins begin began "
+    "ends end opens open closes close lasts last starts start says say said states state shows show goes go went "
+    "comes come came runs run ran rises rise rose falls fall fell keeps keep kept leads lead led becomes become became "
+    "holds hold held lies lie lay pays pay paid sells sell sold wins win won loses lose lost grows grow grew"
+)
+_VERB = re.compile(
+    rf"\b(?:{_FINITE.replace(' ', '|')})\b"
+    r"|(?<!\bthe )(?<!\ba )(?<!\ban )(?<!\bof )\b[a-z]{2,}ed\b",
+    re.IGNORECASE,
+)
+_JOINT = re.compile(
+    r",\s+(?:and|but|yet|while|whereas|so(?!\s+that\b))\s+"
+    r"|\s*;\s+(?:(?:and|but|however|therefore|moreover|furthermore|in addition|also|instead|thus),?\s+)?"
+)
+_PRONOUN = re.compile(r"(?:it|they|he|she|we|you|I|this|these|those|there|that)\s+[\w']+", re.IGNORECASE)
+# A subject of at most six words, then an auxiliary: further away, or another verb, it might be the end of a list.
+_SUBJECT = re.compile(
+    r"(?![a-z]+ing\b)(?:[^\s,;:()]+\s+){1,6}?(?P<verb>is|are|was|were|has|have|had|does|did|can|could|will|would"
+    r"|shall|should|may|might|must|cannot|isn't|aren't|wasn't|weren't|can't|won't)\b(?!\s+being\b)",
+    re.IGNORECASE,
+)
+_SUBORDINATE = re.compile(
+    r"[\s*_\"'“(]*(?:if|when|while|although|though|because|since|as|after|before|once|unless|until|whether|where"
+    r"|whenever|even|given|despite|in case|not only|both|either|neither|let|make sure|ensure|please)\b",
+    re.IGNORECASE,
+)
+_REPORTED = re.compile(
+    r"\b(?:sa(?:ys?|id)|stat(?:es?|ed)|claim(?:s|ed)?|argue[sd]?|believe[sd]?|th(?:inks?|ought)|suggest(?:s|ed)?"
+    r"|impl(?:y|ies|ied)|mention(?:s|ed)?|not(?:es?|ed)|report(?:s|ed)?|explain(?:s|ed)?)\s+that\b"
+    r"|\b(?:if|whether|unless)\b",
+    re.IGNORECASE,
+)
+_JOINT_ZH = re.compile(
+    r"[，,]\s*(?:但是?|不过|然而|同时|另外|此外)(?![有无])[，,]?|[，,]\s*(?:而且|并且|而)(?=[它他她其该这那我你您])"
+)
+_SUBORDINATE_ZH = re.compile(
+    r"[\s*_“「]*(?:虽然|尽管|如果|若|因为|由于|不仅|不但|只要|只有|除非|即使|当|为了|无论)"
+)
+_LEAST_WORDS, _LEAST_HAN = 3, 5
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_OPENING, _CLOSING = "([{（【「『“《", ")]}）】」』”》"
+
+_SPEAKER = r"(?:I|we)"
+_SOURCE = (
+    r"(?:the|this|these|any of the|given|provided|my|our)?\s*(?:(?:given|provided|available|above|three|supplied)\s+)*"
+    r"(?:passages?|context|evidence|documents?|sources?|texts?|information|excerpts?|materials?)"
+)
+_SAYS_NOTHING = re.compile(
+    r"(?:hello|hi|hey|dear|greetings|good (?:morning|afternoon|evening))\b[^.:]{0,40}"
+    r"|(?:sure|certainly|of course|absolutely|great question|good question|no problem|okay|ok|yes|no)"
+    r"|(?:you'?re welcome|thank(?:s| you)\b.{0,60}|(?:I|we) hope (?:this|that|it)\b.{0,60}|good luck\b.{0,30})"
+    r"|(?:I apologi[sz]e|I'?m sorry|sorry|my apologies)\b.{0,60}"
+    r"|(?:please )?(?:let me know|feel free|don'?t hesitate|reach out|do not hesitate)\b.{0,100}"
+    r"|(?:I'?(?:d| would) be|I am|I'?m) (?:happy|glad|here) to\b.{0,80}"
+    rf"|(?:based on|according to|from) {_SOURCE}"
+    rf"|(?:based on|according to|from) {_SOURCE},? (?:here|the following|below)\b.{{0,120}}"
+    r"|(?:here|below|following) (?:is|are|'s|you)\b.{0,120}"
+    r"|(?:in (?:summary|conclusion)|to (?:sum up|conclude|summari[sz]e)|overall|note|answer|conclusion|summary)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ABSTAINS = re.compile(
+    rf"(?:sorry,? |unfortunately,? |(?:based on|from|according to) {_SOURCE},? )*"
+    r"(?:(?:it is |(?:I|we)(?: am|'m| are|'re) )?(?:unable|not able|not possible|impossible) to "
+    r"(?:answer|determine|say|tell|provide|find)\b.{0,160}"
+    rf"|{_SPEAKER} (?:can ?not|can'?t|could not|couldn'?t|do not|don'?t) (?:answer|determine|say|tell|know|find|provide)"
+    r"\b.{0,160}"
+    rf"|(?:there is no|{_SOURCE} (?:do|does|did) ?n[o']t (?:contain|provide|include|mention|say|give|offer|have|specify"
+    r"|state|address|discuss)(?: any| enough| sufficient| specific)*) (?:information|answer|details?|anything|mention"
+    r"|evidence)\b.{0,160})",
+    re.IGNORECASE | re.DOTALL,
+)
+_SAYS_NOTHING_ZH = re.compile(
+    r"(?:你好|您好|大家好|早上好|晚上好|好的|当然|没问题|不客气|谢谢|感谢).{0,15}"
+    r"|(?:希望(?:这|以上|对).{0,30})|(?:如(?:果|有).{0,20}(?:问题|疑问|需要).{0,30})"
+    r"|(?:以下|下面|下列)(?:是|为|列出|将).{0,40}|(?:根据|基于|依据)(?:所?提供的|以上|上述|给定的?)?(?:资料|文档|上下文|信息|段落|内容|文本)"
+    r"|(?:综上所述|总之|总结|总的来说|答案?|回答|注)",
+    re.DOTALL,
+)
+_ABSTAINS_ZH = re.compile(
+    r"(?:抱歉|对不起|很遗憾)?[，,]?(?:(?:根据|基于|从).{0,20}[，,])?(?:我|我们)?(?:目前|暂时)?"
+    r"(?:(?:无法|不能|没有?办法)(?:回答|确定|判断|得知|提供).{0,60}"
+    r"|.{0,16}(?:没有|并?未)(?:提供|包含|提到|提及|说明|给出).{0,24}(?:信息|内容|资料|答案|细节))",
+    re.DOTALL,
+)
+_ANNOUNCES = re.compile(
+    r"\b(?:here|below|following|follows|these|steps?|reasons?|ways?|tips?|factors?|examples?|points?|options?|include)\b"
+    r"|以下|如下|下列|下面|包括|几点|步骤|原因|方法",
+    re.IGNORECASE,
+)
+_MARKS = "*_#>`~\"'“”‘’「」『』()（）[]-–—• \t"
+
+
+def clauses(sentence: str) -> list[tuple[int, int]]:
+    """Character ranges of the coordinated main clauses of ``sentence``; the whole of it where it is not safe to cut.
+
+    What joins two clauses (", and ", "; ") belongs to neither. A sentence that begins with a subordinate clause, or
+    that reports what somebody says, is never cut: its halves would claim something else than the whole.
+    """
+    chinese = is_chinese(sentence)
+    joint, subordinate = (_JOINT_ZH, _SUBORDINATE_ZH) if chinese else (_JOINT, _SUBORDINATE)
+    if subordinate.match(sentence):
+        return [(0, len(sentence))]
+    found: list[tuple[int, int]] = []
+    start = 0
+    for match in joint.finditer(sentence):
+        left, right = sentence[start : match.start()], sentence[match.end() :]
+        if _is_inside(sentence, match.start()):
+            continue
+        if _stand_alone_zh(left, right) if chinese else _stand_alone(left, right):
+            found.append((start, match.start()))
+            start = match.end()
+    return [*found, (start, len(sentence))]
+
+
+def is_claimless(sentence: str) -> bool:
+    """Whether ``sentence`` only greets, leads in, asks, offers help or says that it cannot answer."""
+    plain = sentence.replace("’", "'").strip(_MARKS)
+    if not plain or plain.endswith(("?", "？")):
+        return True
+    if plain.endswith((":", "：")):
+        return bool(_ANNOUNCES.search(plain)) or not _claims_much(plain)
+    bare = plain.rstrip(" .!。！…,，~～" + _MARKS)
+    return any(
+        pattern.fullmatch(bare) is not None
+        for pattern in (_SAYS_NOTHING, _ABSTAINS, _SAYS_NOTHING_ZH, _ABSTAINS_ZH)
+    )
+
+
+def _claims_much(lead: str) -> bool:
+    """Whether a lead-in is a statement: it has a verb and a number, as in "It costs 40 euros, in detail:"."""
+    return any(character.isdigit() for character in lead) and (
+        _VERB.search(lead) is not None or is_chinese(lead)
+    )
+
+
+def _stand_alone(left: str, right: str) -> bool:
+    if len(left.split()) < _LEAST_WORDS or len(right.split()) < _LEAST_WORDS:
+        return False
+    if not _VERB.search(left) or _REPORTED.search(left):
+        return False
+    if _PRONOUN.match(right):
+        return _VERB.search(right) is not None
+    return _SUBJECT.match(right) is not None and _VERB.match(right) is None
+
+
+def _stand_alone_zh(left: str, right: str) -> bool:
+    return len(_HAN.findall(left)) >= _LEAST_HAN and len(_HAN.findall(right)) >= _LEAST_HAN
+
+
+def _is_inside(sentence: str, place: int) -> bool:
+    """Whether ``place`` stands in brackets, quotes or code."""
+    before = sentence[:place]
+    depth = sum(before.count(mark) for mark in _OPENING) - sum(before.count(mark) for mark in _CLOSING)
+    return depth > 0 or before.count('"') % 2 == 1 or before.count("`") % 2 == 1

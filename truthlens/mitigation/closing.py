@@ -1,0 +1,125 @@
+"""From the end of a debate to an answer: written by a judge from what survived, or cut out of the first answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from truthlens.core.calls import CallFailure, Role
+from truthlens.mitigation import fence
+from truthlens.mitigation.agreement import Pick, mixed, variants
+from truthlens.mitigation.argument import ArgumentGraph, defeated, grounded_extension
+from truthlens.mitigation.asking import is_structured, prompted, written
+from truthlens.mitigation.comparison import Comparison
+from truthlens.mitigation.contract import Attempt, Task, Tools
+from truthlens.mitigation.opening import GROUNDED, Opening, Position
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The answer that a debate led to.
+
+    ``text`` is the first answer's own where all of its claims survived, and ``None`` where no text could be made.
+    ``accepted`` are the claims (indices in the graph) in the grounded extension. ``writer`` is the model that wrote the
+    text, ``None`` where it was put together from claims; ``replaced`` says that other words than the first answer's
+    stand in it, ``reached`` that it rests on a judge or on more than half of the voices, by weight.
+    """
+
+    text: str | None
+    accepted: frozenset[int]
+    writer: str | None = None
+    replaced: bool = False
+    reached: bool = False
+    attempts: tuple[Attempt, ...] = ()
+    failure: CallFailure | None = None
+
+
+async def close(
+    task: Task, tools: Tools, comparison: Comparison, start: Opening, graph: ArgumentGraph, *, asking: bool
+) -> Closing:
+    """The answer that the grounded extension of ``graph`` makes.
+
+    The judge writes it, else the first critic; where that fails, the defeated claims are cut out of the first answer
+    or give way to the claims that defeated them. A structured answer is never cut.
+
+    Args:
+        task: the answer to be mended.
+        tools: one call is made at most.
+        comparison: of the voices.
+        start: the claims, which are the first arguments of ``graph``.
+        graph: at the end of the debate.
+        asking: whether a model may still be asked.
+    """
+    end = _End(start, grounded_extension(graph), graph)
+    text = task.answer.text
+    own = {index: position for index, position in enumerate(start.positions) if position.own is not None}
+    if all(index in end.accepted for index in own):
+        reached = all(
+            comparison.held(0, comparison.views[0][position.holders[0][1]]) > 0.5 for position in own.values()
+        )
+        return Closing(text, end.accepted, reached=reached)
+    attempts: tuple[Attempt, ...] = ()
+    failure = None
+    if asking:
+        judge = task.plan.premium.judge_model or comparison.voices[1].model
+        opinion = await written(
+            task, tools, prompted(task, "synthesise", model=judge, role=Role.JUDGE, values=end.shown(task))
+        )
+        if opinion.text is not None:
+            return Closing(opinion.text, end.accepted, judge, replaced=True, reached=True)
+        attempts, failure = opinion.attempts(Role.JUDGE), opinion.failure
+    if is_structured(task):
+        return Closing(None, end.accepted, attempts=attempts, failure=failure)
+    choices = {
+        position.holders[0][1]: end.winner(comparison, index)
+        for index, position in own.items()
+        if index in end.beaten or (index not in end.accepted and position.grounding < GROUNDED)
+    }
+    cut = mixed(comparison, choices)
+    return Closing(
+        cut.text if cut.text != text else None,
+        end.accepted,
+        replaced=cut.replaced,
+        reached=cut.reached,
+        attempts=attempts,
+        failure=failure,
+    )
+
+
+class _End:
+    """What survived a debate, what was defeated, and what was left open."""
+
+    def __init__(self, start: Opening, extension: frozenset[int], graph: ArgumentGraph) -> None:
+        claims = frozenset(range(len(start.positions)))
+        self.positions: Sequence[Position] = start.positions
+        self.accepted = claims & extension
+        self.beaten = claims & defeated(graph, extension)
+        self.open = claims - self.accepted - self.beaten
+        self._graph = graph
+
+    def shown(self, task: Task) -> dict[str, object]:
+        """What the judge's prompt names."""
+        return {
+            "answer": fence.tag("answer", task.answer.text),
+            "accepted": self._listed(self.accepted),
+            "undecided": self._listed(self.open),
+            "rejected": self._listed(self.beaten),
+            "structured": is_structured(task),
+        }
+
+    def winner(self, comparison: Comparison, index: int) -> Pick | None:
+        """The best grounded claim that survived, attacks claim ``index`` and could stand in its place."""
+        attackers = {attacker for attacker, target in self._graph.attacks if target == index}
+        groundings = {
+            Pick(*holder): self.positions[attacker].grounding
+            for attacker in attackers & self.accepted
+            for holder in self.positions[attacker].holders
+        }
+        view = comparison.views[0][self.positions[index].holders[0][1]]
+        fitting = (pick for pick in variants(comparison, view) if pick in groundings)
+        return max(fitting, key=lambda pick: groundings[pick], default=None)
+
+    def _listed(self, claims: frozenset[int]) -> str:
+        return "\n".join(
+            fence.inline("claim", self.positions[claim].text, n=claim + 1) for claim in sorted(claims)
+        )

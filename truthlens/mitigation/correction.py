@@ -1,0 +1,145 @@
+"""The correction prompt: evidence, question, the answer with its doubtful stretches marked, and what is known of each.
+
+Only the values are made here; the wording (the white paper's four principles and five instructions, 3.2.3) stands in
+the templates. Who is asked and what becomes of the reply is not decided here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from truthlens.core.explanation import Difference
+from truthlens.core.records import Endpoint, Exchange, Passage, Span, Verdict
+from truthlens.mitigation import fence, prompts
+from truthlens.mitigation.fence import Mark
+
+# More than this no model works through one by one; all stay marked in the answer.
+_MOST_LISTED = 40
+_MOST_CLAIM_CHARS = 300
+_MOST_NEAREST_CHARS = 400
+_MOST_VALUE_CHARS = 80
+_MOST_DIFFERENCES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    stated: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    number: int
+    confidence: str
+    claim: str
+    kind: str
+    passage: int | None
+    nearest: str
+    differences: tuple[_Difference, ...]
+
+
+def correction_prompt(
+    exchange: Exchange,
+    text: str,
+    verdict: Verdict,
+    *,
+    checks: str = "",
+    rejected: str = "",
+    cue: bool | None = None,
+) -> str:
+    """The prompt that asks for ``text`` without what ``verdict`` flags in it.
+
+    Args:
+        exchange: the request half.
+        text: the answer to be corrected.
+        verdict: on ``text``; its spans are marked, with their explanations where they have any.
+        checks: question and answer pairs of a self-check, fenced, or ``""``.
+        rejected: the code for which the attempt before was not taken, or ``""``.
+        cue: whether the prompt ends by opening the answer; ``None``: where the API continues texts.
+    """
+    found = fence.marks(text, verdict.spans)
+    return prompts.render(
+        "correct",
+        chinese=prompts.in_chinese(text, exchange.query),
+        evidence=evidence_for(exchange, verdict),
+        question=fence.tag("question", exchange.query),
+        answer=marked_answer(text, verdict),
+        marks=[_listed(number, mark, text, exchange.passages) for number, mark in _chosen(found)],
+        checks=checks,
+        rejected=rejected,
+        json=exchange.structured or is_json(text),
+        cue=exchange.endpoint is Endpoint.COMPLETIONS if cue is None else cue,
+    )
+
+
+def evidence_for(exchange: Exchange, verdict: Verdict) -> str:
+    """The fenced evidence, the passages and sentences that come nearest to flagged spans first in line for the space."""
+    near: list[int] = []
+    around: dict[int, list[tuple[int, int]]] = {}
+    for span in sorted(verdict.spans, key=lambda each: -each.score):
+        if span.passage is not None and 0 <= span.passage < len(exchange.passages):
+            near.append(span.passage)
+            if span.explanation is not None and span.explanation.sentence is not None:
+                around.setdefault(span.passage, []).append(span.explanation.sentence)
+    return fence.evidence(exchange.passages, near=near, around=around)
+
+
+def marked_answer(text: str, verdict: Verdict) -> str:
+    """The fenced answer with its flagged spans marked."""
+    return f"<{fence.PREFIX}answer>\n{fence.marked(text, verdict.spans)}\n</{fence.PREFIX}answer>"
+
+
+def is_json(text: str) -> bool:
+    """Whether ``text`` is a JSON object or list, with nothing around it."""
+    bare = text.strip()
+    if not bare.startswith(("{", "[")):
+        return False
+    try:
+        json.loads(bare)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _chosen(found: Sequence[Mark]) -> list[tuple[int, Mark]]:
+    """The marks that are listed, in order: all, or those with the highest scores."""
+    numbered = list(enumerate(found, start=1))
+    return sorted(sorted(numbered, key=lambda each: -each[1].score)[:_MOST_LISTED], key=lambda each: each[0])
+
+
+def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> _Listed:
+    span = _telling(mark)
+    explanation = span.explanation
+    passage = span.passage if span.passage is not None and 0 <= span.passage < len(passages) else None
+    source = passages[passage].text if passage is not None else ""
+    sentence = source[slice(*explanation.sentence)] if explanation and explanation.sentence else ""
+    differences = explanation.differences[:_MOST_DIFFERENCES] if explanation else ()
+    return _Listed(
+        number=number,
+        confidence=f"{mark.score:.2f}",
+        claim=fence.inline("claim", _cut(text[mark.start : mark.end], _MOST_CLAIM_CHARS)),
+        kind=explanation.kind.value if explanation else "",
+        passage=passage + 1 if passage is not None else None,
+        nearest=fence.inline("nearest", _cut(sentence, _MOST_NEAREST_CHARS)) if sentence.strip() else "",
+        differences=tuple(_difference(each, text, source) for each in differences),
+    )
+
+
+def _telling(mark: Mark) -> Span:
+    """The span of a mark that says most: an explained one before others, then the one with the highest score."""
+    return max(mark.spans, key=lambda span: (span.explanation is not None, span.score))
+
+
+def _difference(difference: Difference, text: str, source: str) -> _Difference:
+    found = source[slice(*difference.evidence)] if difference.evidence else ""
+    return _Difference(
+        stated=fence.inline("stated", _cut(text[difference.start : difference.end], _MOST_VALUE_CHARS)),
+        found=fence.inline("found", _cut(found, _MOST_VALUE_CHARS)) if found else "",
+    )
+
+
+def _cut(text: str, most_chars: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most_chars else f"{line[: most_chars - 1]}…"

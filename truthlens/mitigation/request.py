@@ -1,0 +1,133 @@
+"""Bodies of the extra calls, made from the client's own request.
+
+The client's request is never changed: a new object shares what stays and holds what differs. Fields that are not known
+here stay, for the backend that took them once takes them again. Who is asked, and with which key, is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from truthlens.core.records import Endpoint
+from truthlens.mitigation.contract import Task
+
+# Of the transport or of the number of answers: an extra call wants one answer, whole, without log-probabilities. The
+# client of the calls sets the model. A request id, a stored completion and a transferred cache belong to the first call.
+_OF_THE_FIRST_CALL = frozenset(
+    {
+        "model",
+        "stream",
+        "stream_options",
+        "n",
+        "best_of",
+        "logprobs",
+        "top_logprobs",
+        "prompt_logprobs",
+        "echo",
+        "store",
+        "background",
+        "request_id",
+        "kv_transfer_params",
+        "tool_choice",
+        "function_call",
+        "modalities",
+        "audio",
+    }
+)
+# Of the place at which the first answer stood: a rewrite neither fills a gap nor goes on with a message, and it was
+# not predicted. ``stop`` stays: it is part of what the client calls an answer (one line, one item), and a rewrite
+# that runs into it ends where the first answer would have ended.
+_OF_THE_FIRST_ANSWER = frozenset({"suffix", "prediction", "continue_final_message", "add_generation_prompt"})
+
+
+def follow_up(task: Task, *, answer: str, prompt: str) -> dict[str, object]:
+    """The client's conversation, then ``answer`` as the assistant's turn, then ``prompt`` as the user's.
+
+    Sampling, ``response_format`` and its like, stop sequences, token limits and the seed stay; tools stay but must not be called. A
+    completions request becomes one text: its prompt, the answer, ``prompt``.
+    """
+    body = {
+        name: value
+        for name, value in same_request(task.request, task.exchange.endpoint).items()
+        if name not in _OF_THE_FIRST_ANSWER
+    }
+    if task.exchange.endpoint is Endpoint.COMPLETIONS:
+        body["prompt"] = f"{_prompt_text(task.request.get('prompt'))}{answer}\n\n{prompt}\n"
+        return body
+    history = task.request.get("messages")
+    messages: list[object] = list(history) if isinstance(history, list) else []
+    opening = ""
+    if task.request.get("continue_final_message") is True and messages:
+        # The answer went on with the last message, so both are one turn.
+        opening = _opening_of(messages[-1])
+        messages = messages[:-1] if opening else messages
+    body["messages"] = [
+        *messages,
+        {"role": "assistant", "content": opening + answer},
+        {"role": "user", "content": prompt},
+    ]
+    return body
+
+
+def same_request(request: Mapping[str, object], endpoint: Endpoint) -> dict[str, object]:
+    """The client's request as another model is asked it: one whole answer, no tool calls.
+
+    Args:
+        request: the client's JSON request.
+        endpoint: the API that it is of.
+    """
+    body = {name: value for name, value in request.items() if name not in _OF_THE_FIRST_CALL}
+    if endpoint is Endpoint.CHAT:
+        if body.get("tools"):
+            body["tool_choice"] = "none"
+        if body.get("functions"):
+            body["function_call"] = "none"
+    return body
+
+
+def stand_alone(
+    *, system: str, user: str, structured: bool = False, max_tokens: int | None = None
+) -> dict[str, object]:
+    """A chat request of our own at temperature 0.
+
+    Args:
+        system: the system message.
+        user: the user message; says ``JSON`` where ``structured``, as the API asks.
+        structured: whether the answer must be a JSON object.
+        max_tokens: length of the answer at most; ``None`` leaves it to the backend.
+    """
+    body: dict[str, object] = {
+        "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
+        "temperature": 0,
+    }
+    if structured:
+        body["response_format"] = {"type": "json_object"}
+    if max_tokens is not None:
+        body["max_tokens"] = max_tokens
+    return body
+
+
+def stand_alone_text(*, system: str, user: str, max_tokens: int) -> dict[str, object]:
+    """The same of the completions API, for a model that is known to serve no other.
+
+    Args:
+        system: comes first in the prompt.
+        user: comes after it.
+        max_tokens: length of the answer at most; without it that API gives 16 tokens.
+    """
+    return {"prompt": f"{system}\n\n{user}\n", "temperature": 0, "max_tokens": max_tokens}
+
+
+def _prompt_text(prompt: object) -> str:
+    """The text of a completions prompt; such a request was taken only with exactly one."""
+    if isinstance(prompt, list) and len(prompt) == 1:
+        prompt = prompt[0]
+    return prompt if isinstance(prompt, str) else ""
+
+
+def _opening_of(message: object) -> str:
+    """The text of an assistant message that the answer continues, or ``""``."""
+    if not isinstance(message, Mapping) or message.get("role") != "assistant":
+        return ""
+    content = message.get("content")
+    return content if isinstance(content, str) else ""

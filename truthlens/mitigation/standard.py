@@ -1,0 +1,270 @@
+"""The correction loop: the model is shown what is doubtful in its answer until the answer is good enough.
+
+Bounded four ways (attempts, gain, time, and the budget behind ``Ask``), and never worse: a candidate is taken only
+where its score is lower and it was checked as completely as the first answer. What this does not do: it brings in no
+second opinion (``premium``), and it adds no disclaimer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
+from truthlens.core.errors import CallError
+from truthlens.core.records import Endpoint, Mode, Plan, Status, Verdict
+from truthlens.mitigation import accept, prompts, request
+from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Task, Tools, failed
+from truthlens.mitigation.correction import correction_prompt
+from truthlens.mitigation.selfcheck import self_check
+
+UNSCORED = "unscored"
+LESS_CHECKED = "less-checked"
+
+# What a scoring is taken to need before one was timed.
+_FIRST_SCORING_S = 0.25
+# A prompt says for what the try before was rejected, so that no model is asked the same twice.
+_MOST_REJECTED_IN_A_ROW = 2
+# Of the time that is left: a check that takes longer would leave no time to correct.
+_SELF_CHECK_SHARE = 0.5
+# Windows of another text never fall quite alike.
+_COVERAGE_SLACK = 0.05
+_COMPLETENESS = {Status.CHECKED: 2, Status.PARTIAL: 1}
+_STOPS = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text with its verdict; ``replaced`` where another model's words stand in it."""
+
+    text: str
+    verdict: Verdict
+    replaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """The best draft of a loop, why the loop ended, and every candidate in the order in which they came."""
+
+    draft: Draft
+    stop: Stop
+    attempts: tuple[Attempt, ...]
+    notes: tuple[str, ...]
+
+
+async def standard(task: Task, tools: Tools) -> Mended:
+    """The answer as the model that gave it mends it. Source: white paper 3.2, 5.4."""
+    done = await correct(
+        task,
+        tools,
+        Draft(task.answer.text, task.verdict),
+        model=task.model,
+        own=True,
+        role=Role.REFINER,
+        max_iterations=task.plan.standard.max_iterations,
+    )
+    return Mended(
+        text=done.draft.text,
+        verdict=done.draft.verdict,
+        mode=Mode.STANDARD,
+        stop=done.stop,
+        attempts=done.attempts,
+        replaced=done.draft.replaced,
+        notes=done.notes,
+    )
+
+
+async def correct(
+    task: Task, tools: Tools, draft: Draft, *, model: str, own: bool, role: Role, max_iterations: int
+) -> Corrected:
+    """The best of ``draft`` and its corrections by ``model``.
+
+    Nothing is asked where ``draft`` was not scored or its score does not reach the plan's threshold.
+
+    Args:
+        task: the first answer: what a candidate must keep and be like.
+        tools: of the exchange. Cancellation goes through; no call outlives it.
+        draft: the text to begin with.
+        model: who corrects.
+        own: whether that is the model that gave the first answer.
+        role: for the accounts.
+        max_iterations: corrections asked for at most, those that failed included.
+    """
+    loop = _Loop(task, tools, draft, model=model, own=own, role=role)
+    stop = await loop.run(max_iterations)
+    return Corrected(loop.best, stop, tuple(loop.attempts), tuple(loop.notes))
+
+
+def target_of(plan: Plan) -> float:
+    """The score (0..1) below which an answer counts as mended: never above the threshold."""
+    convergence = plan.standard.convergence_threshold
+    return plan.threshold if convergence is None else min(plan.threshold, convergence)
+
+
+@dataclass(slots=True)
+class _Loop:
+    """One run of the loop: the best draft so far and what was seen on the way."""
+
+    task: Task
+    tools: Tools
+    best: Draft
+    model: str = field(kw_only=True)
+    own: bool = field(kw_only=True)
+    role: Role = field(kw_only=True)
+    attempts: list[Attempt] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    first: Draft = field(init=False)
+    seen: set[str] = field(init=False)
+    checks: str = field(init=False, default="")
+    scoring_s: float = field(init=False, default=_FIRST_SCORING_S)
+
+    def __post_init__(self) -> None:
+        self.first = self.best
+        self.seen = {self.best.text.strip()}
+
+    async def run(self, max_iterations: int) -> Stop:
+        plan = self.task.plan
+        score = self.best.verdict.score
+        if score is None or score < plan.threshold:
+            return Stop.CLEAN
+        if max_iterations > 0 and plan.standard.self_check and self._time_s > 0.0:
+            await self._self_check()
+        rejected = ""
+        rejected_in_a_row = 0
+        for _ in range(max_iterations):
+            if self._time_s <= 0.0:
+                return Stop.DEADLINE
+            before = self._score
+            outcome = await self._round(rejected)
+            if isinstance(outcome, Stop):
+                return outcome
+            if outcome:
+                rejected, rejected_in_a_row = outcome, rejected_in_a_row + 1
+                if rejected_in_a_row == _MOST_REJECTED_IN_A_ROW:
+                    return Stop.NO_GAIN
+                continue
+            rejected, rejected_in_a_row = "", 0
+            if self._score < target_of(plan):
+                return Stop.CONVERGED
+            if before - self._score < plan.standard.min_gain:
+                return Stop.NO_GAIN
+        return Stop.MAX_ITERATIONS
+
+    @property
+    def _score(self) -> float:
+        assert self.best.verdict.score is not None
+        return self.best.verdict.score
+
+    @property
+    def _time_s(self) -> float:
+        """Seconds that a call may take so that its text can still be scored."""
+        return self.tools.deadline.remaining_s - self.scoring_s
+
+    async def _round(self, rejected: str) -> Stop | str:
+        """One correction: why the loop ends, or why the candidate could not be used, or ``""`` where it was scored."""
+        prompt = correction_prompt(
+            self.task.exchange,
+            self.best.text,
+            self.best.verdict,
+            checks=self.checks,
+            rejected=rejected,
+            cue=None if self._as_client else False,
+        )
+        completion = await self._ask(self._body(prompt))
+        if isinstance(completion, Stop):
+            return completion
+        text = accept.clean(completion.text, first=self.task.answer.text)
+        code = accept.rejection(self.task, text, finish_reason=completion.finish_reason)
+        if text.strip() in self.seen:
+            self._note(Fate.UNCHANGED)
+            return Stop.NO_GAIN
+        self.seen.add(text.strip())
+        if code is not None:
+            self._note(Fate.REJECTED, reason=code)
+            return code
+        return await self._judge(text)
+
+    async def _judge(self, text: str) -> Stop | str:
+        """Score the candidate and keep it where it is better."""
+        verdict = await self._score_of(text)
+        if verdict is None:
+            self._note(Fate.REJECTED, reason=UNSCORED)
+            return Stop.DEADLINE
+        if verdict.score is None:
+            self._note(Fate.REJECTED, reason=UNSCORED)
+            return Stop.NO_GAIN
+        if less_checked(verdict, self.first.verdict):
+            self._note(Fate.REJECTED, score=verdict.score, reason=LESS_CHECKED)
+            return Stop.NO_GAIN
+        better = verdict.score < self._score
+        self._note(Fate.BETTER if better else Fate.WORSE, score=verdict.score)
+        if better:
+            self.best = Draft(text, verdict, self.best.replaced or not self.own)
+        return ""
+
+    async def _ask(self, body: Mapping[str, object]) -> Completion | Stop:
+        endpoint = self.task.exchange.endpoint if self._as_client else Endpoint.CHAT
+        asked = ModelRequest(self.model, self.role, body, endpoint, self.own)
+        try:
+            async with asyncio.timeout(self._time_s):
+                return await self.tools.ask(asked)
+        except CallError as error:
+            self.attempts.append(failed(self.model, self.role, error.failure))
+            return _STOPS.get(error.failure, Stop.CALL_FAILED)
+        except TimeoutError:
+            self.attempts.append(failed(self.model, self.role, CallFailure.DEADLINE))
+            return Stop.DEADLINE
+
+    async def _score_of(self, text: str) -> Verdict | None:
+        """The verdict on ``text``; ``None`` where the deadline came first."""
+        deadline = self.tools.deadline
+        before = deadline.remaining_s
+        try:
+            async with asyncio.timeout(before):
+                (verdict,) = await self.tools.rescore((text,))
+        except TimeoutError:
+            return None
+        self.scoring_s = max(self.scoring_s, before - deadline.remaining_s)
+        return verdict
+
+    async def _self_check(self) -> None:
+        try:
+            async with asyncio.timeout(self._time_s * _SELF_CHECK_SHARE):
+                found = await self_check(
+                    self.task, self.tools, self.best.text, self.best.verdict, model=self.model, own=self.own
+                )
+        except TimeoutError:
+            found = None
+        self.checks = found or ""
+        if not found:
+            self.notes.append("self-check-failed")
+
+    @property
+    def _as_client(self) -> bool:
+        """Whether the model is asked as a follow-up of the client's own request.
+
+        A model that did not answer a completions request is a chat model to us.
+        """
+        return self.own or self.task.exchange.endpoint is Endpoint.CHAT
+
+    def _body(self, prompt: str) -> dict[str, object]:
+        if self._as_client:
+            return request.follow_up(self.task, answer=self.best.text, prompt=prompt)
+        chinese = prompts.in_chinese(self.best.text, self.task.exchange.query)
+        return request.stand_alone(system=prompts.render("system", chinese=chinese), user=prompt)
+
+    def _note(self, fate: Fate, *, score: float | None = None, reason: str = "") -> None:
+        self.attempts.append(Attempt(self.model, self.role, fate, score, reason))
+
+
+def less_checked(verdict: Verdict, first: Verdict) -> bool:
+    """Whether ``verdict`` rests on less than ``first``: a lower status, or clearly less of the tokens."""
+    if _COMPLETENESS.get(verdict.status, 0) < _COMPLETENESS.get(first.status, 0):
+        return True
+    if verdict.status is Status.CHECKED or verdict.coverage is None or first.coverage is None:
+        return False
+    return (
+        verdict.coverage.answer_ratio < first.coverage.answer_ratio - _COVERAGE_SLACK
+        or verdict.coverage.evidence_ratio < first.coverage.evidence_ratio - _COVERAGE_SLACK
+    )
