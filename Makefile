@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate ablation train clean setup-test setup-dev
+.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto ablation train clean setup-test setup-dev
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -79,6 +79,15 @@ bench-explanations: $(VENV)/.test ## Kinds and sentences of explanations against
 
 bench-miss-rate: $(VENV)/.test ## Whether calibrated thresholds keep their miss rate: make bench-miss-rate DATA=file.jsonl
 	$(BIN)/python bench/miss_rate.py $(DATA) $(ARGS)
+
+bench-mitigation: $(VENV)/.test ## What the modes mend and what that costs, on real answers: make bench-mitigation DATA=folder
+	$(BIN)/python bench/mitigation.py --data $(DATA) $(ARGS)
+
+bench-similarity: $(VENV)/.dev ## Alignment of claims, and what int8 costs it: make bench-similarity DATA=folder
+	$(BIN)/python bench/similarity.py --data $(DATA) $(ARGS)
+
+bench-auto: $(VENV)/.test ## Mode auto against fixed modes, simulated
+	$(BIN)/python bench/auto.py $(ARGS)
 
 ablation: $(VENV)/.dev ## What each ingredient of the bundled model gives: make ablation DATA=folder
 	$(BIN)/python bench/ablation.py --data $(DATA) $(ARGS)

@@ -3,8 +3,8 @@
 python bench/similarity.py --data FOLDER [--model FOLDER] [--most 300] [--skip-original] [--output bench/results]
 
 Each question is one claim and up to twenty candidates, one of which (or, among answers of two models to one prompt,
-any of those that a reader chose, or none) says the same. Half of the source texts choose the share of words in the
-mix, the other half is reported. ``--skip-original`` leaves out the comparison with float32, which needs PyTorch.
+any of those that a reader chose, or none) says the same. Half of the source texts choose the mix of meaning, words and
+characters, the other half is reported. ``--skip-original`` leaves out the comparison with float32, which needs PyTorch.
 Writes similarity.json and similarity.md.
 """
 
@@ -37,9 +37,22 @@ from truthlens.settings import models_folder
 
 MODEL = "truthlens-similarity-en-v1"
 CANDIDATES = 20
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-FLOORS = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
+TWO = "answers of two models"
+SERVED = "mean of all"
+THIRD = 1 / 3
+# Weights of meaning, words and characters.
+MIXES = {
+    "meaning": (1.0, 0.0, 0.0),
+    "words": (0.0, 1.0, 0.0),
+    "characters": (0.0, 0.0, 1.0),
+    "meaning, words": (0.5, 0.5, 0.0),
+    "meaning, characters": (0.5, 0.0, 0.5),
+    "words, characters": (0.0, 0.5, 0.5),
+    SERVED: (THIRD, THIRD, THIRD),
+}
+FLOORS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6)
 HALVES = Shares(calibration=0.0, test=0.5)
+SALT = "similarity-1"
 
 # Sentences of one model's answer, and those of another's that say the same of the same matter, chosen by a reader who saw
 # no figures: (row, row): {sentence: sentences}. Sentences that are not named claim nothing, or are open to argument.
@@ -75,12 +88,16 @@ READ = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A claim, candidates, and the numbers of those that say the same; none may."""
+    """A claim, candidates, and the numbers of those that say the same, which may be none.
+
+    ``beside`` are the other claims that are compared in the same call.
+    """
 
     group: str
     claim: str
     candidates: tuple[str, ...]
     right: tuple[int, ...]
+    beside: tuple[str, ...] = ()
 
 
 def two_answers(rows: Sequence[Example]) -> Iterator[Question]:
@@ -90,7 +107,8 @@ def two_answers(rows: Sequence[Example]) -> Iterator[Question]:
         one, other = by_id[f"ragtruth-{first}"], by_id[f"ragtruth-{second}"]
         claims, candidates = cut(one.response), cut(other.response)
         for number, right in chosen.items():
-            yield Question(one.group, claims[number], tuple(candidates), tuple(right))
+            beside = tuple(claims[:number] + claims[number + 1 :])
+            yield Question(one.group, claims[number], tuple(candidates), tuple(right), beside)
 
 
 def edited(rows: Sequence[Example], dice: random.Random) -> Iterator[Question]:
@@ -102,7 +120,9 @@ def edited(rows: Sequence[Example], dice: random.Random) -> Iterator[Question]:
         dice.shuffle(members)
         for one, other in zip(members[::2], members[1::2], strict=False):
             claims, candidates = cut(one.response), cut(other.response)
-            changed = [n for n, pair in enumerate(zip(claims, candidates, strict=False)) if pair[0] != pair[1]]
+            changed = [
+                n for n, pair in enumerate(zip(claims, candidates, strict=False)) if pair[0] != pair[1]
+            ]
             if len(claims) != len(candidates) or not changed:
                 continue
             number = dice.choice(changed)
@@ -138,7 +158,7 @@ def questions(folder: Path, *, most: int) -> dict[str, list[Question]]:
         return random.Random(3).sample(found, min(most, len(found)))
 
     return {
-        "answers of two models": list(two_answers(read("ragtruth_qa.train"))),
+        TWO: list(two_answers(read("ragtruth_qa.train"))),
         "BUMP, edited sentence": some(edited(read("bump"), random.Random(1))),
         "SummEdits, edited sentence": some(edited(read("summedits"), random.Random(1))),
         "FEVER-symmetric, claim and evidence": some(supported(read("fever_symmetric"), random.Random(1))),
@@ -149,101 +169,88 @@ def questions(folder: Path, *, most: int) -> dict[str, list[Question]]:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One question with the figures of its candidates, each of shape (candidates,)."""
+    """One question and what is near its claim: shape (3, candidates), by meaning, words and characters."""
 
     question: Question
-    cosine: NDArray[np.float32]
-    words: NDArray[np.float32]
-    characters: NDArray[np.float32]
+    parts: NDArray[np.float32]
 
-    def mixed(self, share: float) -> NDArray[np.float32]:
-        return (1.0 - share) * self.cosine + share * self.words
+    def by(self, mix: str) -> NDArray[np.float32]:
+        """Shape (candidates,)."""
+        return np.array(MIXES[mix]) @ self.parts
 
 
 def compare(model: Similarity, question: Question) -> Compared:
-    vectors = model.embed([question.claim, *question.candidates])
+    claims, candidates = [question.claim, *question.beside], question.candidates
+    vectors = model.embed([question.claim, *candidates])
     cosine = np.clip(vectors[1:] @ vectors[0], 0.0, 1.0)
-    claim, candidates = [question.claim], list(question.candidates)
-    words, characters = shared_words(claim, candidates)[0], shared_characters(claim, candidates)[0]
-    return Compared(question, cosine, words, characters)
+    parts = [cosine, shared_words(claims, candidates)[0], shared_characters(claims, candidates)[0]]
+    return Compared(question, np.stack(parts))
 
 
-def accuracy(compared: Sequence[Compared], figures: Sequence[NDArray[np.float32]]) -> float:
+def accuracy(compared: Sequence[Compared], mix: str) -> float:
     """Share of the questions with a right candidate whose nearest candidate is right."""
-    hits = [int(f.argmax()) in c.question.right for c, f in zip(compared, figures, strict=True) if c.question.right]
-    return statistics.fmean(hits) if hits else float("nan")
+    return statistics.fmean(int(c.by(mix).argmax()) in c.question.right for c in compared if c.question.right)
 
 
-def floors(compared: Sequence[Compared], share: float) -> list[dict[str, float]]:
-    """What a lowest similarity for a partner does to the answers of two models."""
+def floors(compared: Sequence[Compared]) -> list[dict[str, float]]:
+    """What a lowest similarity for a partner does, with the mix that is served."""
     rows = []
+    partners = sum(bool(c.question.right) for c in compared)
     for floor in FLOORS:
-        taken = [c for c in compared if c.mixed(share).max() >= floor]
-        right = sum(int(c.mixed(share).argmax()) in c.question.right for c in taken)
-        with_partner = sum(bool(c.question.right) for c in compared)
-        rows.append(
-            {
-                "floor": floor,
-                "precision": round(right / max(len(taken), 1), 3),
-                "recall": round(right / max(with_partner, 1), 3),
-            }
-        )
+        taken = [figures for figures in ((c, c.by(SERVED)) for c in compared) if figures[1].max() >= floor]
+        right = sum(int(figures.argmax()) in c.question.right for c, figures in taken)
+        precision = right / len(taken) if taken else 1.0
+        rows.append({"floor": floor, "precision": precision, "recall": right / max(partners, 1)})
     return rows
 
 
-def separation(compared: Sequence[Compared], share: float) -> float:
+def separation(compared: Sequence[Compared], mix: str) -> float:
     """AUROC of the nearest candidate's figure: is there a partner at all?"""
-    top = {True: [], False: []}  # type: dict[bool, list[float]]
+    top: dict[bool, list[float]] = {True: [], False: []}
     for c in compared:
-        top[bool(c.question.right)].append(float(c.mixed(share).max()))
-    pairs = [(a > b) + 0.5 * (a == b) for a in top[True] for b in top[False]]
-    return statistics.fmean(pairs) if pairs else float("nan")
+        top[bool(c.question.right)].append(float(c.by(mix).max()))
+    return statistics.fmean((a > b) + 0.5 * (a == b) for a in top[True] for b in top[False])
 
 
 def alignment(model: Similarity, sets: dict[str, list[Question]]) -> dict[str, Any]:
-    """Accuracy by data set and side of the split, by share of words in the mix."""
-    table: dict[str, Any] = {}
-    for name, asked in sets.items():
-        sides: dict[str, list[Compared]] = {"choosing": [], "reported": []}
-        for question in asked:
-            side = "reported" if split_of(question.group, HALVES, salt="similarity-1") == "test" else "choosing"
-            sides[side].append(compare(model, question))
-        table[name] = {
-            side: {
-                "questions": sum(bool(c.question.right) for c in compared),
-                "without": sum(not c.question.right for c in compared),
-                "characters": accuracy(compared, [c.characters for c in compared]),
-                "by_share": {str(share): accuracy(compared, [c.mixed(share) for c in compared]) for share in SHARES},
-                "separation": {str(share): separation(compared, share) for share in SHARES},
-                "floors": {str(share): floors(compared, share) for share in SHARES},
-            }
-            for side, compared in sides.items()
+    """Per side of the split: accuracy by data set and mix, and what only answers of two models can show."""
+    result: dict[str, Any] = {}
+    for side, name in (("choosing", "train"), ("reported", "test")):
+        compared = {
+            data: [compare(model, q) for q in asked if split_of(q.group, HALVES, salt=SALT) == name]
+            for data, asked in sets.items()
         }
-    return table
+        two = compared[TWO]
+        result[side] = {
+            "claims": {data: sum(bool(c.question.right) for c in each) for data, each in compared.items()},
+            "accuracy": {
+                mix: {data: accuracy(each, mix) for data, each in compared.items()} for mix in MIXES
+            },
+            "without_partner": sum(not c.question.right for c in two),
+            "separation": {mix: separation(two, mix) for mix in MIXES},
+            "floors": floors(two),
+        }
+    return result
 
 
 def original_cost(folder: Path, model: Similarity, sets: dict[str, list[Question]]) -> dict[str, float]:
     """What rounding changed, over real sentences."""
-    from transformers import AutoModel
+    import torch
 
-    from truthlens.hub.embedder import original_vectors
+    from truthlens.detection.windows import load_tokenizer
+    from truthlens.hub.embedder import load_base, original_vectors
     from truthlens.hub.model import BUNDLED_BASE, find_base
 
     asked = [question for each in sets.values() for question in each[:40]]
     texts = sorted({text for question in asked for text in (question.claim, *question.candidates[:4])})
-    base = find_base(BUNDLED_BASE).folder
-    encoder = AutoModel.from_pretrained(base, attn_implementation="eager", add_pooling_layer=False).eval()
-    import torch
-
-    from truthlens.detection.windows import load_tokenizer
-
+    encoder = load_base(find_base(BUNDLED_BASE).folder)
     tokenizer = load_tokenizer(folder)
     tokenizer.enable_truncation(max_length=model.manifest.max_tokens)
     expected = original_vectors(encoder, [torch.tensor([tokenizer.encode(text).ids]) for text in texts])
     found = model.embed(texts)
     error = 1.0 - (expected * found).sum(axis=1)
     change = np.abs(expected @ expected.T - found @ found.T)
-    exact = {text: row for text, row in zip(texts, expected, strict=True)}
+    exact = dict(zip(texts, expected, strict=True))
     same = [
         int((np.stack([exact[t] for t in q.candidates[:4]]) @ exact[q.claim]).argmax())
         == int((model.embed(q.candidates[:4]) @ model.embed([q.claim])[0]).argmax())
@@ -260,52 +267,59 @@ def original_cost(folder: Path, model: Similarity, sets: dict[str, list[Question
 
 
 def speed(folder: Path, sets: dict[str, list[Question]]) -> dict[str, float]:
-    """Milliseconds of one 20 × 20 comparison on one thread, each of texts that were not seen before."""
+    """Milliseconds of one 20 × 20 comparison on one thread, each of texts that were not seen before.
+
+    ``cpu`` is the time of the thread, which other processes on the machine disturb less.
+    """
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     model = Similarity.load(folder)
     model.warm_up()
     loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    texts = sorted({t for q in sets["answers of two models"] for t in (q.claim, *q.candidates)})
+    texts = sorted({t for q in sets[TWO] for t in (q.claim, *q.candidates)})
     random.Random(5).shuffle(texts)
-    times, again = [], []
+    figures = defaultdict(list)
     for start in range(0, len(texts) - 40, 40):
         left, right = texts[start : start + 20], texts[start + 20 : start + 40]
-        for kept in (times, again):
-            begun = time.perf_counter()
+        for kind in ("", "remembered_"):
+            wall, cpu = time.perf_counter(), time.thread_time()
             model.similar(left, right)
-            kept.append(1e3 * (time.perf_counter() - begun))
+            figures[f"{kind}wall_ms"].append(1e3 * (time.perf_counter() - wall))
+            figures[f"{kind}cpu_ms"].append(1e3 * (time.thread_time() - cpu))
     return {
-        "comparisons": len(times),
-        "median_ms": statistics.median(times),
-        "fastest_ms": min(times),
-        "slowest_ms": max(times),
-        "remembered_median_ms": statistics.median(again),
-        "loaded_mb": (loaded - before) / 1024,
-        "peak_mb": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
+        "comparisons": len(figures["cpu_ms"]),
+        **{f"median_{name}": statistics.median(kept) for name, kept in figures.items()},
+        "slowest_cpu_ms": max(figures["cpu_ms"]),
+        "loaded_mib": (loaded - before) / 1024,
+        "peak_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
     }
 
 
-def markdown(result: dict[str, Any], share: float) -> str:
-    lines = [f"{result['machine']}, Python {platform.python_version()}.", ""]
-    for side in ("choosing", "reported"):
-        shares = [str(s) for s in SHARES]
-        lines += [f"Nearest candidate right, {side} half, by share of words in the mix:", ""]
-        lines += ["| data | claims | characters | " + " | ".join(shares) + " |"]
-        lines += ["| --- " * (3 + len(shares)) + "|"]
-        for name, sides in result["alignment"].items():
-            row = sides[side]
-            cells = [f"{row['by_share'][s]:.3f}" for s in shares]
-            lines.append(f"| {name} | {row['questions']} | {row['characters']:.3f} | {' | '.join(cells)} |")
-        means = [statistics.fmean(sides[side]["by_share"][s] for sides in result["alignment"].values()) for s in shares]
-        lines += [f"| mean | | | {' | '.join(f'{mean:.3f}' for mean in means)} |", ""]
-        two = result["alignment"]["answers of two models"][side]
-        lines.append("AUROC of a partner being there: " + ", ".join(f"{s}: {two['separation'][s]:.3f}" for s in shares))
-        lines += ["", f"Floors at share {share}:", "", "| floor | precision | recall |", "| --- | --- | --- |"]
-        lines += [f"| {f['floor']} | {f['precision']} | {f['recall']} |" for f in two["floors"][str(share)]]
-        lines.append("")
+def markdown(result: dict[str, Any]) -> str:
+    lines = [f"{result['machine']}, Python {platform.python_version()}."]
+    for side, found in result["alignment"].items():
+        data = list(found["claims"])
+        lines += [
+            "",
+            f"Nearest candidate right, {side} half; last column: AUROC of a partner being there:",
+            "",
+        ]
+        lines += [
+            "| by | " + " | ".join(f"{name} ({found['claims'][name]})" for name in data) + " | mean | AUROC |"
+        ]
+        lines += ["| --- " * (len(data) + 3) + "|"]
+        for mix, row in found["accuracy"].items():
+            cells = " | ".join(f"{row[name]:.3f}" for name in data)
+            mean = statistics.fmean(row.values())
+            lines.append(f"| {mix} | {cells} | {mean:.3f} | {found['separation'][mix]:.3f} |")
+        lines += ["", f"Floors ({SERVED}; {found['without_partner']} claims have no partner):", ""]
+        lines += ["| floor | precision | recall |", "| --- | --- | --- |"]
+        lines += [f"| {f['floor']} | {f['precision']:.3f} | {f['recall']:.3f} |" for f in found["floors"]]
     for part in ("speed", "int8"):
         if part in result:
-            lines += [f"{part}: " + ", ".join(f"{k} {v:.4g}" for k, v in result[part].items()), ""]
+            lines += [
+                "",
+                f"{part}: " + ", ".join(f"{key} {value:.4g}" for key, value in result[part].items()),
+            ]
     return "\n".join(lines)
 
 
@@ -314,7 +328,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--model", type=Path, default=models_folder() / MODEL)
     parser.add_argument("--most", type=int, default=300, help="questions of a data set")
-    parser.add_argument("--share", type=float, default=0.0, choices=SHARES, help="whose floors are printed")
     parser.add_argument("--skip-original", action="store_true")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     arguments = parser.parse_args()
@@ -327,14 +340,16 @@ def main() -> None:
         result["int8"] = original_cost(arguments.model, model, sets)
     arguments.output.mkdir(parents=True, exist_ok=True)
     (arguments.output / "similarity.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    text = markdown(result, arguments.share)
+    text = markdown(result)
     (arguments.output / "similarity.md").write_text(text + "\n", encoding="utf-8")
     print(text)
 
 
 def machine() -> str:
     info = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+    names = [
+        line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+    ]
     return f"{names[0]} ({len(names)} cores)" if names else platform.machine()
 
 

@@ -48,7 +48,7 @@ class Settings:
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
     drain_notice_s: float = 3.0
-    drain_grace_s: float = 30.0
+    drain_grace_s: float = 65.0
     reload: bool = True
     upstream: Upstream | None = None
     redis: str | None = None

@@ -118,7 +118,9 @@ class Scorer:
 
     def verdict(self, text: str) -> Verdict:
         found = parts(text)
-        spans = tuple(Span(start, end, 0.9, passage=0) for start, end, part in found if part not in self.facts)
+        spans = tuple(
+            Span(start, end, 0.9, passage=0) for start, end, part in found if part not in self.facts
+        )
         score = 0.6 + 0.35 * len(spans) / len(found) if spans else 0.05
         return Verdict(Status.CHECKED, score=score, threshold=self.threshold, spans=spans)
 
@@ -196,10 +198,17 @@ def task_of(
 
 
 def tools_of(
-    ask: Script | None = None, *, scorer: Scorer | None = None, seconds: float = 60.0, deadline: Deadline | None = None
+    ask: Script | None = None,
+    *,
+    scorer: Scorer | None = None,
+    seconds: float = 60.0,
+    deadline: Deadline | None = None,
 ) -> Tools:
     return Tools(
-        ask=ask or Script(), rescore=scorer or Scorer(), compare=Words(), deadline=deadline or Deadline.after(seconds)
+        ask=ask or Script(),
+        rescore=scorer or Scorer(),
+        compare=Words(),
+        deadline=deadline or Deadline.after(seconds),
     )
 
 

@@ -83,7 +83,9 @@ def test_what_nobody_attacks_is_in(graph: ArgumentGraph) -> None:
 @pytest.mark.parametrize("length", [1, 3, 5, 7])
 def test_odd_cycles_stay_out(length: int) -> None:
     """Of arguments that attack each other in an odd circle none is accepted, a self-attacker included."""
-    assert grounded_extension(graph_of(length, *[(i, (i + 1) % length) for i in range(length)])) == frozenset()
+    assert (
+        grounded_extension(graph_of(length, *[(i, (i + 1) % length) for i in range(length)])) == frozenset()
+    )
 
 
 def test_mutual_attack_decides_nothing() -> None:

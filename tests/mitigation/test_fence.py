@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -144,7 +145,7 @@ def test_marked_text_has_one_tag_per_mark(given_: tuple[str, list[Span]]) -> Non
     text, spans = given_
     marks = fence.marks(text, spans)
     assert _tree(fence.marked(text, spans)) == [("span", ("n", "confidence"), [])] * len(marks)
-    assert all(one.end < other.start for one, other in zip(marks, marks[1:], strict=False))
+    assert all(one.end < other.start for one, other in pairwise(marks))
 
 
 def test_overlapping_spans_become_one_with_the_highest_score() -> None:

@@ -29,7 +29,9 @@ GOOD = f"{HEIGHT} {BUILDER}"
 
 async def compared(*texts: str, models: Sequence[str] = ("a", "b", "c", "d")) -> Comparison:
     scorer = Scorer()
-    voices = [Voice(model, text, 0.5, scorer.verdict(text)) for model, text in zip(models, texts, strict=False)]
+    voices = [
+        Voice(model, text, 0.5, scorer.verdict(text)) for model, text in zip(models, texts, strict=False)
+    ]
     return await compare(voices, tools_of(scorer=scorer))
 
 
@@ -104,7 +106,9 @@ async def test_a_judge_that_fails_gives_its_failure(failure: CallFailure) -> Non
 async def test_nobody_is_asked_after_the_deadline() -> None:
     """Without time for the call and a scoring no call is made."""
     ask = Script(judge=GOOD)
-    opinion = await arbitrate(task_of(FIRST), tools_of(ask, seconds=0.0), await compared(FIRST, OTHER), judge="judge")
+    opinion = await arbitrate(
+        task_of(FIRST), tools_of(ask, seconds=0.0), await compared(FIRST, OTHER), judge="judge"
+    )
     assert opinion == Opinion("judge", None, failure=CallFailure.DEADLINE)
     assert ask.requests == []
 

@@ -72,7 +72,9 @@ def test_two_who_agree_oppose_the_third_together() -> None:
 def test_one_voice_never_holds_a_position_twice() -> None:
     """Two claims of one answer stay two positions, whatever a third claim agrees with."""
     start = opening(
-        comparison([view("A.", 0.5, agrees(1))], [view("A.", 0.5, agrees(0)), view("A again.", 0.5, agrees(0))])
+        comparison(
+            [view("A.", 0.5, agrees(1))], [view("A.", 0.5, agrees(0)), view("A again.", 0.5, agrees(0))]
+        )
     )
     assert [position.holders for position in start.positions] == [((0, 0), (1, 0)), ((1, 1),)]
 

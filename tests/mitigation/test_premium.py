@@ -52,7 +52,12 @@ class TestAgreement:
         """Without a difference and without a flag nobody is asked anything."""
         ask = Script()
         mended = await run(ask, task_of(RIGHT), RIGHT, f"{CITY} {HEIGHT} {BUILDER}")
-        assert (mended.text, mended.stop, mended.consensus, mended.mode) == (RIGHT, Stop.AGREED, True, Mode.PREMIUM)
+        assert (mended.text, mended.stop, mended.consensus, mended.mode) == (
+            RIGHT,
+            Stop.AGREED,
+            True,
+            Mode.PREMIUM,
+        )
         assert mended.verdict == task_of(RIGHT).verdict
         assert kinds(mended, Role.VERIFIER) == [("b", Fate.UNCHANGED, ""), ("c", Fate.WORSE, "")]
         assert ask.requests == []
@@ -144,14 +149,21 @@ class TestJudge:
 
     async def test_a_ruling_that_is_worse_is_not_taken(self) -> None:
         """A grounded answer stays where the judge makes it worse, whatever the others said."""
-        mended = await run(Script(judge=f"{BUILDER} {WRONG_OPENING}"), task_of(f"{BUILDER} {HEIGHT}"), FIRST, FIRST)
+        mended = await run(
+            Script(judge=f"{BUILDER} {WRONG_OPENING}"), task_of(f"{BUILDER} {HEIGHT}"), FIRST, FIRST
+        )
         assert (mended.text, mended.stop) == (f"{BUILDER} {HEIGHT}", Stop.NO_GAIN)
         assert (mended.replaced, mended.consensus) == (False, False)
 
     async def test_a_judge_that_upholds_the_answer_has_arbitrated(self) -> None:
         """The first answer, word for word, is a ruling as well."""
         mended = await run(Script(judge=RIGHT), task_of(RIGHT), FIRST, FIRST)
-        assert (mended.text, mended.stop, mended.consensus, mended.replaced) == (RIGHT, Stop.DECIDED, True, False)
+        assert (mended.text, mended.stop, mended.consensus, mended.replaced) == (
+            RIGHT,
+            Stop.DECIDED,
+            True,
+            False,
+        )
 
     async def test_what_is_still_flagged_is_corrected_by_the_judge(self) -> None:
         """A ruling that is better but not good enough goes through the correction loop."""
@@ -164,9 +176,16 @@ class TestJudge:
 
     @pytest.mark.parametrize(
         "reply",
-        ["   ", "这座塔高三百三十米，由古斯塔夫·埃菲尔的公司建造，一八八九年开放。", Completion("The", "judge", "length"), CallFailure.TOOL_CALL],
+        [
+            "   ",
+            "这座塔高三百三十米，由古斯塔夫·埃菲尔的公司建造，一八八九年开放。",
+            Completion("The", "judge", "length"),
+            CallFailure.TOOL_CALL,
+        ],
     )
-    async def test_a_judge_without_a_usable_word_is_replaced_by_replacement(self, reply: str | Completion) -> None:
+    async def test_a_judge_without_a_usable_word_is_replaced_by_replacement(
+        self, reply: str | Completion
+    ) -> None:
         """Empty, foreign, cut off or a tool call: the disputed claim then gives way to the better grounded one."""
         mended = await run(Script(judge=reply), task_of(FIRST), RIGHT, RIGHT)
         assert (mended.text, mended.stop) == (RIGHT, Stop.DECIDED)
@@ -177,7 +196,12 @@ class TestJudge:
         """The default without a judge asks nobody."""
         ask = Script()
         mended = await run(ask, task_of(FIRST, judge=None), RIGHT, RIGHT)
-        assert (mended.text, mended.stop, mended.replaced, mended.consensus) == (RIGHT, Stop.DECIDED, True, True)
+        assert (mended.text, mended.stop, mended.replaced, mended.consensus) == (
+            RIGHT,
+            Stop.DECIDED,
+            True,
+            True,
+        )
         assert ask.requests == []
 
     async def test_judging_without_a_judge_is_noted(self) -> None:
@@ -215,10 +239,14 @@ class TestMechanisms:
     @pytest.mark.parametrize("consensus", [Consensus.SEGMENT_VOTE, Consensus.REPLACEMENT])
     async def test_the_lone_dissenter_who_is_right_is_heard(self, consensus: Consensus) -> None:
         """One grounded claim against two that are not."""
-        mended = await run(Script(judge=CallFailure.TIMEOUT), task_of(FIRST, consensus=consensus), FIRST, RIGHT)
+        mended = await run(
+            Script(judge=CallFailure.TIMEOUT), task_of(FIRST, consensus=consensus), FIRST, RIGHT
+        )
         assert mended.text == RIGHT
 
-    @pytest.mark.parametrize("consensus", [Consensus.SEGMENT_VOTE, Consensus.WEIGHTED_FUSION, Consensus.JUDGE])
+    @pytest.mark.parametrize(
+        "consensus", [Consensus.SEGMENT_VOTE, Consensus.WEIGHTED_FUSION, Consensus.JUDGE]
+    )
     async def test_a_lone_first_answer_that_is_right_stays(self, consensus: Consensus) -> None:
         """No majority makes a grounded answer worse."""
         mended = await run(Script(judge=FIRST), task_of(RIGHT, consensus=consensus), FIRST, FIRST)
@@ -229,7 +257,9 @@ class TestMechanisms:
         """Where no voice has anything better, the judge is asked."""
         ask = Script(judge=f"{BUILDER} {CITY}")
         first = f"{BUILDER} {CITY} {WRONG_HEIGHT}"
-        mended = await run(ask, task_of(first, consensus=consensus), f"{BUILDER} The tower is 299 metres tall.", first)
+        mended = await run(
+            ask, task_of(first, consensus=consensus), f"{BUILDER} The tower is 299 metres tall.", first
+        )
         assert mended.text == f"{BUILDER} {CITY}"
         assert mended.verdict.score == 0.05
 
@@ -283,7 +313,11 @@ class TestSafety:
         class Partly(Scorer):
             def verdict(self, text: str) -> Verdict:
                 verdict = super().verdict(text)
-                return replace(verdict, status=Status.PARTIAL, reason=Reason.TIMEOUT) if text == RIGHT else verdict
+                return (
+                    replace(verdict, status=Status.PARTIAL, reason=Reason.TIMEOUT)
+                    if text == RIGHT
+                    else verdict
+                )
 
         mended = await run(Script(judge=RIGHT, a=CallFailure.TIMEOUT), task_of(FIRST), RIGHT, scorer=Partly())
         assert mended.text == FIRST

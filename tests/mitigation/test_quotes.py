@@ -26,7 +26,7 @@ def evidence(*texts: str) -> Evidence:
         "“It is 330 metres tall”",
         "It is ３３０ metres tall",
         "World’s Fair … 330 metres",
-        "was built ... by" .replace(" ... by", "") + " between",
+        "was built ... by".replace(" ... by", "") + " between",
         "Gustav Eiffel's company built it",
     ],
 )
@@ -64,10 +64,15 @@ def test_what_does_not_stand_there_is_not_found(quote: str) -> None:
 
 def test_parts_must_share_a_passage() -> None:
     """The parts around an ellipsis are not gathered from several passages."""
-    assert evidence("It is 330 metres tall.", "It was built in 1889.").find("330 metres tall ... built in 1889") is None
+    assert (
+        evidence("It is 330 metres tall.", "It was built in 1889.").find("330 metres tall ... built in 1889")
+        is None
+    )
 
 
-@pytest.mark.parametrize(("quote", "there"), [("铁塔高３３０米", True), ("铁塔高331米", False), ("是为了永久保留而建造的", True)])
+@pytest.mark.parametrize(
+    ("quote", "there"), [("铁塔高３３０米", True), ("铁塔高331米", False), ("是为了永久保留而建造的", True)]
+)
 def test_chinese_is_compared_by_character(quote: str, there: bool) -> None:
     """A Chinese quote is found without spaces between words, and its number counts."""
     assert (evidence(ZH).find(quote) is not None) is there

@@ -30,7 +30,9 @@ def test_the_dress_does_not_matter(text: str) -> None:
     assert attacks(text, claims={1, 2}) == READ
 
 
-@pytest.mark.parametrize("text", ["", "I agree with all of it.", "[1, 2]", "[{", '{"claim"', '[{"claim": 9}]', '["x"]'])
+@pytest.mark.parametrize(
+    "text", ["", "I agree with all of it.", "[1, 2]", "[{", '{"claim"', '[{"claim": 9}]', '["x"]']
+)
 def test_garbage_is_no_turn(text: str) -> None:
     """What holds no list of entries about the claims cannot be read."""
     assert attacks(text, claims={1, 2}) is None
@@ -86,7 +88,10 @@ def test_deep_or_huge_json_is_garbage(text: str) -> None:
     assert read_list(text) is None
 
 
-@given(st.text(max_size=300), st.lists(st.fixed_dictionaries({"claim": st.integers(), "kind": st.text()}), min_size=1, max_size=5))
+@given(
+    st.text(max_size=300),
+    st.lists(st.fixed_dictionaries({"claim": st.integers(), "kind": st.text()}), min_size=1, max_size=5),
+)
 def test_a_list_is_found_behind_prose_without_brackets(prose: str, entries: list[dict[str, object]]) -> None:
     """Whatever prose without brackets stands around a list, the list is read as it is."""
     prose = prose.translate(str.maketrans("", "", "[]{}"))

@@ -187,7 +187,7 @@ def serve(
         typer.Option(
             envvar="TRUTHLENS_DRAIN_GRACE", min=0, help="Seconds that exchanges in flight may then take."
         ),
-    ] = 30.0,
+    ] = 65.0,
     upstream: Annotated[
         str | None,
         typer.Option(

@@ -24,7 +24,9 @@ _GRAM_SIZES = (2, 3)
 _NUMBER_WEIGHT = 3.0  # a number is one thing however few its digits, and claims are about numbers
 _STOP_WEIGHT = 0.1  # enough to tell apart what has no other words
 # A sign, point or percent sign that belongs to a number stays: 1.5 is no copy of 15.
-_PARTS = re.compile(r"(?<!\w)[-+−]?\d+(?:[.,:/]\d+)*\s?[%‰]?|[^\W_]+|[^\w\s.,;:!?…'\"`´‘’“”„«»()\[\]{}*#>•|。，、；：！？「」『』（）《》·–—_-]")
+_PARTS = re.compile(
+    r"(?<!\w)[-+−]?\d+(?:[.,:/]\d+)*\s?[%‰]?|[^\W_]+|[^\w\s.,;:!?…'\"`´‘’“”„«»()\[\]{}*#>•|。，、；：！？「」『』（）《》·–—_-]"
+)
 _BLANK = re.compile(r"\s+")
 
 
@@ -35,7 +37,9 @@ def copies(left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
     digit or a symbol are copies of nothing.
     """
     first, second = ([_bare(text) for text in texts] for texts in (left, right))
-    return np.array([[a == b and bool(a) for b in second] for a in first], dtype=bool).reshape(len(left), len(right))
+    return np.array([[a == b and bool(a) for b in second] for a in first], dtype=bool).reshape(
+        len(left), len(right)
+    )
 
 
 def shared_words(left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:

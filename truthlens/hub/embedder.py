@@ -21,7 +21,6 @@ import onnx
 import torch
 from numpy.typing import NDArray
 from rich.console import Console
-from torch import nn
 from transformers import AutoModel
 from transformers.utils import logging as transformers_logging
 
@@ -85,7 +84,7 @@ def build_embedder(output: Path, *, base: str = BUNDLED_BASE, gate: Gate = Gate(
             written.
     """
     found = find_base(base)
-    encoder = _load(found.folder)
+    encoder = load_base(found.folder)
     tokenizer = load_tokenizer(found.folder)
     tokenizer.enable_truncation(max_length=MAX_TOKENS)
     probes = [torch.tensor([tokenizer.encode(text).ids]) for text in texts()]
@@ -158,24 +157,32 @@ def original_vectors(encoder: Any, probes: list[torch.Tensor]) -> NDArray[np.flo
     """What the encoder itself gives, in float32, shape (texts, width); each of ``probes`` is (1, tokens)."""
     with torch.inference_mode():
         rows = [
-            pool(encoder(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state, torch.ones(ids.shape))
+            pool(
+                encoder(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state,
+                torch.ones(ids.shape),
+            )
             for ids in probes
         ]
     return np.asarray(torch.cat(rows).numpy(), dtype=np.float32)
 
 
-def _load(folder: Path) -> nn.Module:
+def load_base(folder: Path) -> Any:
+    """The original encoder of ``folder``, in evaluation mode, without the pooling layer that sentence vectors do not use.
+
+    Raises:
+        ModelError: it is not of BERT layout.
+    """
     said = transformers_logging.get_verbosity()
-    # The file also holds a pooling layer that sentence vectors do not use, which is reported at length.
-    transformers_logging.set_verbosity_error()
+    transformers_logging.set_verbosity_error()  # it reports at length that the file holds that layer
     try:
-        encoder: Any = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
+        encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
     finally:
         transformers_logging.set_verbosity(said)
     if encoder.config.model_type != _LAYOUT:
-        raise ModelError(f"{folder} is of type {encoder.config.model_type}, expected {_LAYOUT}; give another base")
-    loaded: nn.Module = encoder.eval()
-    return loaded
+        raise ModelError(
+            f"{folder} is of type {encoder.config.model_type}, expected {_LAYOUT}; give another base"
+        )
+    return encoder.eval()
 
 
 def _compare(encoder: Any, probes: list[torch.Tensor], folder: Path) -> Cost:
@@ -238,7 +245,9 @@ python -m truthlens.hub.embedder models/{name}
 
 def main() -> None:
     """Build the folder that the command line names."""
-    parser = argparse.ArgumentParser(prog="python -m truthlens.hub.embedder", description=build_embedder.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m truthlens.hub.embedder", description=build_embedder.__doc__
+    )
     parser.add_argument("output", type=Path)
     parser.add_argument("--base", default=BUNDLED_BASE)
     arguments = parser.parse_args()

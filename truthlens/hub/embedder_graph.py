@@ -40,7 +40,9 @@ class SentenceGraph(nn.Module):
         super().__init__()
         embeddings = encoder.embeddings
         heads = encoder.config.num_attention_heads
-        places = embeddings.position_embeddings.weight[:max_tokens] + embeddings.token_type_embeddings.weight[0]
+        places = (
+            embeddings.position_embeddings.weight[:max_tokens] + embeddings.token_type_embeddings.weight[0]
+        )
         self.words = _Table(embeddings.word_embeddings.weight)
         self.places = _Table(places)
         self.norm = embeddings.LayerNorm
@@ -157,7 +159,11 @@ class _Layer(nn.Module):
     def rescale(self, reach: Reach) -> None:
         """Share the spread between channels evenly among inputs and weights: the same function, fewer steps lost."""
         with torch.no_grad():
-            for name, shrink in (("joint", self.joint_shrink), ("into", self.into_shrink), ("out", self.out_shrink)):
+            for name, shrink in (
+                ("joint", self.joint_shrink),
+                ("into", self.into_shrink),
+                ("out", self.out_shrink),
+            ):
                 shrink.copy_(1.0 / _grow(getattr(self, name), reach[name]))
             # What the heads give is a weighted mean of values, so these can take the factor themselves.
             values = 1.0 / _grow(self.attended, reach["attended"])

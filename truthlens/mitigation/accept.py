@@ -59,6 +59,8 @@ def rejection(task: Task, text: str, *, finish_reason: str | None) -> str | None
         task: the first answer, its verdict and its plan.
         text: the candidate, after ``clean``.
         finish_reason: what the backend said of the candidate's end.
+
+    The codes that compare the two texts' contents come last: whoever lets those pass knows that no other holds.
     """
     first = task.answer.text
     if not text.strip():
@@ -69,13 +71,13 @@ def rejection(task: Task, text: str, *, finish_reason: str | None) -> str | None
         return LEAKED
     if wrong := _json_rejection(first, text, structured=task.exchange.structured):
         return wrong
-    if len(text) > _MOST_TIMES * len(first) + _MOST_MORE_CHARS:
-        return TOO_LONG
     if not same_language(first, text):
         return LANGUAGE
     kept = unflagged(first, task.verdict.spans)
     if not declines(first) and (declines(text) or (kept and abstains(text))):
         return REFUSAL
+    if len(text) > _MOST_TIMES * len(first) + _MOST_MORE_CHARS:
+        return TOO_LONG
     if retention(kept, text) < task.plan.standard.min_retention:
         return LOST_CONTENT
     return None
