@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -21,7 +22,7 @@ from tests.fakes.premium_panel import (
     task_of,
     tools_of,
 )
-from truthlens.core.calls import CallFailure, Completion, Role
+from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
 from truthlens.core.records import Endpoint
 from truthlens.mitigation.argument import ArgumentKind, grounded_extension
 from truthlens.mitigation.comparison import Comparison, Voice
@@ -49,25 +50,28 @@ async def debated(
     return await debate(task, tools_of(ask, scorer=scorer, seconds=seconds), comparison)
 
 
-def attack(text: str, *, kind: str = "contradicted", quote: str = "", argument: str = "No.") -> Script:
+Turn = Callable[[ModelRequest], str]
+
+
+def attack(text: str, *, kind: str = "contradicted", quote: str = "", argument: str = "No.") -> Turn:
     """A critic who attacks the claim that reads ``text``, by the number that the prompt gives it."""
 
-    def turn(request: object) -> str:
-        numbers = numbered(prompt_of(request))  # type: ignore[arg-type]
+    def turn(request: ModelRequest) -> str:
+        numbers = numbered(prompt_of(request))
         entry = {"claim": numbers.get(text, 0), "kind": kind, "quote": quote, "argument": argument}
         return json.dumps([entry]) if text in numbers else NOTHING
 
-    return turn  # type: ignore[return-value]
+    return turn
 
 
-def defend(quote: str, *, concede: bool = False) -> Script:
+def defend(quote: str, *, concede: bool = False) -> Turn:
     """A proposer who answers every attack alike."""
 
-    def turn(request: object) -> str:
-        found = re.findall(r'<truthlens:attack n="(\d+)"', prompt_of(request))  # type: ignore[arg-type]
+    def turn(request: ModelRequest) -> str:
+        found = re.findall(r'<truthlens:attack n="(\d+)"', prompt_of(request))
         return json.dumps([{"attack": int(n), "concede": concede, "quote": quote} for n in found])
 
-    return turn  # type: ignore[return-value]
+    return turn
 
 
 def numbered(prompt: str) -> dict[str, int]:
@@ -214,10 +218,15 @@ async def test_a_defeated_claim_that_nothing_replaces_is_cut_out() -> None:
 
 async def test_there_are_at_most_three_rounds() -> None:
     """Critics who always find something new are heard three times."""
-    quotes = iter(["is 330 metres tall", "opened to visitors in 1889", "stands in the city of Paris"] * 9)
+    quotes = [
+        "is 330 metres tall",
+        "opened to visitors in 1889",
+        "stands in the city of Paris",
+        "company of Gustave",
+    ]
     task = task_of(f"{HEIGHT} {BUILDER}", debate_rounds=9, verifiers=("b",))
     ask = Script(
-        b=lambda request: attack(HEIGHT, quote=next(quotes))(request),  # type: ignore[operator]
+        b=[attack(HEIGHT, quote=quote) for quote in quotes],
         proposer=defend("The tower is 330 metres tall"),
     )
     done = await debated(ask, task, BUILDER)
@@ -253,12 +262,12 @@ async def test_critics_hear_what_was_said() -> None:
     """In the second round the attacks and defences of the first stand in the prompt, and defeated claims do not."""
     task = task_of(f"{HEIGHT} {WRONG_OPENING}", verifiers=("b",))
 
-    def both(request: object) -> str:
+    def both(request: ModelRequest) -> str:
         turns = [
             attack(HEIGHT, quote="opened to visitors in 1889"),
             attack(WRONG_OPENING, kind="unsupported"),
         ]
-        return json.dumps([entry for turn in turns for entry in json.loads(turn(request))])  # type: ignore[operator]
+        return json.dumps([entry for turn in turns for entry in json.loads(turn(request))])
 
     ask = Script(b=[both, NOTHING], proposer=defend("The tower is 330 metres tall"), judge=HEIGHT)
     await debated(ask, task, HEIGHT)
@@ -315,17 +324,11 @@ async def test_json_is_written_by_the_judge_or_not_at_all() -> None:
         '{"height": "The tower is 330 metres tall."}',
     )
     task = task_of(first, structured=True, verifiers=("b",))
-    claim = first
-    comparison = await compared(task, other)
-    if comparison.views[0]:
-        claim = comparison.views[0][0].claim.text
-    critic = [attack(claim, quote="is 330 metres tall"), NOTHING]
-    good = await debated(Script(b=list(critic), proposer=NOTHING, judge=other), task, other)
-    bad = await debated(Script(b=list(critic), proposer=NOTHING, judge="It is 330 metres tall."), task, other)
-    if comparison.views[0]:
-        assert (good.text, bad.text) == (other, None)
-    else:
-        assert (good.text, bad.text) == (first, first)
+    for judged, text in ((other, other), ("It is 330 metres tall.", None)):
+        critic = [attack(first, quote="is 330 metres tall"), NOTHING]
+        done = await debated(Script(b=critic, proposer=NOTHING, judge=judged), task, other)
+        assert first not in standing(done)
+        assert done.text == text
 
 
 async def test_completions_models_are_asked_as_such() -> None:
@@ -408,6 +411,17 @@ async def test_time_that_runs_out_in_the_middle_ends_the_debate() -> None:
     done = await debated(Script(b=forever), task, f"{HEIGHT} {BUILDER}", seconds=0.3)
     assert done.failure is CallFailure.DEADLINE
     assert done.text == f"{HEIGHT} {BUILDER}"
+
+
+async def test_attacks_that_do_not_repeat_go_on_until_the_rounds_end() -> None:
+    """The same claim may be attacked anew with another quote, and each attack stands for itself in the graph."""
+    quotes = ["is 330 metres tall", "opened to visitors in 1889"]
+    task = task_of(f"{HEIGHT} {BUILDER}", debate_rounds=2, verifiers=("b",))
+    ask = Script(
+        b=[attack(HEIGHT, quote=quote) for quote in quotes], proposer=defend("The tower is 330 metres tall")
+    )
+    done = await debated(ask, task, BUILDER)
+    assert len(done.graph.of_kind(ArgumentKind.ATTACK)) == len(done.graph.of_kind(ArgumentKind.DEFENCE)) == 2
 
 
 async def test_facts_that_all_share_need_no_words() -> None:

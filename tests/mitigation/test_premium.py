@@ -27,7 +27,7 @@ from tests.fakes.premium_panel import (
     tools_of,
 )
 from truthlens.core.calls import CallFailure, Completion, ModelSpec, Role
-from truthlens.core.records import Consensus, Mode, Status, Verdict, unchecked, Reason
+from truthlens.core.records import Consensus, Mode, Reason, Status, Verdict, unchecked
 from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Task
 from truthlens.mitigation.opinions import Opinion
 from truthlens.mitigation.premium import premium
@@ -170,7 +170,7 @@ class TestJudge:
         better = f"{BUILDER} {HEIGHT} {CITY} {WRONG_OPENING}"
         ask = Script(judge=[better, RIGHT])
         mended = await run(ask, task_of(FIRST), f"{HEIGHT} {BUILDER}")
-        assert (mended.text, mended.stop) == (RIGHT, Stop.CONVERGED)
+        assert (mended.text, mended.stop, mended.consensus) == (RIGHT, Stop.CONVERGED, True)
         assert ask.roles() == [Role.JUDGE, Role.JUDGE]
         assert WRONG_OPENING in ask.prompts(Role.JUDGE)[1]
 
@@ -410,34 +410,27 @@ TEXTS = st.lists(SENTENCES, min_size=1, max_size=5, unique=True).map(" ".join)
 REPLIES = TEXTS | st.sampled_from(["", "[]", "I'm sorry, but I can't help with that.", *CallFailure])
 
 
-@given(
-    TEXTS,
-    st.lists(TEXTS | st.sampled_from(list(CallFailure)), max_size=3),
-    REPLIES,
-    REPLIES,
-    st.sampled_from([None, *Consensus]),
-    st.booleans(),
-)
-def test_the_result_is_never_worse(
-    first: str,
-    opinions: list[str | CallFailure],
-    judged: str | CallFailure,
-    refined: str | CallFailure,
-    consensus: Consensus | None,
-    judge: bool,
-) -> None:
-    """Whatever models say or fail at, the delivered text scores as its verdict says, and not above the first."""
-    ask = Script(
-        judge=judged,
-        a=refined,
-        critic='[{"claim": 1, "kind": "contradicted", "quote": "opened to visitors in 1889"}]',
+@st.composite
+def scripts(draw: st.DrawFn) -> tuple[Script, Task, list[str | CallFailure]]:
+    """A first answer, opinions, and models that say or fail at anything."""
+    turn = '[{"claim": 1, "kind": "contradicted", "quote": "opened to visitors in 1889"}]'
+    ask = Script(judge=draw(REPLIES), a=draw(REPLIES), critic=draw(st.just(turn) | REPLIES))
+    task = task_of(
+        draw(TEXTS),
+        consensus=draw(st.sampled_from([None, *Consensus])),
+        judge=draw(st.sampled_from([None, "judge"])),
     )
-    ask.replies["b"] = ask.replies["c"] = ask.replies["d"] = ask.replies["critic"]
-    task = task_of(first, consensus=consensus, judge="judge" if judge else None)
+    return ask, task, draw(st.lists(TEXTS | st.sampled_from(list(CallFailure)), max_size=3))
+
+
+@given(scripts())
+def test_the_result_is_never_worse(drawn: tuple[Script, Task, list[str | CallFailure]]) -> None:
+    """Whatever models say or fail at, the delivered text scores as its verdict says, and not above the first."""
+    ask, task, opinions = drawn
     mended = asyncio.run(run(ask, task, *opinions))
     assert mended.verdict == Scorer().verdict(mended.text)
     assert mended.verdict.score is not None
     assert task.verdict.score is not None
-    assert mended.verdict.score <= task.verdict.score
-    assert mended.text == first or mended.verdict.score < task.verdict.score
+    assert mended.text == task.answer.text or mended.verdict.score < task.verdict.score
+    assert mended.replaced is False or mended.text != task.answer.text
     assert isinstance(mended.consensus, bool)

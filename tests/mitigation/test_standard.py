@@ -282,7 +282,7 @@ async def test_the_time_of_a_scoring_is_learnt() -> None:
 async def test_a_call_that_hangs_ends_with_the_deadline() -> None:
     """A model that never answers is given up in time, and the answer is delivered."""
     ask = HangingAsk()
-    mended = await standard(task(), tools(ask, ScriptedRescore({}), seconds=0.3))
+    mended = await standard(task(), tools(ask, ScriptedRescore({}), seconds=1.0))
     assert ask.cancelled
     assert (mended.text, mended.stop) == (FIRST, Stop.DEADLINE)
     assert mended.attempts == (_attempt(Fate.FAILED, reason="deadline"),)
@@ -295,7 +295,7 @@ async def test_a_scoring_that_hangs_ends_with_the_deadline() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    good = tools(ScriptedAsk(_GOOD), ScriptedRescore({}), seconds=0.5)
+    good = tools(ScriptedAsk(_GOOD), ScriptedRescore({}), seconds=1.0)
     mended = await standard(task(), Tools(good.ask, hang, good.compare, good.deadline))
     assert (mended.text, mended.stop) == (FIRST, Stop.DEADLINE)
     assert mended.attempts == (_attempt(Fate.REJECTED, reason="unscored"),)

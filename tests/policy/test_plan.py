@@ -252,6 +252,19 @@ def test_a_cheaper_mode_is_weaker() -> None:
     assert weaknesses(p.plans[0], than=p.default) == ("mode lightweight instead of standard",)
 
 
+def test_auto_is_as_strong_as_its_weakest_mode() -> None:
+    """Where it may only warn it is weaker than a plan that refines; where it always refines it is not."""
+    p = policy(
+        "hallucination: {default_mode: standard}\ndecisions:\n"
+        + decision("any", FINANCE, 2, "{mode: auto}")
+        + decision(
+            "refining", "{type: domain, name: legal}", 1, "{mode: auto, auto: {modes: [standard, premium]}}"
+        )
+    )
+    assert weaknesses(p.plans[0], than=p.default) == ("mode auto instead of standard",)
+    assert weaknesses(p.plans[1], than=p.default) == ()
+
+
 def test_early_waits_for_the_body() -> None:
     """While a decision of higher priority depends on the body, nothing is certain."""
     p = policy(WEAK)

@@ -23,9 +23,12 @@ MOST_CHARACTERS = 8_192
 _GRAM_SIZES = (2, 3)
 _NUMBER_WEIGHT = 3.0  # a number is one thing however few its digits, and claims are about numbers
 _STOP_WEIGHT = 0.1  # enough to tell apart what has no other words
-# A sign, point or percent sign that belongs to a number stays: 1.5 is no copy of 15.
+_MARKUP = re.compile(r"^\s*(?:#{1,6}|[-*+•>]|\d{1,2}[.)])\s+|\*\*|__|`", re.MULTILINE)
+_RAISED = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+# What belongs to a number stays, for 1.5 is no copy of 15, and so does every sign but commas, full stops and the like.
 _PARTS = re.compile(
-    r"(?<!\w)[-+−]?\d+(?:[.,:/]\d+)*\s?[%‰]?|[^\W_]+|[^\w\s.,;:!?…'\"`´‘’“”„«»()\[\]{}*#>•|。，、；：！？「」『』（）《》·–—_-]"
+    r"(?:(?<!\w)[-+−])?\.?\d+(?:[.,:/]\d+)*(?:\s?[%‰])?|[^\W\d_]+"
+    r"|[^\w\s.,;:!…'\"´‘’“”„«»()\[\]{}。、「」『』·–—_-]"
 )
 _BLANK = re.compile(r"\s+")
 
@@ -33,8 +36,8 @@ _BLANK = re.compile(r"\s+")
 def copies(left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
     """Whether two texts say the same words in the same order, shape (left, right).
 
-    Case, white space, quotes, markdown and punctuation that changes no number do not count. Texts without a letter, a
-    digit or a symbol are copies of nothing.
+    Case, white space, quotes, list and heading marks, and punctuation that changes no number do not count; a question
+    mark does. Texts without a letter, a digit or a symbol are copies of nothing.
     """
     first, second = ([_bare(text) for text in texts] for texts in (left, right))
     return np.array([[a == b and bool(a) for b in second] for a in first], dtype=bool).reshape(
@@ -112,5 +115,6 @@ def _plain(text: str) -> str:
 
 def _bare(text: str) -> tuple[str, ...]:
     """The words, numbers and symbols of a text, without what is not compared."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return tuple(part.replace(" ", "").replace("−", "-").removeprefix("+") for part in _PARTS.findall(folded))
+    plain = _RAISED.sub(r"^\g<0>", _MARKUP.sub("", text))  # else 10² would fold to 102
+    folded = unicodedata.normalize("NFKC", plain).casefold()
+    return tuple(_BLANK.sub("", part).replace("−", "-").removeprefix("+") for part in _PARTS.findall(folded))

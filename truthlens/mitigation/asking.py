@@ -17,9 +17,6 @@ from truthlens.mitigation import accept, fence, prompts, request
 from truthlens.mitigation.contract import Attempt, Fate, Task, Tools, failed
 from truthlens.mitigation.correction import evidence_for, is_json
 
-SCORING_S = 0.25
-"""What the scoring of a text is taken to need: that much time is left after a call whose text will be scored."""
-
 _MOST_TOKENS = 2000  # of an answer by the completions API, which gives 16 unless told
 _CUT_OFF = frozenset({"length", "max_tokens", "content_filter"})
 
@@ -64,7 +61,7 @@ async def written(task: Task, tools: Tools, asked: ModelRequest) -> Opinion:
     """What a model writes in place of the first answer, cleaned, in the format that the client asked for."""
     if "response_format" in task.request:
         asked = replace(asked, body={**asked.body, "response_format": task.request["response_format"]})
-    opinion = await said(tools.ask, asked, time_s=tools.deadline.remaining_s - SCORING_S)
+    opinion = await said(tools.ask, asked, time_s=tools.deadline.remaining_s)
     return acceptable(task, opinion)
 
 

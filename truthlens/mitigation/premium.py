@@ -8,22 +8,24 @@ with a lower score. Opinions are asked for elsewhere, side by side with detectio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from truthlens.core.calls import CallFailure, Role
-from truthlens.core.records import Consensus, Mode, Verdict
+from truthlens.core.deadline import Deadline
+from truthlens.core.records import Consensus, Mode
 from truthlens.mitigation import accept
 from truthlens.mitigation.agreement import MAJORITY, Agreement
 from truthlens.mitigation.asking import Opinion, acceptable, is_structured
 from truthlens.mitigation.comparison import Comparison, Voice
-from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Task, Tools
+from truthlens.mitigation.contest import Contest
+from truthlens.mitigation.contract import Mended, Stop, Task, Tools
 from truthlens.mitigation.debate import debate
 from truthlens.mitigation.differences import compare
 from truthlens.mitigation.fusion import weighted_fusion
 from truthlens.mitigation.judge import arbitrate
 from truthlens.mitigation.replacement import replacement
-from truthlens.mitigation.standard import LESS_CHECKED, UNSCORED, Draft, correct, less_checked
+from truthlens.mitigation.standard import Draft, correct
 from truthlens.mitigation.vote import segment_vote
 
 NO_SECOND_OPINION = "no-second-opinion"
@@ -34,6 +36,8 @@ JUDGE_FAILED = "judge-failed"
 _DEFAULT_RELIABILITY = 0.5
 _STOPS = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
 _SPLICING = frozenset({Consensus.SEGMENT_VOTE, Consensus.REPLACEMENT})
+# What a scoring is taken to need at least, before one was timed.
+_LEAST_SCORING_S = 0.25
 
 
 async def premium(task: Task, tools: Tools, opinions: Sequence[Opinion]) -> Mended:
@@ -56,22 +60,23 @@ async def premium(task: Task, tools: Tools, opinions: Sequence[Opinion]) -> Mend
 
 @dataclass(slots=True)
 class _Panel:
-    """One run: the best draft so far, whether the models stand behind it, and what was done."""
+    """One run: the contest for the best answer, the voices beside the first, and who can still be asked.
+
+    ``ruled`` says that the best text is the judge's ruling. ``ended`` is set where time or budget ended the asking.
+    """
 
     task: Task
     tools: Tools
-    best: Draft = field(init=False)
+    contest: Contest = field(init=False)
     judge: str | None = field(init=False)
-    consensus: bool = field(init=False, default=False)
     others: list[Voice] = field(init=False, default_factory=list)
-    attempts: list[Attempt] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
-    decided: bool = field(init=False, default=False)
-    scored: bool = field(init=False, default=False)
+    ruled: bool = field(init=False, default=False)
     ended: Stop | None = field(init=False, default=None)
+    scoring_s: float = field(init=False, default=_LEAST_SCORING_S)
 
     def __post_init__(self) -> None:
-        self.best = Draft(self.task.answer.text, self.task.verdict)
+        self.contest = Contest(self.task, self.tools.rescore)
         self.judge = self.task.plan.premium.judge_model
 
     async def weigh(self, opinions: Sequence[Opinion]) -> Stop | None:
@@ -82,20 +87,20 @@ class _Panel:
         if not self.others:
             self.notes.append(NO_SECOND_OPINION)
             return None
-        comparison = await self._compared(self.best)
+        comparison = await self._compared(self.contest.best)
         self.notes += comparison.notes
-        self.consensus = _is_held(comparison)
+        self.contest.consensus = _is_held(comparison)
         # Models that agree on what the evidence does not bear are no support for it: a flagged answer goes on.
         if 0.0 < comparison.significance >= self.task.plan.premium.significance:
             await self._settle(comparison)
-        elif not self.best.verdict.flagged:
-            self.consensus = True
+        elif not self.contest.best.verdict.flagged:
+            self.contest.consensus = True
             return Stop.AGREED
-        if self.best.verdict.flagged:
+        if self.contest.best.verdict.flagged:
             return self.ended
-        if self.decided:
+        if self.contest.decided:
             return Stop.DECIDED
-        return self.ended or (Stop.NO_GAIN if self.scored else Stop.UNDECIDED)
+        return self.ended or (Stop.NO_GAIN if self.contest.scored else Stop.UNDECIDED)
 
     async def correct(self) -> Stop:
         """The correction loop on the best draft, by the judge where there is one that answers; why it ended."""
@@ -110,14 +115,15 @@ class _Panel:
 
     def mended(self, stop: Stop) -> Mended:
         """What is delivered."""
+        best = self.contest.best
         return Mended(
-            text=self.best.text,
-            verdict=self.best.verdict,
+            text=best.text,
+            verdict=best.verdict,
             mode=Mode.PREMIUM,
             stop=stop,
-            attempts=tuple(self.attempts),
-            replaced=self.best.replaced,
-            consensus=self.consensus,
+            attempts=tuple(self.contest.attempts),
+            replaced=best.replaced,
+            consensus=self.contest.consensus,
             notes=tuple(dict.fromkeys(self.notes)),
         )
 
@@ -127,32 +133,36 @@ class _Panel:
         for given in opinions:
             # Another model owes the first answer neither its length nor its words.
             opinion = acceptable(self.task, given, passing={accept.TOO_LONG, accept.LOST_CONTENT})
-            self.attempts += opinion.attempts(Role.VERIFIER)
+            self.contest.attempts += opinion.attempts(Role.VERIFIER)
             if opinion.text is not None:
                 usable.append((opinion.model, opinion.text))
-        verdicts = await self.tools.rescore([text for _, text in usable]) if usable else ()
+        if not usable:
+            return
+        before = self.tools.deadline.remaining_s
+        verdicts = await self.tools.rescore([text for _, text in usable])
+        self.scoring_s = max(self.scoring_s, before - self.tools.deadline.remaining_s)
         for (model, text), verdict in zip(usable, verdicts, strict=True):
             self.others.append(Voice(model, text, self._weight(model), verdict))
-            self._note(model, Role.VERIFIER, text, verdict)
+            self.contest.entered(text, verdict, model=model, role=Role.VERIFIER)
 
     async def _settle(self, comparison: Comparison) -> None:
         """Let the plan's mechanism, and the judge where it is called for, make candidates."""
-        premium = self.task.plan.premium
-        mechanism = premium.consensus or (Consensus.JUDGE if self.judge else Consensus.REPLACEMENT)
+        mechanism = self.task.plan.premium.consensus
+        if mechanism is None:
+            mechanism = Consensus.JUDGE if self.judge else Consensus.REPLACEMENT
         if mechanism is Consensus.DEBATE:
             await self._debate(comparison)
             return
-        arbitrated = False
+        may_arbitrate = True
         if mechanism is Consensus.JUDGE:
-            arbitrated = True
+            may_arbitrate, mechanism = False, Consensus.REPLACEMENT
             if self.judge is None:
                 self.notes.append(NO_JUDGE)
             elif await self._arbitrate(comparison):
                 return
-            mechanism = Consensus.REPLACEMENT
         agreement = self._agreement(mechanism, comparison)
-        await self._offer_agreement(agreement, comparison)
-        if self.judge is not None and not arbitrated and (agreement.undecided or self.best.verdict.flagged):
+        await self._offer(agreement, comparison)
+        if self.judge and may_arbitrate and (agreement.undecided or self.contest.best.verdict.flagged):
             await self._arbitrate(comparison)
 
     def _agreement(self, mechanism: Consensus, comparison: Comparison) -> Agreement:
@@ -167,103 +177,78 @@ class _Panel:
             case _:
                 return replacement(comparison)
 
-    async def _offer_agreement(self, agreement: Agreement, comparison: Comparison) -> None:
-        """Offer a mechanism's text: a voice's whole answer is that model's, a spliced one counts as the first model's."""
+    async def _offer(self, agreement: Agreement, comparison: Comparison) -> None:
+        """Offer a mechanism's text; a voice's whole answer is that model's, a mixed one counts as the first model's."""
         voice = next((each for each in comparison.voices if each.text == agreement.text), None)
-        if voice is not None:
-            passing = {accept.LOST_CONTENT}
-            model, known = voice.model, voice.verdict
-        else:
-            passing = set()
-            model, known = self.task.model, None
-        await self._offer(
+        await self.contest.offer(
             agreement.text,
-            model=model,
+            model=voice.model if voice else self.task.model,
             role=Role.VERIFIER,
             replaced=agreement.replaced,
             consensus=agreement.reached,
-            known=known,
-            passing=passing,
+            known=voice.verdict if voice else None,
+            passing={accept.LOST_CONTENT} if voice else (),
         )
 
     async def _arbitrate(self, comparison: Comparison) -> bool:
         """Offer the judge's text; whether there was one."""
         assert self.judge is not None
-        opinion = await arbitrate(self.task, self.tools, comparison, judge=self.judge)
-        if opinion.text is None:
-            self.attempts += opinion.attempts(Role.JUDGE)
-            if opinion.failure is None:
-                self.notes.append(JUDGE_FAILED)
-            else:
-                self._lose_judge()
-                self.ended = _STOPS.get(opinion.failure)
-            return False
-        await self._offer(opinion.text, model=self.judge, role=Role.JUDGE, replaced=True, consensus=True)
-        return True
+        opinion = await arbitrate(self.task, self._early, comparison, judge=self.judge)
+        if opinion.text is not None:
+            await self._offer_ruling(opinion.text, model=self.judge)
+            return True
+        self.contest.attempts += opinion.attempts(Role.JUDGE)
+        if opinion.failure is None:
+            self.notes.append(JUDGE_FAILED)
+        else:
+            self._lose_judge()
+            self.ended = _STOPS.get(opinion.failure)
+        return False
 
     async def _debate(self, comparison: Comparison) -> None:
-        done = await debate(self.task, self.tools, comparison)
-        self.attempts += done.attempts
+        done = await debate(self.task, self._early, comparison)
+        self.contest.attempts += done.attempts
         self.notes += done.notes
-        if done.text is not None:
-            await self._offer(
-                done.text,
-                model=done.closing.writer or self.task.model,
-                role=Role.JUDGE if done.closing.writer else Role.PROPOSER,
-                replaced=done.closing.replaced,
-                consensus=done.closing.reached,
+        self.ended = _STOPS.get(done.failure) if done.failure else None
+        closing = done.closing
+        if closing.text is not None and closing.writer is not None:
+            await self._offer_ruling(closing.text, model=closing.writer)
+        elif closing.text is not None:
+            await self.contest.offer(
+                closing.text,
+                model=self.task.model,
+                role=Role.PROPOSER,
+                replaced=closing.replaced,
+                consensus=closing.reached,
             )
-        if done.failure is not None:
-            self.ended = _STOPS.get(done.failure)
 
-    async def _offer(
-        self,
-        text: str,
-        *,
-        model: str,
-        role: Role,
-        replaced: bool,
-        consensus: bool,
-        known: Verdict | None = None,
-        passing: Collection[str] = (),
-    ) -> None:
-        """Take ``text`` for the best draft where it may stand there and scores lower."""
-        if text == self.best.text:
-            self.decided = consensus
-            self.consensus = self.consensus or consensus
-            self.attempts.append(Attempt(model, role, Fate.UNCHANGED, self.best.verdict.score))
-            return
-        code = accept.rejection(self.task, text, finish_reason=None)
-        if code is not None and code not in passing:
-            self.attempts.append(Attempt(model, role, Fate.REJECTED, reason=code))
-            return
-        verdict = known or (await self.tools.rescore((text,)))[0]
-        if self._note(model, role, text, verdict) is Fate.BETTER:
-            self.decided = True
-            self.best = Draft(text, verdict, replaced)
-            self.consensus = consensus
-        self.scored = True
+    async def _offer_ruling(self, text: str, *, model: str) -> None:
+        await self.contest.offer(text, model=model, role=Role.JUDGE, replaced=True, consensus=True)
+        self.ruled = self.contest.best.text == text
 
     async def _corrected(self, model: str, *, own: bool, most: int) -> tuple[Stop, int]:
         """Why a loop ended and how many attempts it made; its draft is the best one now."""
         role = Role.REFINER if own else Role.JUDGE
+        before = self.contest.best
         done = await correct(
-            self.task, self.tools, self.best, model=model, own=own, role=role, max_iterations=most
+            self.task, self.tools, before, model=model, own=own, role=role, max_iterations=most
         )
-        self.attempts += done.attempts
+        self.contest.attempts += done.attempts
         self.notes += done.notes
-        if done.draft.text != self.best.text:
-            self.best = done.draft
-            self.consensus = await self._held_still()
+        if done.draft.text != before.text:
+            self.contest.best = done.draft
+            # A judge that corrects its own ruling still rules.
+            self.ruled = self.ruled and not own
+            self.contest.consensus = self.ruled or await self._is_still_held()
         return done.stop, len(done.attempts)
 
-    async def _held_still(self) -> bool:
+    async def _is_still_held(self) -> bool:
         """Whether the voices hold the claims of the best draft, which none of them has seen."""
         if not self.others:
             return False
         try:
             async with asyncio.timeout(self.tools.deadline.remaining_s):
-                return _is_held(await self._compared(self.best))
+                return _is_held(await self._compared(self.contest.best))
         except TimeoutError:
             return False
 
@@ -272,19 +257,11 @@ class _Panel:
         first = Voice(self.task.model, draft.text, self._weight(self.task.model), draft.verdict)
         return await compare((first, *self.others), self.tools)
 
-    def _note(self, model: str, role: Role, text: str, verdict: Verdict) -> Fate:
-        """Account for a scored text: better is what scores lower than the best draft and was checked as well."""
-        best, reason = self.best.verdict.score, ""
-        if verdict.score is None or best is None:
-            fate, reason = Fate.REJECTED, UNSCORED
-        elif less_checked(verdict, self.task.verdict):
-            fate, reason = Fate.REJECTED, LESS_CHECKED
-        elif text == self.best.text:
-            fate = Fate.UNCHANGED
-        else:
-            fate = Fate.BETTER if verdict.score < best else Fate.WORSE
-        self.attempts.append(Attempt(model, role, fate, verdict.score, reason))
-        return fate
+    @property
+    def _early(self) -> Tools:
+        """The tools with a deadline that leaves time to score what comes of the calls."""
+        deadline = self.tools.deadline
+        return replace(self.tools, deadline=Deadline(deadline.at - self.scoring_s, deadline.clock))
 
     def _weight(self, model: str) -> float:
         spec = self.task.models.get(model)

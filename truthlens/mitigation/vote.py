@@ -13,7 +13,7 @@ from truthlens.mitigation.comparison import ClaimView, Comparison
 VOTE_WEIGHT = 0.25
 """How much the log-odds of the vote count beside those of the evidence."""
 
-TIE = 0.2
+TIE = 0.5
 """Beliefs closer than this are no decision."""
 
 DOUBT = -1.0
@@ -41,6 +41,8 @@ def segment_vote(comparison: Comparison, *, threshold: float) -> Agreement:
     undecided: list[int] = []
     for place, view in enumerate(comparison.views[0]):
         own = belief(comparison, view, threshold=threshold)
+        if own > 0.0 and comparison.votes(view) > 0.5:
+            continue
         rated = [
             (belief(comparison, comparison.views[pick.voice][pick.view], threshold=threshold), pick)
             for pick in variants(comparison, view)

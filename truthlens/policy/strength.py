@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from truthlens.core.records import Mode, OnUnchecked, Plan, Streaming
 
-# ``auto`` may choose lightweight, but not only that.
-_MODES = (Mode.LIGHTWEIGHT, Mode.AUTO, Mode.STANDARD, Mode.AGENTIC, Mode.PREMIUM)
+_MODES = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.AGENTIC, Mode.PREMIUM)
 _STREAMING = (Streaming.OBSERVE, Streaming.GATE, Streaming.BUFFER)
 _ON_UNCHECKED = (OnUnchecked.PASS, OnUnchecked.ANNOTATE, OnUnchecked.BLOCK)
 
@@ -26,7 +25,7 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
     found = []
     if plan.threshold > than.threshold:
         found.append(f"threshold {plan.threshold:.2f} instead of {than.threshold:.2f}")
-    if _MODES.index(plan.mode) < _MODES.index(than.mode):
+    if _rank(plan) < _rank(than):
         found.append(f"mode {plan.mode} instead of {than.mode}")
     if _ON_UNCHECKED.index(plan.on_unchecked) < _ON_UNCHECKED.index(than.on_unchecked):
         found.append(f"on_unchecked {plan.on_unchecked} instead of {than.on_unchecked}")
@@ -36,3 +35,10 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
     if missing:
         found.append(f"without the detector {', '.join(sorted(missing))}")
     return tuple(found)
+
+
+def _rank(plan: Plan) -> float:
+    """How much a plan's mode does; ``auto`` does what its weakest mode does, but not only that."""
+    if plan.mode is not Mode.AUTO:
+        return _MODES.index(plan.mode)
+    return min(_MODES.index(mode) for mode in plan.auto.modes if mode in _MODES) + 0.5
