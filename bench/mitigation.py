@@ -194,10 +194,15 @@ def main() -> None:
         each.name: figures([checkpoint.rows[id_] for id_ in wanted])
         for each, checkpoint in zip(chosen, checkpoints, strict=True)
     }
-    (options.out / "mitigation.json").write_text(
-        json.dumps({"machine": platform.processor() or platform.machine(), "configurations": found}, indent=1)
-        + "\n"
-    )
+    settings = {
+        "rows": len(cases),
+        "code": version_of_code(),
+        "recommended_threshold": detector.recommended,
+        "speed": asdict(Speed()),
+        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+    }
+    whole = {"settings": settings, "configurations": found}
+    (options.out / "mitigation.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     shown = {each.name: found[each.name] for each in chosen if each.shown}
     draw(shown or found, options.out / "mitigation-frontier.png", weighting=options.weighting)
     print(table(found, weighting=options.weighting))

@@ -20,7 +20,8 @@ class Configuration:
     """One way to run every exchange.
 
     ``always`` asks the verification models about every exchange, side by side with detection; otherwise they are
-    asked once an answer was flagged, and unflagged answers pass.
+    asked once an answer was flagged, and unflagged answers pass. ``converges`` is the plan's convergence threshold.
+    ``shown`` puts it into the plot.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Configuration:
     judge: bool = False
     always: bool = False
     self_check: bool = False
+    converges: float | None = None
     habits: Habits = field(default_factory=Habits)
     panel: Panel = field(default_factory=Panel)
     shown: bool = True
@@ -40,7 +42,7 @@ class Configuration:
             decision="bench",
             mode=self.mode,
             threshold=self.threshold,
-            standard=StandardSettings(self_check=self.self_check),
+            standard=StandardSettings(self_check=self.self_check, convergence_threshold=self.converges),
             premium=PremiumSettings(
                 verification_models=(case.other(1).model, case.other(2).model),
                 judge_model=JUDGE if self.judge else None,
@@ -62,14 +64,18 @@ def configurations(recommended: float) -> list[Configuration]:
     """
     light = Configuration("lightweight", Mode.LIGHTWEIGHT, recommended)
     standard = Configuration("standard", Mode.STANDARD, recommended)
-    found = [light, standard, *_at(light), *_at(standard)]
+    found = [light, *_at(light, shown=False), standard, *_at(standard)]
     for mends in (0.5, 0.8, 0.95):
         for errs in (0.0, 0.1, 0.3):
             habits = Habits(mends=mends, errs=errs)
             if habits != standard.habits:
-                found.append(replace(standard, name=f"standard p={mends:g} e={errs:g}", habits=habits))
-    found.append(replace(standard, name="standard discerning=0.5", habits=Habits(discerns=0.5)))
-    found.append(replace(standard, name="standard+self-check", self_check=True))
+                name = f"standard p={mends:g} e={errs:g}"
+                found.append(replace(standard, name=name, habits=habits, shown=False))
+    found += [
+        replace(standard, name="standard discerning=0.5", habits=Habits(discerns=0.5), shown=False),
+        replace(standard, name="standard converging below 0.15", converges=0.15),
+        replace(standard, name="standard+self-check", self_check=True),
+    ]
     for consensus in Consensus:
         judged = consensus in (Consensus.JUDGE, Consensus.DEBATE)
         one = Configuration(
@@ -77,14 +83,18 @@ def configurations(recommended: float) -> list[Configuration]:
         )
         found += [one, replace(one, name=f"{one.name}, flagged only", always=False)]
         if consensus is Consensus.JUDGE:
-            for q in (0.6, 0.95):
-                found.append(replace(one, name=f"{one.name} q={q:g}", panel=replace(one.panel, judges=q)))
-        if consensus in (Consensus.JUDGE, Consensus.REPLACEMENT):
+            found += [
+                replace(one, name=f"{one.name} q={q:g}", panel=Panel(judges=q), shown=False)
+                for q in (0.6, 0.95)
+            ]
             found += _at(one)
         if consensus is Consensus.REPLACEMENT:
-            found.append(replace(one, name=f"{one.name}+judge", judge=True))
+            found += [*_at(one, shown=False), replace(one, name=f"{one.name}+judge", judge=True)]
     return found
 
 
-def _at(one: Configuration) -> Sequence[Configuration]:
-    return [replace(one, name=f"{one.name} @{limit:g}", threshold=limit) for limit in SHIPPED_THRESHOLDS]
+def _at(one: Configuration, *, shown: bool = True) -> Sequence[Configuration]:
+    return [
+        replace(one, name=f"{one.name} @{limit:g}", threshold=limit, shown=shown)
+        for limit in SHIPPED_THRESHOLDS
+    ]

@@ -75,6 +75,7 @@ FIGURES = {
     "unsupported_before": _ratio("unsupported_before", "one"),
     "unsupported_after": _ratio("unsupported_after", "one"),
     "unsupported_reduction": _reduction("unsupported_before", "unsupported_after"),
+    "mended_of_flagged": _ratio("mended_flagged", "flagged_wrong"),
     "invented_after": _ratio("invented_after", "one"),
     "lost_characters": _ratio("lost_characters", "of_characters"),
     "lost_sentences": _ratio("lost_sentences", "of_sentences"),
@@ -98,6 +99,7 @@ FIGURES = {
 _SHOWN = (
     ("wrong after", "wrong_after", "share±"),
     ("fewer wrong", "wrong_reduction", "share±"),
+    ("of flagged", "mended_of_flagged", "share"),
     ("unsupported chars", "unsupported_after", "number"),
     ("fewer chars", "unsupported_reduction", "share±"),
     ("supported text lost", "lost_characters", "share±"),
@@ -134,6 +136,9 @@ def _columns(rows: Sequence[Row]) -> dict[str, Floats]:
         "of_content": column(lambda row: row["loss"]["of_content"]),
         "flagged": column(lambda row: row["flagged"]),
         "flagged_wrong": column(lambda row: row["flagged"] and row["before"]["wrong"]),
+        "mended_flagged": column(
+            lambda row: row["flagged"] and row["before"]["wrong"] and not row["after"]["wrong"]
+        ),
         "flagged_after": column(lambda row: row["flagged_after"]),
         "changed": column(lambda row: row["changed"]),
         "worse": column(lambda row: row["after"]["unsupported"] > row["before"]["unsupported"]),

@@ -56,18 +56,28 @@ class Detector:
         self._thread.join()
         self._loop.close()
 
-    def score(self, exchange: Exchange, text: str) -> tuple[Verdict, float]:
-        """The verdict on ``text`` (its threshold is without meaning) and the CPU seconds that it took."""
-        key = _key("score", exchange.query, *(passage.text for passage in exchange.passages), text)
-        if key not in self._kept:
-            answer = Answer(0, AnswerKind.TEXT if text.strip() else AnswerKind.EMPTY, text)
+    def score(self, exchange: Exchange, texts: Sequence[str]) -> tuple[list[Verdict], float]:
+        """One verdict per text (its threshold is without meaning), and the CPU seconds that all took.
+
+        Texts that are new share one job, as the choices of an exchange do, and its seconds in equal parts.
+        """
+        evidence = [passage.text for passage in exchange.passages]
+        keys = [_key("score", exchange.query, *evidence, text) for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._kept}
+        if new:
+            answers = [
+                Answer(number, AnswerKind.TEXT if text.strip() else AnswerKind.EMPTY, text)
+                for number, text in enumerate(new.values())
+            ]
             started = time.process_time()
-            job = self._engine.detect(_PLAN, exchange, (answer,))
-            (verdict,) = asyncio.run_coroutine_threadsafe(job, self._loop).result()
-            # Each detector's own result is not looked at here, and cannot be pickled.
-            self._kept[key] = replace(verdict, results=()), time.process_time() - started
-        found: tuple[Verdict, float] = self._kept[key]
-        return found
+            job = self._engine.detect(_PLAN, exchange, answers)
+            verdicts = asyncio.run_coroutine_threadsafe(job, self._loop).result()
+            seconds = (time.process_time() - started) / len(new)
+            for key, verdict in zip(new, verdicts, strict=True):
+                # Each detector's own result is not looked at here, and cannot be pickled.
+                self._kept[key] = replace(verdict, results=()), seconds
+        found: list[tuple[Verdict, float]] = [self._kept[key] for key in keys]
+        return [verdict for verdict, _ in found], sum(seconds for _, seconds in found)
 
     def similar(self, left: Sequence[str], right: Sequence[str]) -> tuple[np.ndarray, float]:
         """Similarities, shape (left, right), and the CPU seconds that they took."""
@@ -122,9 +132,9 @@ class Scorer:
         return [1.0 if verdict.score is None else 1.0 - verdict.score for verdict in verdicts]
 
     async def _scored(self, exchange: Exchange, texts: Sequence[str]) -> list[Verdict]:
-        found = [self._detector.score(exchange, text) for text in texts]
-        await self._spend(sum(seconds for _, seconds in found))
-        return [replace(verdict, threshold=self._threshold) for verdict, _ in found]
+        verdicts, seconds = self._detector.score(exchange, texts)
+        await self._spend(seconds)
+        return [replace(verdict, threshold=self._threshold) for verdict in verdicts]
 
     async def _spend(self, seconds: float) -> None:
         self.seconds += seconds

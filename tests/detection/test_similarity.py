@@ -229,7 +229,7 @@ def test_a_failing_session_is_a_detector_error_without_text(model: Similarity) -
             raise RuntimeError("secret claim")
 
     broken = Similarity(Broken(), model._tokenizer, model.manifest)  # type: ignore[arg-type]
-    with pytest.raises(DetectorError, match="failed on a batch \\(RuntimeError\\)$"):
+    with pytest.raises(DetectorError, match=r"failed on a batch \(RuntimeError\)$"):
         broken.similar(["secret claim"], ["another"])
 
 
@@ -263,7 +263,7 @@ def test_a_missing_file_is_refused(folder: Path, name: str) -> None:
 def test_a_file_that_the_manifest_does_not_list_is_refused(folder: Path) -> None:
     """An empty list of digests must not switch the check off."""
     edit(folder, files={})
-    with pytest.raises(ModelError, match="not listed in manifest.json"):
+    with pytest.raises(ModelError, match=r"not listed in manifest\.json"):
         Similarity.load(folder)
 
 

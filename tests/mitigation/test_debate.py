@@ -174,6 +174,33 @@ async def test_a_defence_must_prove_its_claim(quote: str, why: str) -> None:
     assert [done.graph.arguments[i].text for i in done.graph.of_kind(ArgumentKind.OBJECTION)] == [why]
 
 
+async def test_what_is_conceded_is_given_up() -> None:
+    """A concession counts, whatever true quote comes with it."""
+    task = task_of(f"{HEIGHT} {BUILDER}")
+    ask = Script(
+        b=[attack(HEIGHT, quote="opened to visitors in 1889"), NOTHING],
+        c=NOTHING,
+        proposer=defend("The tower is 330 metres tall", concede=True),
+        judge=BUILDER,
+    )
+    done = await debated(ask, task, BUILDER, BUILDER)
+    assert HEIGHT not in standing(done)
+    assert done.graph.of_kind(ArgumentKind.DEFENCE) == []
+
+
+async def test_a_grounded_claim_that_nobody_defeats_is_not_cut_out() -> None:
+    """Of two contrary claims that the evidence bears alike, the first answer's stays where no judge decides."""
+    other_height = "The tower is 324 metres tall."
+    scorer = Scorer((*FACTS, other_height))
+    task = task_of(f"{BUILDER} {HEIGHT} {PAINT}", scorer=scorer)
+    ask = Script(
+        b=[attack(PAINT, kind="unsupported"), NOTHING], c=NOTHING, proposer=NOTHING, judge=CallFailure.TIMEOUT
+    )
+    done = await debated(ask, task, f"{BUILDER} {other_height}", BUILDER, scorer=scorer)
+    assert HEIGHT not in standing(done)
+    assert done.text == f"{BUILDER} {HEIGHT}"
+
+
 async def test_claims_of_voices_that_dispute_each_other_meet_without_a_critic() -> None:
     """The better grounded of two contrary claims wins though nobody says a word."""
     task = task_of(f"{WRONG_HEIGHT} {BUILDER}")
@@ -315,6 +342,15 @@ async def test_without_budget_or_time_nobody_else_is_asked(failure: CallFailure)
     assert done.failure is failure
     assert ask.roles() == [Role.CRITIC]
     assert done.text == f"{HEIGHT} {BUILDER}"
+
+
+async def test_the_proposer_is_not_asked_when_a_critic_met_the_end_of_the_budget() -> None:
+    """What one call was refused for, the next one would be refused for as well."""
+    task = task_of(f"{HEIGHT} {PAINT}")
+    ask = Script(b=attack(PAINT, kind="unsupported"), c=CallFailure.BUDGET)
+    done = await debated(ask, task, HEIGHT, HEIGHT)
+    assert ask.roles() == [Role.CRITIC, Role.CRITIC]
+    assert (done.text, done.failure) == (HEIGHT, CallFailure.BUDGET)
 
 
 async def test_json_is_written_by_the_judge_or_not_at_all() -> None:

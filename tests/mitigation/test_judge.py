@@ -1,5 +1,6 @@
 """The judge sees all answers without their authors, and its prompt keeps its structure whatever they hold."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 
@@ -79,6 +80,9 @@ async def test_letters_follow_the_texts() -> None:
     assert sorted(set(labels)) == ["A", "B", "C"]
     again = labels_of(await compared(GOOD, FIRST, OTHER))
     assert again == [labels[3], labels[0], labels[1]]
+    hashes = {hashlib.sha256(text.encode()).digest(): text for text in (FIRST, OTHER, GOOD)}
+    of = dict(zip((FIRST, OTHER, FIRST, GOOD), labels, strict=True))
+    assert [of[hashes[each]] for each in sorted(hashes)] == ["A", "B", "C"]
 
 
 @pytest.mark.parametrize(

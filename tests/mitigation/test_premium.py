@@ -69,6 +69,22 @@ class TestAgreement:
         mended = await run(Script(), task, RIGHT, scorer=Scorer((*FACTS, WRONG_HEIGHT)))
         assert (mended.text, mended.stop) == (FIRST, Stop.AGREED)
 
+    async def test_no_difference_is_never_significant(self) -> None:
+        """A plan that minds every difference still needs one."""
+        mended = await run(Script(), task_of(RIGHT, significance=0.0), RIGHT)
+        assert (mended.stop, mended.consensus) == (Stop.AGREED, True)
+
+    async def test_what_others_merely_leave_out_is_no_disagreement(self) -> None:
+        """A grounded claim that only the first answer makes is neither contested nor against the consensus."""
+        mended = await run(Script(), task_of(f"{BUILDER} {CITY}"), BUILDER)
+        assert (mended.stop, mended.consensus) == (Stop.AGREED, True)
+
+    async def test_a_terse_opinion_is_a_voice(self) -> None:
+        """Another model need not say all that the first one said to be compared with it."""
+        mended = await run(Script(judge=RIGHT), task_of(FIRST), HEIGHT)
+        assert kinds(mended, Role.VERIFIER) == [("b", Fate.BETTER, "")]
+        assert (mended.text, mended.stop) == (RIGHT, Stop.DECIDED)
+
     async def test_models_that_share_a_hallucination_are_no_support_for_it(self) -> None:
         """Where all say what the evidence does not, the judge corrects the answer."""
         ask = Script(judge=RIGHT)
@@ -192,6 +208,13 @@ class TestJudge:
         assert "judge-failed" in mended.notes
         assert kinds(mended, Role.JUDGE)[0][1] in {Fate.REJECTED, Fate.FAILED}
 
+    async def test_a_judge_is_asked_to_arbitrate_once(self) -> None:
+        """A judge whose ruling could not be used may correct what is still flagged, but does not rule again."""
+        ask = Script(judge=["   ", f"{BUILDER} {CITY}"])
+        mended = await run(ask, task_of(f"{FIRST} {WRONG_OPENING}"), f"{RIGHT} {WRONG_OPENING}")
+        assert mended.stop is Stop.CONVERGED
+        assert ["Two answers disagree" in prompt for prompt in ask.prompts(Role.JUDGE)] == [True, False]
+
     async def test_a_plan_without_a_judge_uses_replacement(self) -> None:
         """The default without a judge asks nobody."""
         ask = Script()
@@ -235,6 +258,13 @@ class TestMechanisms:
         )
         assert mended.attempts[-1].model == "b"
         assert scorer.texts.count(RIGHT) == 2  # once per opinion
+
+    async def test_a_whole_answer_owes_the_first_one_no_words(self) -> None:
+        """Fusion may take an answer that puts things otherwise; what it loses of the first one is no hindrance."""
+        first = f"{BUILDER} {CITY} {WRONG_HEIGHT} {WRONG_OPENING}"
+        task = task_of(first, consensus=Consensus.WEIGHTED_FUSION, judge=None)
+        mended = await run(Script(), task, f"{HEIGHT} {OPENING}", f"{OPENING} {HEIGHT}")
+        assert (mended.text, mended.stop) == (f"{HEIGHT} {OPENING}", Stop.DECIDED)
 
     @pytest.mark.parametrize("consensus", [Consensus.SEGMENT_VOTE, Consensus.REPLACEMENT])
     async def test_the_lone_dissenter_who_is_right_is_heard(self, consensus: Consensus) -> None:

@@ -12,7 +12,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from truthlens.app import find_model
 from truthlens.cli import options
 from truthlens.hub.describe import BREAKDOWNS
 from truthlens.hub.evaluate import Evaluation, Quality
@@ -21,6 +20,7 @@ from truthlens.hub.report import machine, prepare, write_report
 from truthlens.hub.served import ServedEncoder, load_served
 from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
+from truthlens.shelves import find_model
 
 out = Console(highlight=False)
 # Progress goes where it does not mix with --json.

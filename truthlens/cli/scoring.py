@@ -13,7 +13,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from truthlens.app import find_model
 from truthlens.cli import options
 from truthlens.cli.explanations import explanation_lines
 from truthlens.core.errors import DialectError
@@ -24,6 +23,7 @@ from truthlens.finalize import verdict_object
 from truthlens.policy import default_policy, load_policy
 from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
+from truthlens.shelves import find_model
 
 out = Console(soft_wrap=True, highlight=False)
 

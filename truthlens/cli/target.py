@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from truthlens.app import find_model, has_model, scoring_folder
 from truthlens.core.errors import PolicyError
 from truthlens.core.records import (
     ModelIdentity,
@@ -30,6 +29,7 @@ from truthlens.policy.compile import check_text, read_text
 from truthlens.policy.edit import with_threshold
 from truthlens.policy.threshold_record import MissRateGoal, ThresholdRecord, replace_file
 from truthlens.settings import Settings
+from truthlens.shelves import find_model, has_model, scoring_folder
 
 _NO_DEADLINE_S = 86_400.0
 

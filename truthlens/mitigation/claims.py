@@ -29,6 +29,8 @@ _BOLD_LINE = re.compile(r"\*\*[^*\n]+?[^*\n.!?。！？][:：]?\*\*[:：]?|__[^_
 _WORD = re.compile(r"[^\W_]")
 _UNFINISHED = re.compile(r"[^\s.!?:;。！？：；]$")
 _ABBREVIATED = re.compile(r"(?:^|[\s(])(?:[A-Za-z]\.){2,}$|\bPh\.D\.$")
+# A reference in brackets behind the full stop belongs to what it is given for.
+_ATTACHED = re.compile(r"[(\[（【][^()\[\]（）【】]{1,60}[)\]）】][.。]?")
 # After an abbreviation with inner full stops these begin a new sentence, any other word goes on with the old one.
 _STARTS = re.compile(
     r"(?:The|A|An|It|Its|This|That|These|Those|They|Their|He|She|We|You|I|In|On|At|By|For|If|When|However|There"
@@ -177,13 +179,14 @@ def _prose(text: str, block: _Block) -> Iterator[Claim]:
 
 
 def _sentences(flat: str) -> list[tuple[int, int]]:
-    """Sentences of one paragraph; those that a dotted abbreviation cut in two are put together again."""
+    """Sentences of one paragraph; what a dotted abbreviation or a reference cut off is put back."""
     found: list[tuple[int, int]] = []
     for start, end in sentences(flat):
         if found:
             before = flat[slice(*found[-1])]
             broken = _ABBREVIATED.search(before) and not _STARTS.match(flat, start)
-            if broken or not _WORD.search(before) or not _WORD.search(flat, start, end):
+            attached = _ATTACHED.fullmatch(flat, start, end) or not _WORD.search(flat, start, end)
+            if broken or attached or not _WORD.search(before):
                 found[-1] = (found[-1][0], end)
                 continue
         found.append((start, end))

@@ -57,7 +57,7 @@ class Contest:
             passing: codes of ``accept`` that are no hindrance.
         """
         if text == self.best.text:
-            self.decided = consensus
+            self.decided = self.decided or consensus
             self.consensus = self.consensus or consensus
             self.attempts.append(Attempt(model, role, Fate.UNCHANGED, self.best.verdict.score))
             return

@@ -21,6 +21,7 @@ _LEAST_SHARED = 0.8  # of a part's words; with fewer no window comes near the ra
 _LEAST_WORDS = 3  # one or two words stand in any evidence and show nothing
 _MOST_WORDS = 150
 _MOST_PARTS = 5
+_MOST_SEARCHED = 20_000  # words of a passage that are searched for what is nearly the quote
 _MOST_WINDOWS = 20  # that are compared by character, for one part in one passage
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNSPACED}]|\d+(?:[.,]\d+)*|[^\W\d{_UNSPACED}]+")
@@ -61,8 +62,9 @@ class Evidence:
 
         Case, white space, punctuation and width do not count. A quote may leave words out at an ellipsis (at most four
         times); all parts must stand in the same passage. A part may differ in spelling (similarity of characters at
-        least 0.9), but not in a number or a negation, for those decide what a sentence says. Less than three words (or
-        Han characters) are no quote; of a very long one the first 150 words count.
+        least 0.9; in the first 20,000 words of a passage), but not in a number or a negation, for those decide what a
+        sentence says. Less than three words (or Han characters) are no quote; of a very long one the first 150 words
+        count.
         """
         parts = _parts(quote)
         if not parts:
@@ -131,7 +133,7 @@ class _Words:
         window: Counter[str] = Counter()
         shared = 0
         near: list[tuple[int, int]] = []
-        for end, word in enumerate(self.words, 1):
+        for end, word in enumerate(self.words[:_MOST_SEARCHED], 1):
             shared += window[word] < wanted[word]
             window[word] += 1
             if end > size:
