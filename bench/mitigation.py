@@ -11,11 +11,9 @@ configuration, so that a run can be broken off and taken up again; files of othe
 from __future__ import annotations
 
 import argparse
-import asyncio
 import hashlib
 import json
 import platform
-import random
 import sys
 import time
 from collections.abc import Sequence
@@ -26,78 +24,18 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.mitigation_backend import Backend, Speed, tokens
+from bench.mitigation_backend import Speed
 from bench.mitigation_clock import simulate
-from bench.mitigation_configurations import Configuration, configurations, models_of
+from bench.mitigation_configurations import Configuration, configurations
 from bench.mitigation_data import Case, held_out
-from bench.mitigation_labels import Sources
-from bench.mitigation_panel import Script
+from bench.mitigation_exchange import exchange
 from bench.mitigation_plot import draw
 from bench.mitigation_report import figures, table
-from bench.mitigation_scoring import Detector, Scorer
-from truthlens.core.deadline import Deadline
-from truthlens.core.records import Mode
-from truthlens.mitigation.contract import Mended, Stop, Task, Tools
-from truthlens.mitigation.opinions import opinions
-from truthlens.mitigation.premium import premium
-from truthlens.mitigation.standard import standard
+from bench.mitigation_scoring import Detector
 from truthlens.settings import models_folder
 
 MODEL = "truthlens-minilm-en-v1"
 SIMILARITY = "truthlens-similarity-en-v1"
-DEADLINES_S = {Mode.LIGHTWEIGHT: 30.0, Mode.STANDARD: 30.0, Mode.PREMIUM: 60.0}
-SEED = 4
-
-
-async def exchange(case: Case, configuration: Configuration, detector: Detector) -> dict[str, Any]:
-    """One exchange under one configuration: labels before and after, calls, tokens, simulated seconds."""
-    loop = asyncio.get_running_loop()
-    plan, request = configuration.plan(case), case.exchange
-    sources = Sources(case.first, [case.other(number) for number in (1, 2, 3)], case.prompt.passages)
-    dice = random.Random(f"{SEED} {case.id} {configuration.name}")
-    script = Script(case, configuration.habits, configuration.panel, sources, dice)
-    backend = Backend(case, script, speed=Speed(), max_tokens=plan.mitigation.max_tokens)
-    scorer = Scorer(detector, request, threshold=plan.threshold)
-    deadline = Deadline.after(DEADLINES_S[plan.mode], clock=loop.time)
-    tools = Tools(ask=backend, rescore=scorer, compare=scorer, deadline=deadline)
-    models = models_of(case)
-
-    def panel() -> Any:
-        return opinions(plan=plan, exchange=request, request=case.request, models=models, ask=backend)
-
-    asked = asyncio.create_task(panel()) if configuration.always else None
-    (verdict,) = await scorer([case.first.text])
-    task = Task(plan, request, case.request, case.first.model, case.answer, verdict, models)
-    mended = Mended(case.first.text, verdict, plan.mode, Stop.CLEAN)
-    if plan.mode is Mode.STANDARD:
-        mended = await standard(task, tools)
-    elif plan.mode is Mode.PREMIUM and (asked or verdict.flagged):
-        mended = await premium(task, tools, await (asked or panel()))
-    before, after = sources.tally(case.first.text), sources.tally(mended.text)
-    return {
-        "id": case.id,
-        "group": case.prompt.group,
-        "flagged": verdict.flagged,
-        "flagged_after": mended.verdict.flagged,
-        "score": verdict.score,
-        "score_after": mended.verdict.score,
-        "before": asdict(before),
-        "after": asdict(after),
-        "loss": asdict(sources.loss(mended.text)),
-        "changed": mended.changed(case.first.text),
-        "replaced": mended.replaced,
-        "consensus": mended.consensus,
-        "stop": mended.stop.value,
-        "attempts": [f"{each.role} {each.fate} {each.reason}".strip() for each in mended.attempts],
-        "notes": list(mended.notes),
-        "calls": [role.value for role in backend.calls],
-        "prompt_tokens": backend.usage.prompt_tokens,
-        "completion_tokens": backend.usage.completion_tokens,
-        "first_tokens": tokens(case.request) + -(-len(case.first.text) // 4),
-        "latency_s": loop.time(),
-        "detection_s": scorer.seconds,
-        "text": mended.text if mended.changed(case.first.text) else None,
-    }
 
 
 class Checkpoint:
@@ -127,10 +65,9 @@ class Checkpoint:
 
 
 def run(
-    cases: Sequence[Case], chosen: Sequence[Configuration], detector: Detector, folder: Path
+    cases: Sequence[Case], chosen: Sequence[Configuration], detector: Detector, folder: Path, *, version: str
 ) -> list[Checkpoint]:
     """All cases under all configurations, prompt by prompt."""
-    version = version_of_code()
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = [Checkpoint(folder, configuration, version) for configuration in chosen]
     started = time.perf_counter()
@@ -187,7 +124,8 @@ def main() -> None:
         for each in configurations(detector.recommended)
         if not options.modes or any(each.name.startswith(mode) for mode in options.modes)
     ]
-    checkpoints = run(cases, chosen, detector, options.out / "mitigation")
+    version = version_of_code()
+    checkpoints = run(cases, chosen, detector, options.out / "mitigation", version=version)
     detector.close()
     wanted = [case.id for case in cases]
     found = {
@@ -196,7 +134,7 @@ def main() -> None:
     }
     settings = {
         "rows": len(cases),
-        "code": version_of_code(),
+        "code": version,
         "recommended_threshold": detector.recommended,
         "speed": asdict(Speed()),
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",

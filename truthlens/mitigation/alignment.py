@@ -14,8 +14,8 @@ from truthlens.mitigation.claims import Claim
 from truthlens.mitigation.comparison import ClaimView, Comparison, Stance, Voice
 from truthlens.mitigation.conflicts import conflicting
 
-ALIGNED = 0.75
-"""Similarity (cosine) from which two claims are taken to be about one matter."""
+ALIGNED = 0.4
+"""Similarity from which two claims are taken to be about one matter; sentences of answers to one question have about 0.2."""
 
 Table = Sequence[Sequence[float]]
 """Similarity of each claim of one answer to each claim of another."""
