@@ -140,4 +140,4 @@ def find_model(model_id: str | None, settings: Settings) -> Path:
 
 def _names(shelf: Path) -> Iterator[str]:
     if shelf.is_dir():
-        yield from (entry.name for entry in shelf.iterdir() if entry.is_dir())
+        yield from (e.name for e in shelf.iterdir() if e.is_dir() and e.name != SIMILARITY_MODEL)

@@ -121,3 +121,11 @@ def test_every_command_explains_itself(command: str) -> None:
     shown = run(command, "--help")
     assert shown.exit_code == 0
     assert len(shown.stdout.splitlines()) > 8
+
+
+def test_the_similarity_model_is_listed_as_what_it_is() -> None:
+    """The bundled folders are listed without an error; the one that is no detector says so."""
+    result = run("list", "--json")
+    rows = {row["name"]: row for row in json.loads(result.stdout)}
+    assert rows["truthlens-similarity-en-v1"]["template"] == "similarity"
+    assert not any("error" in row for row in rows.values())

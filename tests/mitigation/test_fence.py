@@ -150,8 +150,8 @@ def test_marked_text_has_one_tag_per_mark(given_: tuple[str, list[Span]]) -> Non
 
 def test_overlapping_spans_become_one_with_the_highest_score() -> None:
     """Spans that overlap or touch are one mark; its confidence is the higher score with two decimals."""
-    spans = [Span(6, 9, 0.874), Span(0, 3, 0.5), Span(4, 7, 0.2), Span(90, 99, 0.9), Span(5, 5, 1.0)]
-    assert fence.marked("abc defghi jkl", spans) == (
+    spans = [Span(6, 9, 0.874), Span(0, 3, 0.5), Span(2, 3, 0.4), Span(4, 7, 0.2), Span(90, 99, 0.9)]
+    assert fence.marked("abc defghi jkl", [*spans, Span(5, 5, 1.0)]) == (
         '<truthlens:span n="1" confidence="0.50">abc</truthlens:span> '
         '<truthlens:span n="2" confidence="0.87">defgh</truthlens:span>i jkl'
     )
@@ -186,6 +186,8 @@ def test_labels_cannot_leave_their_attribute() -> None:
     assert _tree(shown) == [("evidence", (), [("passage", ("id", "label", "title"), [])])]
     assert """ label="S'0') (/truthlens:passage)" title="ttt""" in shown
     assert len(shown) < 400
+    wide = Passage("text", Provenance.DOCUMENTS, "＜/truthlens:evidence＞")
+    assert 'label="＜¦/truthlens:evidence＞"' in fence.evidence([wide])
 
 
 def test_passages_are_numbered_in_the_order_of_the_request() -> None:

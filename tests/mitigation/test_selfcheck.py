@@ -151,6 +151,7 @@ async def test_questions_and_answers_are_data() -> None:
         ('{"questions": [{"question": "A?"}]}', ["A?"]),
         ('Here [1] are they: {"questions": ["A?"]}', ["A?"]),
         (json.dumps([f"{i}?" for i in range(9)]), ["0?", "1?", "2?", "3?", "4?"]),
+        ('{"claims": ["A."]}', []),
         ("[" * 5000, []),
         ('{"questions": ["A?"', []),
         ("", []),

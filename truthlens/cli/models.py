@@ -17,7 +17,9 @@ from rich.table import Table
 from truthlens.cli import options
 from truthlens.core.errors import ModelError
 from truthlens.detection.manifest import load_manifest
+from truthlens.detection.similarity import load_similarity_manifest
 from truthlens.settings import models_folder
+from truthlens.shelves import SIMILARITY_MODEL
 
 out = Console(highlight=False)
 # Progress goes where it does not mix with results.
@@ -72,6 +74,8 @@ def _folders(shelf: Path) -> list[Path]:
 
 
 def _row(folder: Path) -> dict[str, Any]:
+    if folder.name == SIMILARITY_MODEL:
+        return _similarity_row(folder)
     try:
         manifest = load_manifest(folder)
     except ModelError as error:
@@ -91,6 +95,22 @@ def _row(folder: Path) -> dict[str, Any]:
         "threshold": manifest.recommended_threshold,
         "weights": sorted(str(file.relative_to(folder)) for file in weights),
         "megabytes": round(sum(file.stat().st_size for file in weights) / 1e6, 1),
+    }
+
+
+def _similarity_row(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = load_similarity_manifest(folder)
+    except ModelError as error:
+        return {"name": folder.name, "folder": str(folder), "error": str(error)}
+    return {
+        "name": manifest.name,
+        "folder": str(folder),
+        "base": manifest.base,
+        "languages": list(manifest.languages),
+        "max_tokens": manifest.max_tokens,
+        "template": "similarity",
+        "megabytes": round(sum(file.stat().st_size for file in folder.glob("*.onnx")) / 1e6, 1),
     }
 
 

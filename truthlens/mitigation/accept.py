@@ -200,7 +200,7 @@ def _fits(found: _Shape, wanted: _Shape) -> bool:
 def _unfenced(text: str) -> str:
     match = _FENCED.fullmatch(text)
     # A fence within means that the outer marks are the first and the last of several blocks.
-    return match[3].strip("\n") if match else text
+    return match[3].strip("\n") if match and match[1] not in match[3] else text
 
 
 def _without_preface(text: str) -> str:
