@@ -87,6 +87,7 @@ def version_of_code() -> str:
     files = [
         *root.glob("truthlens/mitigation/**/*"),
         *root.glob("truthlens/detection/*.py"),
+        *root.glob("truthlens/core/*.py"),
         *root.glob("bench/mitigation*.py"),
     ]
     digest = hashlib.sha256()

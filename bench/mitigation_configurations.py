@@ -73,7 +73,7 @@ def configurations(recommended: float) -> list[Configuration]:
                 found.append(replace(standard, name=name, habits=habits, shown=False))
     found += [
         replace(standard, name="standard discerning=0.5", habits=Habits(discerns=0.5), shown=False),
-        replace(standard, name="standard converging below 0.15", converges=0.15),
+        replace(standard, name="standard converging below 0.15", converges=0.15, shown=False),
         replace(standard, name="standard+self-check", self_check=True),
     ]
     for consensus in Consensus:

@@ -1,20 +1,22 @@
 """The bundled detector behind ``Rescore`` and ``Compare``; each pair of text and evidence is scored once.
 
 Scores are those of ``Engine.detect``. They are kept on disk, each with the CPU seconds that it took, which count again
-wherever the score is asked for again; simulated time moves on by them. Other weights or other code of the detector
-begin another file.
+wherever the score is asked for again; simulated time moves on by them. Scores of other weights or other code of the
+detector are not used.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import shelve
+import pickle
+import sqlite3
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -45,8 +47,9 @@ class Detector:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         kept.mkdir(parents=True, exist_ok=True)
-        # Closed by ``close``: it lives as long as the detector.
-        self._kept = shelve.open(str(kept / f"scores-{_version(model, similarity)}"))  # noqa: SIM115
+        self._kept = sqlite3.connect(kept / "scores.sqlite", isolation_level=None)
+        self._kept.execute("create table if not exists scores (key text primary key, value blob)")
+        self._versions = {"score": _version(model), "similar": _version(similarity)}
 
     def close(self) -> None:
         """Stop the workers."""
@@ -62,8 +65,9 @@ class Detector:
         Texts that are new share one job, as the choices of an exchange do, and its seconds in equal parts.
         """
         evidence = [passage.text for passage in exchange.passages]
-        keys = [_key("score", exchange.query, *evidence, text) for text in texts]
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._kept}
+        keys = [self._key("score", exchange.query, *evidence, text) for text in texts]
+        found: dict[str, Any] = {key: self._read(key) for key in keys}
+        new = {key: text for key, text in zip(keys, texts, strict=True) if found[key] is None}
         if new:
             answers = [
                 Answer(number, AnswerKind.TEXT if text.strip() else AnswerKind.EMPTY, text)
@@ -75,44 +79,60 @@ class Detector:
             seconds = (time.process_time() - started) / len(new)
             for key, verdict in zip(new, verdicts, strict=True):
                 # Each detector's own result is not looked at here, and cannot be pickled.
-                self._kept[key] = replace(verdict, results=()), seconds
-        found: list[tuple[Verdict, float]] = [self._kept[key] for key in keys]
-        return [verdict for verdict, _ in found], sum(seconds for _, seconds in found)
+                found[key] = replace(verdict, results=()), seconds
+                self._write(key, found[key])
+        return [found[key][0] for key in keys], sum(found[key][1] for key in keys)
 
     def similar(self, left: Sequence[str], right: Sequence[str]) -> tuple[np.ndarray, float]:
         """Similarities, shape (left, right), and the CPU seconds that they took."""
-        key = _key("similar", str(len(left)), *left, *right)
-        if key not in self._kept:
+        key = self._key("similar", str(len(left)), *left, *right)
+        found: tuple[np.ndarray, float] | None = self._read(key)
+        if found is None:
             started = time.process_time()
-            self._kept[key] = self._similarity.similar(left, right), time.process_time() - started
-        found: tuple[np.ndarray, float] = self._kept[key]
+            found = self._similarity.similar(left, right), time.process_time() - started
+            self._write(key, found)
         return found
 
+    def _key(self, kind: str, *parts: str) -> str:
+        digest = hashlib.sha256(f"{kind} {self._versions[kind]}".encode())
+        for part in parts:
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "big") + data)
+        return digest.hexdigest()
 
-def _key(*parts: str) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "big") + data)
+    def _read(self, key: str) -> Any:
+        row = self._kept.execute("select value from scores where key = ?", (key,)).fetchone()
+        return None if row is None else pickle.loads(row[0])
+
+    def _write(self, key: str, value: object) -> None:
+        self._kept.execute("insert or replace into scores values (?, ?)", (key, pickle.dumps(value)))
+
+
+# Sentence vectors have no part in a verdict, and change on their own.
+_NOT_SCORING = frozenset({"similarity.py", "overlap.py"})
+
+
+def _version(model: Path) -> str:
+    """Digest of a model and of the code that decides its figures."""
+    vectors = "similarity" in model.name
+    code = Path(__file__).parents[1].glob("truthlens/detection/*.py")
+    digest = hashlib.sha256((model / "manifest.json").read_bytes())
+    for file in sorted(file for file in code if (file.name in _NOT_SCORING) == vectors):
+        digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
-def _version(*models: Path) -> str:
-    """Digest of all that decides a score."""
-    code = sorted(Path(__file__).parents[1].glob("truthlens/detection/*.py"))
-    digest = hashlib.sha256()
-    for file in [*code, *(model / "manifest.json" for model in models)]:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 class Scorer:
-    """``Rescore`` and ``Compare`` of one exchange; ``seconds`` is the CPU time of all that was asked of it."""
+    """``Rescore`` and ``Compare`` of one exchange, on one core: what is asked side by side waits for each other.
+
+    ``seconds`` is the CPU time of all that was asked.
+    """
 
     def __init__(self, detector: Detector, exchange: Exchange, *, threshold: float) -> None:
         self._detector = detector
         self._exchange = exchange
         self._threshold = threshold
+        self._core = asyncio.Lock()
         self.seconds = 0.0
 
     async def __call__(self, texts: Sequence[str]) -> Sequence[Verdict]:
@@ -138,4 +158,5 @@ class Scorer:
 
     async def _spend(self, seconds: float) -> None:
         self.seconds += seconds
-        await asyncio.sleep(seconds)
+        async with self._core:
+            await asyncio.sleep(seconds)

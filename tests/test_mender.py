@@ -7,17 +7,21 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from tests.fakes.detectors import WordDetector
 from tests.fakes.pipelines import Answering, pipeline_for, says
+from truthlens.core.mending import Mended
 from truthlens.core.records import Action, Mode, Reason, RequestHead, ResponseHead
 from truthlens.detection.engine import Engine
 from truthlens.gateway.session import Judgement
 from truthlens.llm.marks import MARK_HEADER, Marks
 from truthlens.mender import MITIGATION_ERROR
+from truthlens.mitigation.contract import Task, Tools
+from truthlens.mitigation.ladder import mend
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
@@ -51,10 +55,10 @@ class Rig:
         self, *answers: str, headers: dict[str, str] | None = None, **fields: Any
     ) -> Judgement:
         head = RequestHead("POST", "/v1/chat/completions", headers or {}, {})
-        ticket = self.pipeline.admit(head)
+        body = json.dumps({**REQUEST, **fields}).encode()
+        ticket = await self.pipeline.open(self.pipeline.admit(head), body)
         if ticket.reason is not None:
             return self.pipeline.skip(ticket, ticket.reason)
-        ticket = await self.pipeline.open(ticket, json.dumps({**REQUEST, **fields}).encode())
         choices = [
             {"index": place, "message": {"role": "assistant", "content": text}}
             for place, text in enumerate(answers or (WRONG,))
@@ -135,13 +139,104 @@ async def test_a_mode_that_breaks_costs_neither_answer_nor_verdict() -> None:
 async def test_our_own_calls_pass_untouched() -> None:
     """A call that comes back through the gateway is known by its mark, once; a made-up mark changes nothing."""
     rig = Rig()
-    mark = rig.marks.issue(60)
+    mark = rig.marks.issue(json.dumps(REQUEST).encode(), 60)
     first = await rig.exchange(headers={MARK_HEADER: mark})
     assert first.outcome.verdict.reason is Reason.DISABLED
     again = await rig.exchange(headers={MARK_HEADER: mark})
     assert again.outcome.verdict.flagged
     forged = await rig.exchange(headers={MARK_HEADER: "9999999999.abc.def"})
     assert forged.outcome.verdict.flagged
+
+
+async def test_what_is_kept_of_a_request_is_counted_until_its_end() -> None:
+    """Beyond the bound it is not kept: the answer is then detected and warned, and a note says why."""
+    policy = "hallucination: {threshold: 0.5, default_mode: standard, details: true}\nlimits: {max_held_bytes: 3000}\n"
+
+    async def answering(_body: dict[str, Any]) -> httpx.Response:
+        return says(RIGHT)
+
+    rig = Rig(policy, answering=answering)
+    head = RequestHead("POST", "/v1/chat/completions", {}, {})
+    large = json.dumps({**REQUEST, "metadata": {"pad": "x" * 2500}}).encode()
+    waiting = await rig.pipeline.open(rig.pipeline.admit(head), large)
+    assert rig.metric("truthlens_held_bytes") == len(large)
+    judgement = await rig.exchange(metadata={"pad": "x" * 500})
+    assert contents(judgement)[0].endswith(WRONG)
+    assert "request-not-kept" in judgement.outcome.notes
+    assert judgement.outcome.mode is Mode.LIGHTWEIGHT
+    rig.pipeline.abandon(waiting)
+    assert rig.metric("truthlens_held_bytes") == 0
+    assert contents(await rig.exchange(metadata={"pad": "x" * 500})) == [RIGHT]
+    assert rig.metric("truthlens_held_bytes") == 0
+
+
+async def test_a_request_nested_to_the_limit_does_not_switch_detection_off() -> None:
+    """However deep the JSON of an unread field, the answer keeps its verdict."""
+    policy = (
+        "hallucination: {threshold: 0.5, default_mode: premium,"
+        " premium: {verification_models: [b], consensus: replacement}}\n"
+    )
+
+    async def answering(_body: dict[str, Any]) -> httpx.Response:
+        return says(RIGHT)
+
+    rig = Rig(policy, answering=answering)
+    for depth in range(900, 1000, 7):
+        body = json.dumps(REQUEST)[:-1].encode() + b', "x": ' + b"[" * depth + b"]" * depth + b"}"
+        ticket = await rig.pipeline.open(
+            rig.pipeline.admit(RequestHead("POST", "/v1/chat/completions", {}, {})), body
+        )
+        if ticket.reason is not None:
+            assert ticket.reason is Reason.DIALECT
+            continue
+        answer = {"choices": [{"index": 0, "message": {"role": "assistant", "content": WRONG}}]}
+        judgement = await rig.pipeline.judge(ticket, OK, json.dumps(answer).encode())
+        assert judgement.outcome.verdict.flagged, depth
+
+
+async def test_one_choice_that_breaks_leaves_the_others_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failure of one choice is that choice's own."""
+
+    async def answering(_body: dict[str, Any]) -> httpx.Response:
+        return says(RIGHT)
+
+    async def fragile(task: Task, tools: Tools, **more: Any) -> Mended:
+        if "eight" in task.answer.text:
+            raise RuntimeError("broken")
+        return await mend(task, tools, **more)
+
+    # No mode is known to raise; this stands for the one that will.
+    monkeypatch.setattr("truthlens.mender.mend", fragile)
+    judgement = await Rig(answering=answering).exchange(WRONG, WRONG.replace("nine", "eight"))
+    first, second = contents(judgement)
+    assert first == RIGHT
+    assert second.endswith(WRONG.replace("nine", "eight"))
+    assert MITIGATION_ERROR in judgement.outcome.notes
+
+
+async def test_calls_that_were_cancelled_are_accounted_for() -> None:
+    """A second opinion that nobody needs any more stands in the outcome as well as in the metrics."""
+    policy = (
+        "hallucination: {threshold: 0.5, default_mode: premium, timeout_s: 5,"
+        " premium: {verification_models: [b], consensus: replacement}}\n"
+    )
+
+    async def answering(_body: dict[str, Any]) -> httpx.Response:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    rig = Rig(policy, answering=answering)
+    rig.engine._detectors = {}
+    rig.engine.use({})
+    judgement = await rig.exchange()
+    assert judgement.outcome.verdict.score is None
+    assert len(judgement.outcome.calls) == 1
+
+
+async def test_an_unflagged_answer_counts_no_mitigation() -> None:
+    rig = Rig()
+    await rig.exchange(RIGHT)
+    assert rig.metric("truthlens_latency_seconds_count", mode="standard", operation="mitigation") == 0
 
 
 async def test_auto_resolves_to_the_mode_that_it_chose() -> None:
@@ -192,6 +287,7 @@ async def test_the_clients_trace_goes_on_to_the_model() -> None:
     """The call to the model carries a traceparent of the same trace."""
     provider = TracerProvider()
     seen: list[str] = []
+    states: list[str] = []
 
     async def answering(_body: dict[str, Any]) -> httpx.Response:
         return says(RIGHT)
@@ -203,9 +299,15 @@ async def test_the_clients_trace_goes_on_to_the_model() -> None:
 
     async def spy(request: httpx.Request) -> httpx.Response:
         seen.append(request.headers.get("traceparent", ""))
+        states.append(request.headers.get("tracestate", ""))
         return await handler(request)  # type: ignore[misc]
 
     transport.handler = spy
-    await rig.exchange(headers={"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
+    trace = {
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "tracestate": "vendor=secret",
+    }
+    await rig.exchange(headers=trace)
     assert seen
     assert seen[0].startswith("00-0af7651916cd43dd8448eb211c80319c-")
+    assert states == [""]

@@ -158,11 +158,12 @@ class Parts:
             ModelError: the similarity model is needed and cannot be used.
         """
         models = policy.models or {}
-        self.client.use(models)
-        self.bandit.keep(policy.decision_names)
         plans = [plan for plan in (policy.default, *policy.plans) if calls_models(plan)]
         if any(plan.premium.verification_models and plan.mode is not Mode.STANDARD for plan in plans):
+            # First: a policy that is refused must change nothing.
             await self.similarity()
+        self.client.use(models)
+        self.bandit.keep(policy.decision_names)
         for name in sorted({name for plan in plans for name in _called(plan)}):
             spec = models.get(name)
             if spec is not None and spec.api_key_env and not environ.get(spec.api_key_env):

@@ -8,7 +8,6 @@ stages, and what becomes of the result, is the pipeline's.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -20,7 +19,7 @@ import structlog
 from truthlens.comparing import Comparer, SimilarityLoader
 from truthlens.core.calls import CallRecord, ModelSpec
 from truthlens.core.deadline import Deadline
-from truthlens.core.mending import Judged, Mended
+from truthlens.core.mending import Judged, Mended, Stop
 from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Plan, Verdict
 from truthlens.detection.engine import Engine
 from truthlens.detection.explain import explained
@@ -38,23 +37,26 @@ from truthlens.telemetry.tracing import Tracer
 log = structlog.get_logger("truthlens.mender")
 
 MITIGATION_ERROR = "mitigation-error"
+REQUEST_NOT_KEPT = "request-not-kept"
 # What a call is counted under where its model's name comes from a request.
 _UPSTREAM_LABEL = "upstream"
+_MOST_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One exchange whose answers are to be judged.
 
-    ``request_body`` is the client's JSON, ``model`` the model that answered, ``path`` and ``authorization`` what the
-    client sent; ``models`` are the configured ones by name.
+    ``request_body`` is the client's JSON, ``None`` where it could not be kept, and then nothing is mended. ``model`` is
+    the model that answered, ``path`` and ``authorization`` are what the client sent; ``models`` are the configured ones
+    by name.
     """
 
     plan: Plan
     exchange: Exchange
     answers: tuple[Answer, ...]
     deadline: Deadline
-    request_body: bytes = b"{}"
+    request_body: bytes | None = None
     model: str = ""
     path: str = ""
     authorization: str | None = None
@@ -90,6 +92,9 @@ class Mender:
         if not calls_models(plan):
             verdicts = await self._detect(case, case.answers)
             return Judged(verdicts, verdicts)
+        if case.request_body is None:
+            verdicts = await self._detect(case, case.answers)
+            return Judged(verdicts, verdicts, notes=(REQUEST_NOT_KEPT,) if _any_flagged(verdicts) else ())
         caller = self._caller(case)
         asked: asyncio.Task[tuple[Opinion, ...]] | None = None
         if asks_first(plan) and self._engine.scores(plan, case.exchange, case.answers):
@@ -98,10 +103,13 @@ class Mender:
             first = await self._detect(case, case.answers)
             started = self._clock()
             judged = await self._mend(case, first, caller, asked)
-            return replace(judged, calls=caller.calls, mending_s=self._clock() - started)
+            if any(judged.mended) or judged.notes:
+                judged = replace(judged, mending_s=self._clock() - started)
         finally:
             if asked is not None:
                 await _cancelled(asked)
+        # Only now: a call that was cancelled stands in the accounts as well.
+        return replace(judged, calls=caller.calls)
 
     async def aclose(self) -> None:
         """Wait until what was learned has been written."""
@@ -131,9 +139,8 @@ class Mender:
                 verdict if each is None else each.verdict for verdict, each in zip(first, mended, strict=True)
             )
             judged = replace(unmended, verdicts=verdicts, mended=mended, mode=_ran(mended, mode))
-        except Exception as error:  # noqa: BLE001 - the border of the modes: their failure costs no answer and no verdict
-            # The type alone: a message or a traceback may quote the text that was being mended.
-            log.error("mitigation failed", error=type(error).__name__, decision=plan.decision, mode=mode.value)
+        except Exception as error:  # noqa: BLE001 - as in _guarded, for what comes before the modes
+            _log_failure(error, plan, mode)
             judged = replace(unmended, notes=(MITIGATION_ERROR,))
         if plan.mode is Mode.AUTO:
             tokens = sum(call.usage.total_tokens for call in caller.calls)
@@ -145,7 +152,7 @@ class Mender:
             return mode_to_run(plan)
         # An answer that is not flagged needs no mode, so nothing is chosen or learned.
         feasible = feasible_modes(plan)
-        if not feasible or not any(verdict.flagged for verdict in first):
+        if not feasible or not _any_flagged(first):
             return Mode.LIGHTWEIGHT
         mode = await self._bandit.choose(plan, feasible)
         self._signals.auto_choices.labels(plan.decision, mode.value).inc()
@@ -163,7 +170,7 @@ class Mender:
     ) -> tuple[Mended | None, ...]:
         # The nearest passage and the figures that differ go into the prompt of a correction.
         known = await asyncio.to_thread(explained, case.exchange, case.answers, first)
-        request: dict[str, object] = json.loads(case.request_body)
+        request = await _request(case)
         comparer = Comparer(
             self._load_similarity,
             lambda exchange, answers: self._detect(case, answers, exchange),
@@ -175,9 +182,17 @@ class Mender:
             if not needs_mending(verdict, mode):
                 return None
             task = Task(case.plan, case.exchange, request, case.model, answer, verdict, case.models or {})
-            return await mend(task, tools, mode=mode, opinions=heard)
+            return await self._guarded(mend(task, tools, mode=mode, opinions=heard), task, mode)
 
         return await _all([one(answer, verdict) for answer, verdict in zip(case.answers, known, strict=True)])
+
+    async def _guarded(self, work: Coroutine[Any, Any, Mended], task: Task, mode: Mode) -> Mended:
+        """What a mode makes of one answer; where it breaks, the answer as it was."""
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001 - the border of the modes: their failure costs no answer and no verdict
+            _log_failure(error, task.plan, mode)
+            return Mended(task.answer.text, task.verdict, mode, Stop.FAILED, notes=(MITIGATION_ERROR,))
 
     async def _rescore(self, case: Case, texts: Sequence[str]) -> tuple[Verdict, ...]:
         answers = [Answer(place, AnswerKind.TEXT, text) for place, text in enumerate(texts)]
@@ -187,18 +202,26 @@ class Mender:
         self, case: Case, answers: Sequence[Answer], exchange: Exchange | None = None
     ) -> tuple[Verdict, ...]:
         plan = case.plan
-        if calls_models(plan):
-            plan = replace(plan, timeout_s=min(plan.timeout_s, case.deadline.remaining_s))
+        found: list[Verdict] = []
         with self._tracer.stage("detection"):
-            return await self._engine.detect(plan, exchange or case.exchange, answers)
+            # Claims come by the dozen: one job of all of them would run into the time of one detection.
+            for start in range(0, len(answers), _MOST_AT_ONCE):
+                if calls_models(plan):
+                    plan = replace(plan, timeout_s=min(case.plan.timeout_s, case.deadline.remaining_s))
+                part = answers[start : start + _MOST_AT_ONCE]
+                found += await self._engine.detect(plan, exchange or case.exchange, part)
+        return tuple(found)
 
     def _caller(self, case: Case) -> Caller:
         bounds = case.plan.mitigation
         models = case.models or {}
         named = {*models, *_names(case.plan)}
 
+        def label(model: str) -> str:
+            return model if model in named else _UPSTREAM_LABEL
+
         def observe(call: CallRecord) -> None:
-            self._signals.observe_call(call, label=call.model if call.model in named else _UPSTREAM_LABEL)
+            self._signals.observe_call(call, label=label(call.model))
 
         return Caller(
             self._client,
@@ -207,6 +230,7 @@ class Mender:
             models=models,
             path=case.path,
             authorization=case.authorization if bounds.forward_authorization else None,
+            label=label,
             observe=observe,
             trace=self._tracer.call,
         )
@@ -230,6 +254,10 @@ class Mender:
         task.add_done_callback(self._learning.discard)
 
 
+def _any_flagged(verdicts: Sequence[Verdict]) -> bool:
+    return any(verdict.flagged for verdict in verdicts)
+
+
 def _names(plan: Plan) -> tuple[str, ...]:
     """Models that the configuration names for a plan."""
     judge = (plan.premium.judge_model,) if plan.premium.judge_model else ()
@@ -242,11 +270,23 @@ def _ran(mended: Sequence[Mended | None], mode: Mode) -> Mode:
     return ran.pop() if len(ran) == 1 else mode
 
 
-def _opinions(case: Case, caller: Caller) -> Coroutine[Any, Any, tuple[Opinion, ...]]:
-    request: dict[str, object] = json.loads(case.request_body)
-    return opinions(
+async def _opinions(case: Case, caller: Caller) -> tuple[Opinion, ...]:
+    request = await _request(case)
+    return await opinions(
         plan=case.plan, exchange=case.exchange, request=request, models=case.models or {}, ask=caller
     )
+
+
+async def _request(case: Case) -> dict[str, object]:
+    """The client's JSON, read on a thread: it may be large, and nested as deeply as one stack can hold."""
+    assert case.request_body is not None
+    request: dict[str, object] = await asyncio.to_thread(json.loads, case.request_body)
+    return request
+
+
+def _log_failure(error: Exception, plan: Plan, mode: Mode) -> None:
+    # The type alone: a message or a traceback may quote the text that was being mended.
+    log.error("mitigation failed", error=type(error).__name__, decision=plan.decision, mode=mode.value)
 
 
 async def _all(works: Sequence[Coroutine[Any, Any, Mended | None]]) -> tuple[Mended | None, ...]:
@@ -257,7 +297,8 @@ async def _all(works: Sequence[Coroutine[Any, Any, Mended | None]]) -> tuple[Men
 
 async def _cancelled(task: asyncio.Task[Any]) -> None:
     """End a task that nobody waits for any more, and see that it has ended."""
-    if not task.done():
-        task.cancel()
-    with contextlib.suppress(asyncio.CancelledError, Exception):
-        await task
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        # Whoever needed the result has seen its exception; nobody else is to be told of it.
+        task.exception()

@@ -16,7 +16,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -71,13 +71,29 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _T = TypeVar("_T")
 
 
+class Keep:
+    """Bytes that are counted as held until they are released, once."""
+
+    def __init__(self, size: int, hold: Callable[[int], None] | None) -> None:
+        self._size = size
+        self._hold = hold
+        if hold is not None:
+            hold(size)
+
+    def release(self) -> None:
+        """Count them no longer."""
+        if self._hold is not None:
+            self._hold(-self._size)
+            self._hold = None
+
+
 @dataclass(frozen=True, slots=True)
 class Ticket:
     """What is known of an exchange after its request phase.
 
     ``reason`` is set where the answer will not be scored. The policy snapshot is the one that the exchange began
-    with: a reload does not touch it. ``plain`` is the decoded request, kept only for modes that ask models, and
-    ``model`` the one that answers.
+    with: a reload does not touch it. ``plain`` is the decoded request, kept only for modes that ask models (``keep``
+    counts it while it is), and ``model`` the one that answers.
     """
 
     policy: Policy
@@ -88,6 +104,7 @@ class Ticket:
     reason: Reason | None = None
     request_body: bytes | None = None
     plain: bytes = b""
+    keep: Keep = field(default_factory=lambda: Keep(0, None))
     model: str = ""
     request_s: float = 0.0
 
@@ -155,9 +172,6 @@ class Pipeline:
         ticket = Ticket(policy, head, endpoint, plan or policy.default)
         if endpoint is None:
             return replace(ticket, reason=Reason.DIALECT)
-        if MARK_HEADER in head.headers and self._marks.accepts(head.headers[MARK_HEADER]):
-            # A call of our own that came back through the gateway: judging it again would never end.
-            return replace(ticket, reason=Reason.DISABLED)
         if plan is not None and not plan.enabled and not plan.model_refs:
             return replace(ticket, reason=Reason.DISABLED)
         return ticket
@@ -167,7 +181,7 @@ class Pipeline:
         started = self._clock()
         with self._signals.inflight.track_inprogress():
             opened = await self._inline(len(body), lambda: self._open(ticket, body))
-        return replace(opened, request_s=self._clock() - started)
+        return replace(self._keeping(opened), request_s=self._clock() - started)
 
     def _open(self, ticket: Ticket, body: bytes) -> Ticket:
         assert ticket.endpoint is not None
@@ -181,6 +195,10 @@ class Pipeline:
             return replace(ticket, reason=Reason.ENCODING)
         except BodyTooLargeError:
             return replace(ticket, reason=Reason.TOO_LARGE)
+        mark = ticket.head.headers.get(MARK_HEADER)
+        if mark is not None and self._marks.accepts(mark, body):
+            # A call of our own that came back through the gateway: judging it again would never end.
+            return replace(ticket, reason=Reason.DISABLED)
         plan = policy.select(Facts(head=ticket.head, model=request.model, text=request.user_text))
         request_body, model = None, request.model
         if model == AUTO_MODEL and plan.model_refs:
@@ -190,7 +208,7 @@ class Pipeline:
             return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
         # Only now: looking for evidence in the texts is the dearest part of reading a request.
         exchange = exchange_of(request, plan.evidence)
-        kept = plain if calls_models(plan) else b""
+        kept = plain if calls_models(plan) and not exchange.stream else b""
         return replace(
             ticket, plan=plan, exchange=exchange, request_body=request_body, plain=kept, model=model
         )
@@ -199,6 +217,7 @@ class Pipeline:
 
     def skip(self, ticket: Ticket, reason: Reason) -> Judgement:
         """The judgement of an answer that is not scored; the backend's bytes pass."""
+        ticket.keep.release()
         return self._conclude(ticket, self._unscored(ticket, reason))
 
     async def judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Judgement:
@@ -207,8 +226,7 @@ class Pipeline:
         if self._held_bytes + len(body) > ticket.policy.limits.max_held_bytes:
             outcome = self._unscored(ticket, Reason.OVERLOADED)
         else:
-            held = len(body) + len(ticket.plain)
-            self._hold(held)
+            self._hold(len(body))
             try:
                 with (
                     self._signals.inflight.track_inprogress(),
@@ -221,7 +239,8 @@ class Pipeline:
                 log.error("judging failed", error=type(error).__name__, decision=ticket.plan.decision)
                 outcome = self._unscored(ticket, Reason.DETECTOR_ERROR)
             finally:
-                self._hold(-held)
+                self._hold(-len(body))
+                ticket.keep.release()
         outcome = replace(outcome, latency_s=ticket.request_s + self._clock() - started)
         return self._conclude(ticket, outcome)
 
@@ -260,7 +279,7 @@ class Pipeline:
             exchange=exchange,
             answers=answers,
             deadline=Deadline.after(hold_s(ticket.plan)),
-            request_body=ticket.plain,
+            request_body=ticket.plain or None,
             model=ticket.model,
             path=ticket.head.path,
             authorization=ticket.head.headers.get("authorization"),
@@ -269,6 +288,7 @@ class Pipeline:
 
     def abandon(self, ticket: Ticket) -> None:
         """Note that the stream ended before its answer was judged (client gone, backend gone)."""
+        ticket.keep.release()
         self._signals.abandoned.inc()
         log_abandoned(decision=ticket.plan.decision, request_id=_request_id(ticket.head))
 
@@ -326,6 +346,13 @@ class Pipeline:
             ):
                 self._unknown_route_values.add(value)
                 log.warning("the Envoy route names something that the policy does not know", metadata=value)
+
+    def _keeping(self, ticket: Ticket) -> Ticket:
+        """The ticket with its kept request counted; without it where it would go beyond the bound."""
+        size = len(ticket.plain)
+        if not size or self._held_bytes + size > ticket.policy.limits.max_held_bytes:
+            return replace(ticket, plain=b"")
+        return replace(ticket, keep=Keep(size, self._hold))
 
     def _hold(self, size: int) -> None:
         self._held_bytes += size

@@ -120,11 +120,15 @@ BEHAVIOURS: dict[str, Behaviour] = {
     ),
     "dropped": lambda _rng, _number: Raw([], close=True),
     "garbage": lambda rng, _number: Raw([rng.randbytes(2000)], close=True),
-    "not-json": lambda rng, _number: http(rng.choice(["{", "null", "[]", "", '{"choices": [{}]}', "\ufeff{}"])),
+    "not-json": lambda rng, _number: http(
+        rng.choice(["{", "null", "[]", "", '{"choices": [{}]}', "\ufeff{}"])
+    ),
     "half": lambda _rng, number: Raw([framed(good_answer(number))[:150]], close=True),
     "too-long-length": lambda _rng, number: Raw([framed(good_answer(number), length=5000)], close=True),
     "too-short-length": lambda _rng, number: Raw([framed(good_answer(number), length=40)]),
-    "second-response": lambda _rng, number: Raw([framed(good_answer(number)) + framed("I belong to nobody.")]),
+    "second-response": lambda _rng, number: Raw(
+        [framed(good_answer(number)) + framed("I belong to nobody.")]
+    ),
     "huge": _huge,
     "too-huge": _too_huge,
     "trickle": lambda _rng, number: trickle(good_answer(number), 12, 0.05),

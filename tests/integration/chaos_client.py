@@ -41,7 +41,12 @@ class Got:
 
 
 async def post(
-    gateway: Address, body: Any, *, plan: str = "", path: str = "/v1/chat/completions", leave_s: float | None = None
+    gateway: Address,
+    body: Any,
+    *,
+    plan: str = "",
+    path: str = "/v1/chat/completions",
+    leave_s: float | None = None,
 ) -> Got | None:
     """What the gateway answers; ``None`` where the client left after ``leave_s`` seconds, before the answer came."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()

@@ -234,13 +234,15 @@ async def test_a_circuit_is_one_models_alone_and_outlives_a_reload_that_keeps_it
     assert not await is_tripped(bench, "first")
 
 
-async def test_names_that_clients_make_up_share_one_gate() -> None:
-    bench = Bench(*[ok()] * 50, *[httpx.Response(500)] * 5)
-    for number in range(50):
+async def test_names_that_clients_make_up_share_their_slots_and_trip_no_others_circuit() -> None:
+    bench = Bench(*[ok()] * 300, *[httpx.Response(500)] * 5, *[ok()] * 5)
+    for number in range(300):
         await bench.ask(asking(f"made-up-{number}"))
-    assert len(bench.client._gates) == 1
+    assert len(bench.client._unlisted) == 256
+    assert len({id(gate.limiter) for gate in bench.client._unlisted.values()}) == 1
     await trip(bench, "made-up")
-    assert await is_tripped(bench, "another")
+    assert await is_tripped(bench, "made-up")
+    assert not await is_tripped(bench, "another")
 
 
 async def test_an_exchange_keeps_the_model_that_its_plan_knew() -> None:
@@ -277,7 +279,8 @@ async def test_every_attempt_carries_a_fresh_mark_wherever_it_goes() -> None:
     await bench.ask(asking("far"))
     values = [headers[MARK_HEADER] for headers in bench.headers]
     assert len(set(values)) == 3
-    assert all(marks.accepts(value) for value in values)
+    sent = [request.content for request in bench.backend.requests]
+    assert all(marks.accepts(value, body) for value, body in zip(values, sent, strict=True))
     assert [headers.get("traceparent") for headers in bench.headers] == ["00-ab", "00-ab", None]
 
 

@@ -170,6 +170,9 @@ def test_unflagged_sentences_are_those_without_a_span() -> None:
         ),
         ("Here is how it works: turn the key.", "Here is how it works: turn the key."),
         ("```\na\n```\ntext\n```\nb\n```", "```\na\n```\ntext\n```\nb\n```"),
+        (f"~~~\n{_MENDED}\n  ~~~ ", _MENDED),
+        ("```\nunclosed", "```\nunclosed"),
+        ("```\n```", ""),
         (_MENDED, _MENDED),
     ],
 )

@@ -99,3 +99,10 @@ def test_json_is_structured_whether_it_was_asked_for_or_not() -> None:
     assert is_structured(task_of('{"a": "b"}'))
     assert is_structured(task_of(FIRST, structured=True))
     assert not is_structured(task_of(FIRST))
+
+
+def test_a_flood_of_text_is_not_even_read() -> None:
+    """A text far beyond any answer is refused by its length, also where length is no hindrance."""
+    opinion = Opinion("m", "<truthlens:" * 50_000)
+    found = acceptable(task_of(FIRST), opinion, passing={"too-long"})
+    assert (found.text, found.rejected) == (None, "too-long")

@@ -200,6 +200,13 @@ async def test_a_rejected_text_is_asked_for_once_more(first: str, reply: str | C
     assert len(set(ask.prompts)) == 2
 
 
+async def test_a_text_beyond_all_measure_is_not_even_read() -> None:
+    """A model that floods costs an attempt and no time."""
+    mended, _ = await _mend("<" * 5_000_000, _GOOD, scores={_GOOD: 0.2})
+    assert mended.text == _GOOD
+    assert mended.attempts[0] == _attempt(Fate.REJECTED, reason="too-long")
+
+
 async def test_a_good_text_after_a_rejected_one_is_taken() -> None:
     """Sampling differs: one useless reply does not end the loop."""
     mended, _ = await _mend("I can't help with that.", _GOOD, scores={_GOOD: 0.2})

@@ -265,6 +265,25 @@ def test_auto_is_as_strong_as_its_weakest_mode() -> None:
     assert weaknesses(p.plans[1], than=p.default) == ()
 
 
+def test_what_a_mode_promises_counts() -> None:
+    """A plan without disclaimer, without consensus or without a second model is weaker than one with it."""
+    panel = "premium: {verification_models: [b], require_consensus: true}"
+    p = policy(
+        "hallucination: {default_mode: premium, "
+        + panel
+        + "}\ndecisions:\n"
+        + decision("silent", FINANCE, 4, "{require_disclaimer: false}")
+        + decision("any", "{type: domain, name: legal}", 3, "{premium: {require_consensus: false}}")
+        + decision("alone", "{type: domain, name: support}", 2, "{premium: {verification_models: []}}")
+    )
+    found = [weaknesses(plan, than=p.default) for plan in p.plans]
+    assert found == [
+        ("without a warning or disclaimer in the text",),
+        ("without require_consensus",),
+        ("mode premium without other models instead of premium",),
+    ]
+
+
 def test_early_waits_for_the_body() -> None:
     """While a decision of higher priority depends on the body, nothing is certain."""
     p = policy(WEAK)

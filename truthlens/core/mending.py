@@ -23,6 +23,7 @@ class Stop(StrEnum):
     AGREED = "agreed"
     DECIDED = "decided"
     UNDECIDED = "undecided"
+    FAILED = "failed"
 
 
 class Fate(StrEnum):

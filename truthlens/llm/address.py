@@ -38,7 +38,11 @@ def address(
 
 
 def _own_target(path: str, suffix: str) -> str:
-    split = urlsplit(path) if not path.startswith("/") else urlsplit(f"http://host{path}")
+    try:
+        split = urlsplit(path) if not path.startswith("/") else urlsplit(f"http://host{path}")
+    except ValueError:
+        # The exception quotes the path, which a client wrote.
+        raise CallError(CallFailure.NO_BACKEND, "the path of the exchange is no path") from None
     segments = unquote(split.path).split("/")
     if not split.path.startswith("/") or ".." in segments or "." in segments:
         # Joined to the upstream's prefix, dots would leave it.
@@ -56,7 +60,7 @@ def _own_target(path: str, suffix: str) -> str:
 def _checked(text: str) -> httpx.URL:
     try:
         url = httpx.URL(text)
-    except httpx.InvalidURL:
+    except (httpx.InvalidURL, ValueError):
         # The exception quotes the URL, whose path a client wrote.
         raise CallError(CallFailure.NO_BACKEND, "the address is no URL") from None
     if url.scheme not in ("http", "https") or not url.host:

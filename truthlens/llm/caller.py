@@ -50,6 +50,7 @@ class Caller:
         path: ``:path`` of the exchange.
         authorization: the client's own, where the plan passes it on.
         headers: sent with every call; lower-case names.
+        label: what a model is called in a trace; the name of one that is not configured is a client's text.
         observe: told of every call when it has ended.
         trace: opens a span around each call.
     """
@@ -64,6 +65,7 @@ class Caller:
         path: str | None = None,
         authorization: str | None = None,
         headers: Mapping[str, str] = MappingProxyType({}),
+        label: Callable[[str], str] = str,
         observe: Callable[[CallRecord], None] | None = None,
         trace: Callable[[ModelRequest], AbstractContextManager[TraceSpan]] | None = None,
     ) -> None:
@@ -74,6 +76,7 @@ class Caller:
         self._path = path
         self._authorization = authorization
         self._headers = headers
+        self._label = label
         self._observe = observe
         self._trace = trace
         self._calls: list[CallRecord] = []
@@ -143,7 +146,7 @@ class Caller:
             failure=failure,
         )
         self._calls.append(record)
-        _describe(record, call)
+        _describe(record, call, label=self._label(record.model))
         if self._observe is not None:
             self._observe(record)
 
@@ -192,14 +195,14 @@ def _shortened(request: ModelRequest, longest: int) -> ModelRequest:
     return replace(request, body={**request.body, **lowered}) if lowered else request
 
 
-def _describe(record: CallRecord, call: _Call) -> None:
+def _describe(record: CallRecord, call: _Call, *, label: str) -> None:
     """Put the call into its span.
 
     Source: OpenTelemetry semantic conventions for generative AI, client spans.
     """
     span = call.span
     span.set("gen_ai.operation.name", "chat" if call.request.endpoint is Endpoint.CHAT else "text_completion")
-    span.set("gen_ai.request.model", record.model)
+    span.set("gen_ai.request.model", label)
     span.set("gen_ai.usage.input_tokens", record.usage.prompt_tokens)
     span.set("gen_ai.usage.output_tokens", record.usage.completion_tokens)
     span.set("truthlens.role", record.role.value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -20,6 +21,7 @@ from truthlens.core.errors import CallError
 from truthlens.llm.answer import read_answer
 from truthlens.llm.estimate import prompt_tokens
 from truthlens.llm.failure import AttemptError, UnansweredError
+from truthlens.llm.limiter import Limiter
 from truthlens.llm.marks import MARK_HEADER, Marks
 from truthlens.llm.outgoing import Outgoing, has_key, outgoing
 from truthlens.llm.pool import open_pool
@@ -28,8 +30,8 @@ from truthlens.llm.transfer import post
 
 _MARK_VALID_S = 60.0
 _REFUSALS = frozenset({CallFailure.BUSY, CallFailure.CIRCUIT_OPEN})
-# Names that clients make up share one gate: there is no end of them.
-_UNLISTED = ("", None)
+# There is no end of names that clients make up: they share their slots, and the oldest ones' circuits are forgotten.
+_MOST_UNLISTED = 256
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -80,12 +82,14 @@ class LlmClient:
         self._longest_queue_s = longest_queue_s
         self._models: Mapping[str, ModelSpec] = {}
         self._gates: dict[tuple[str, str | None], Gate] = {}
+        self._unlisted: OrderedDict[str, Gate] = OrderedDict()
+        self._unlisted_slots = Limiter(ModelSpec("").max_concurrency)
         self._http = open_pool(upstream, transport)
 
     def use(self, models: Mapping[str, ModelSpec]) -> None:
         """Call these models from now on. What is known of the health of a model that stays is kept."""
         self._models = dict(models)
-        kept = {_gate_key(spec): spec for spec in models.values()} | {_UNLISTED: ModelSpec("")}
+        kept = {_gate_key(spec): spec for spec in models.values()}
         self._gates = {key: gate for key, gate in self._gates.items() if key in kept}
         for key, gate in self._gates.items():
             gate.resize(kept[key].max_concurrency)
@@ -139,7 +143,7 @@ class LlmClient:
                 path=path,
                 headers=headers,
             )
-            gate = self._gate(spec)
+            gate = self._gate(spec) if spec is not None else self._unlisted_gate(request.model)
 
             async def send() -> Completion:
                 nonlocal attempts
@@ -168,7 +172,7 @@ class LlmClient:
         headers = dict(call.headers)
         if self._marks is not None:
             # A model's base URL may be the gateway's own, so every attempt is marked, wherever it goes.
-            headers[MARK_HEADER] = self._marks.issue(_MARK_VALID_S).encode("ascii")
+            headers[MARK_HEADER] = self._marks.issue(call.content, _MARK_VALID_S).encode("ascii")
         body = await post(self._http, call.url, call.content, headers, wall_clock=self._wall_clock)
         return read_answer(
             body,
@@ -177,12 +181,23 @@ class LlmClient:
             prompt_estimate=prompt_tokens(request.body),
         )
 
-    def _gate(self, spec: ModelSpec | None) -> Gate:
-        key = _UNLISTED if spec is None else _gate_key(spec)
+    def _gate(self, spec: ModelSpec) -> Gate:
+        key = _gate_key(spec)
         gate = self._gates.get(key)
         if gate is None:
-            limit = (spec or ModelSpec("")).max_concurrency
-            gate = self._gates[key] = Gate(limit, self._clock, longest_queue_s=self._longest_queue_s)
+            gate = Gate(spec.max_concurrency, self._clock, longest_queue_s=self._longest_queue_s)
+            self._gates[key] = gate
+        return gate
+
+    def _unlisted_gate(self, name: str) -> Gate:
+        """The gate of a name that is not configured: a circuit of its own, so that no name can close another's."""
+        gate = self._unlisted.pop(name, None)
+        if gate is None:
+            slots = self._unlisted_slots
+            gate = Gate(slots.limit, self._clock, longest_queue_s=self._longest_queue_s, limiter=slots)
+        self._unlisted[name] = gate
+        if len(self._unlisted) > _MOST_UNLISTED:
+            self._unlisted.popitem(last=False)
         return gate
 
 

@@ -1,7 +1,7 @@
 """Marks on TruthLens's own calls, so that a call that comes back through the gateway is known and passed untouched.
 
-A mark is a one-time, expiring word of whoever holds the secret; it tells nothing of the exchange. It proves who
-issued it, not what is in the request: a backend that is sent one could spend it once, within its minute.
+A mark is a one-time, expiring word of whoever holds the secret for one request body; it tells nothing of the exchange.
+A backend that is sent one could spend it only on the very request that it was sent, within its minute.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ class Marks:
         self._seen: dict[str, int] = {}
         self._next_sweep = 0.0
 
-    def issue(self, valid_s: float) -> str:
+    def issue(self, body: bytes, valid_s: float) -> str:
         """A fresh value for ``MARK_HEADER``: ``expiry.nonce.signature``, URL-safe ASCII, good for ``valid_s``.
 
-        An hour at the most.
+        An hour at the most, and for the request ``body`` alone.
         """
         expiry = math.ceil(self._clock() + min(valid_s, _LONGEST_VALIDITY_S))
         signed = f"{expiry}.{secrets.token_urlsafe(12)}"
-        return f"{signed}.{self._signature(signed)}"
+        return f"{signed}.{self._signature(signed, body)}"
 
-    def accepts(self, value: str) -> bool:
-        """Whether ``value`` is a mark that was issued with the secret, is still good and was never accepted before."""
+    def accepts(self, value: str, body: bytes) -> bool:
+        """Whether ``value`` was issued for ``body`` with the secret, is still good and was never accepted before."""
         signed, _, signature = value.rpartition(".")
         if len(value) > _LONGEST or not value.isascii():
             return False
-        if not hmac.compare_digest(signature.encode(), self._signature(signed).encode()):
+        if not hmac.compare_digest(signature.encode(), self._signature(signed, body).encode()):
             return False
         expiry_text, _, nonce = signed.partition(".")
         expiry, now = int(expiry_text), self._clock()
@@ -68,8 +68,9 @@ class Marks:
         self._seen[nonce] = expiry
         return True
 
-    def _signature(self, signed: str) -> str:
-        digest = hmac.new(self._secret, _CONTEXT + signed.encode(), hashlib.sha256).digest()
+    def _signature(self, signed: str, body: bytes) -> str:
+        message = _CONTEXT + signed.encode() + b":" + hashlib.sha256(body).digest()
+        digest = hmac.new(self._secret, message, hashlib.sha256).digest()
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
     def _forget_expired(self, now: float) -> None:

@@ -49,7 +49,8 @@ def outgoing(
         spec: the model, where it is configured.
         upstream: the exchange's backend.
         environ: where the model's key comes from.
-        authorization: the client's own; taken only for the model that gave the answer, if it has no key.
+        authorization: the client's own; taken only for the model that gave the answer, at the upstream, if it has no
+            key.
         path: ``:path`` of the exchange.
         headers: further ones; none of them replaces one that is set here.
 
@@ -60,7 +61,8 @@ def outgoing(
     fields.pop("authorization", None)
     if spec is not None and spec.api_key_env:
         fields["authorization"] = b"Bearer " + _key(environ, spec.api_key_env)
-    elif request.own and authorization is not None:
+    elif request.own and authorization is not None and (spec is None or spec.base_url is None):
+        # The client gave its key to the gateway's backend, whatever address a model of that name has besides.
         fields["authorization"] = _credentials(authorization)
     return Outgoing(
         url=address(request, base_url=spec.base_url if spec else None, upstream=upstream, path=path),

@@ -43,6 +43,7 @@ class Gate:
         max_concurrency: attempts in flight at a time.
         clock: seconds, monotonic.
         longest_queue_s: how long an attempt waits for a slot at most.
+        limiter: one that several gates share, in place of one of its own.
     """
 
     def __init__(
@@ -51,8 +52,9 @@ class Gate:
         clock: Callable[[], float],
         *,
         longest_queue_s: float = _LONGEST_QUEUE_S,
+        limiter: Limiter | None = None,
     ) -> None:
-        self.limiter = Limiter(max_concurrency)
+        self.limiter = limiter or Limiter(max_concurrency)
         self._breaker = Breaker(clock)
         self._clock = clock
         self._longest_queue_s = longest_queue_s

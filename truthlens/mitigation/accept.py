@@ -37,7 +37,7 @@ _STEM_LETTERS = 6
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _STOP_WORDS = frozenset().union(*FUNCTION_WORDS.values())
-_FENCED = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\n(.*?)\n?[ \t]*\1[ \t]*", re.DOTALL)
+_FENCE = re.compile(r"(`{3,20}|~{3,20})[ \t]{0,4}[\w+-]{0,20}[ \t]{0,4}\n")
 _PREFACE = re.compile(
     r"(?:#{1,6}[ ]*|\*{1,2}|_{1,2})?"
     r"(?:(?:sure|certainly|of course|okay|ok|absolutely|understood)[,.!:]?\s+)?"
@@ -76,11 +76,16 @@ def rejection(task: Task, text: str, *, finish_reason: str | None) -> str | None
     kept = unflagged(first, task.verdict.spans)
     if not declines(first) and (declines(text) or (kept and abstains(text))):
         return REFUSAL
-    if len(text) > _MOST_TIMES * len(first) + _MOST_MORE_CHARS:
+    if len(text) > most_chars(first):
         return TOO_LONG
     if retention(kept, text) < task.plan.standard.min_retention:
         return LOST_CONTENT
     return None
+
+
+def most_chars(first: str) -> int:
+    """How long a text that stands in for ``first`` may be, in characters."""
+    return _MOST_TIMES * len(first) + _MOST_MORE_CHARS
 
 
 def clean(text: str, *, first: str = "") -> str:
@@ -198,9 +203,12 @@ def _fits(found: _Shape, wanted: _Shape) -> bool:
 
 
 def _unfenced(text: str) -> str:
-    match = _FENCED.fullmatch(text)
+    opening = _FENCE.match(text)
+    if not opening or not text[opening.end() :].rstrip().endswith(opening[1]):
+        return text
+    within = text[opening.end() :].rstrip().removesuffix(opening[1])
     # A fence within means that the outer marks are the first and the last of several blocks.
-    return match[3].strip("\n") if match and match[1] not in match[3] else text
+    return text if opening[1] in within else within.rstrip(" \t").strip("\n")
 
 
 def _without_preface(text: str) -> str:

@@ -17,6 +17,8 @@ from truthlens.mitigation import accept, fence, prompts, request
 from truthlens.mitigation.contract import Attempt, Fate, Task, Tools, failed
 from truthlens.mitigation.correction import evidence_for, is_json
 
+# However short the first answer: some 15,000 words.
+_MOST_OPINION_CHARS = 100_000
 _MOST_TOKENS = 2000  # of an answer by the completions API, which gives 16 unless told
 _CUT_OFF = frozenset({"length", "max_tokens", "content_filter"})
 
@@ -75,6 +77,9 @@ def acceptable(task: Task, opinion: Opinion, *, passing: Collection[str] = ()) -
     """
     if opinion.text is None:
         return opinion
+    # Before anything reads it: a text without bound would hold up every other exchange.
+    if len(opinion.text) > max(_MOST_OPINION_CHARS, accept.most_chars(task.answer.text)):
+        return Opinion(opinion.model, None, rejected=accept.TOO_LONG)
     text = accept.clean(opinion.text, first=task.answer.text)
     code = accept.rejection(task, text, finish_reason=None)
     if code is not None and code not in passing:

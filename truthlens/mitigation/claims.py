@@ -28,6 +28,7 @@ _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _BOLD_LINE = re.compile(r"\*\*[^*\n]+?[^*\n.!?。！？][:：]?\*\*[:：]?|__[^_\n]+?[^_\n.!?。！？]__[:：]?")
 _WORD = re.compile(r"[^\W_]")
 _UNFINISHED = re.compile(r"[^\s.!?:;。！？：；]$")
+_ABBREVIATION_CHARS = 20
 _ABBREVIATED = re.compile(r"(?:^|[\s(])(?:[A-Za-z]\.){2,}$|\bPh\.D\.$")
 # A reference in brackets behind the full stop belongs to what it is given for.
 _ATTACHED = re.compile(r"[(\[（【][^()\[\]（）【】]{1,60}[)\]）】][.。]?")
@@ -183,11 +184,12 @@ def _sentences(flat: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for start, end in sentences(flat):
         if found:
-            before = flat[slice(*found[-1])]
+            first, last = found[-1]
+            before = flat[max(first, last - _ABBREVIATION_CHARS) : last]
             broken = _ABBREVIATED.search(before) and not _STARTS.match(flat, start)
             attached = _ATTACHED.fullmatch(flat, start, end) or not _WORD.search(flat, start, end)
-            if broken or attached or not _WORD.search(before):
-                found[-1] = (found[-1][0], end)
+            if broken or attached or not _WORD.search(flat, first, last):
+                found[-1] = (first, end)
                 continue
         found.append((start, end))
     return found

@@ -53,6 +53,8 @@ _SUBORDINATE_ZH = re.compile(
     r"[\s*_“「]*(?:虽然|尽管|如果|若|因为|由于|不仅|不但|只要|只有|除非|即使|当|为了|无论)"
 )
 _LEAST_WORDS, _LEAST_HAN = 3, 5
+# Characters: no sentence of prose is longer, and nothing here may take long over what is none.
+_LONGEST, _LONGEST_CLAIMLESS = 1200, 400
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _OPENING, _CLOSING = "([{（【「『“《", ")]}）】」』”》"
 
@@ -110,8 +112,11 @@ def clauses(sentence: str) -> list[tuple[int, int]]:
     """Character ranges of the coordinated main clauses of ``sentence``; the whole of it where it is not safe to cut.
 
     What joins two clauses (", and ", "; ") belongs to neither. A sentence that begins with a subordinate clause, or
-    that reports what somebody says, is never cut: its halves would claim something else than the whole.
+    that reports what somebody says, is never cut: its halves would claim something else than the whole. Nor is one
+    of more than 1,200 characters.
     """
+    if len(sentence) > _LONGEST:
+        return [(0, len(sentence))]
     chinese = is_chinese(sentence)
     joint, subordinate = (_JOINT_ZH, _SUBORDINATE_ZH) if chinese else (_JOINT, _SUBORDINATE)
     if subordinate.match(sentence):
@@ -135,6 +140,8 @@ def is_claimless(sentence: str) -> bool:
         return True
     if plain.endswith((":", "：")):
         return bool(_ANNOUNCES.search(plain)) or not _claims_much(plain)
+    if len(plain) > _LONGEST_CLAIMLESS:
+        return False
     bare = plain.rstrip(" .!。！…,，~～" + _MARKS)
     return any(
         pattern.fullmatch(bare) is not None

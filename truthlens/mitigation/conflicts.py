@@ -120,6 +120,7 @@ _STOP_WORDS = (
     "should may might must been being which who than then also but never without cannot"
 )
 _STOPS = frozenset(_STOP_WORDS.split())
+_LONGEST = 1200
 _SAME_STATEMENT = 0.7
 """Dice overlap of the content words at which a negation in one of two sentences turns it against the other."""
 
@@ -134,8 +135,10 @@ class _Figure:
 def conflicting(one: str, other: str) -> bool:
     """Whether one sentence gives a figure, date or polarity where the other gives another one.
 
-    A value that only one of them gives is no conflict. The result does not depend on the order.
+    A value that only one of them gives is no conflict. The result does not depend on the order. Of a longer text the
+    first 1,200 characters count.
     """
+    one, other = one[:_LONGEST], other[:_LONGEST]
     return _figures_differ(one, other) or _dates_differ(one, other) or _polarity_differs(one, other)
 
 

@@ -97,10 +97,13 @@ def _joined(text: str, ranges: Sequence[tuple[int, int]], chosen: Sequence[int])
 
 def _outwards(wanted: Sequence[int], count: int) -> list[int]:
     """All sentence numbers, those of ``wanted`` first, then by their distance from one of them."""
-    distance = {number: min(abs(number - each) for each in wanted[:50]) for number in range(count)}
-    for number in wanted:
-        distance[number] = 0
-    return sorted(distance, key=lambda number: (distance[number], number))
+    known = frozenset(wanted)
+    distance = [0 if number in known else count for number in range(count)]
+    for number in range(1, count):
+        distance[number] = min(distance[number], distance[number - 1] + 1)
+    for number in range(count - 2, -1, -1):
+        distance[number] = min(distance[number], distance[number + 1] + 1)
+    return sorted(range(count), key=lambda number: (distance[number], number))
 
 
 def _shares(sizes: Sequence[int], space: int, indexes: Sequence[int]) -> dict[int, int]:

@@ -81,7 +81,11 @@ def capitalised(text: str) -> str:
     match = re.match(r"[*_\"'“‘(]*", text)
     start = match.end() if match else 0
     word = re.match(r"[^\s,;:]+", text[start:])
-    if word is None or not re.fullmatch(r"[^\W\d_]['’\w-]*[.!?]?", word[0]) or word[0] != word[0].lower():
+    if (
+        word is None
+        or not re.fullmatch(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.!?]?", word[0])
+        or word[0] != word[0].lower()
+    ):
         return text
     return text[:start] + text[start].upper() + text[start + 1 :]
 

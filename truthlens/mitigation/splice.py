@@ -245,12 +245,16 @@ def _outside(text: str, edit: Edit, cuts: Sequence[Edit]) -> Iterator[Edit]:
 
 
 def _trimmed_like(text: str, result: str) -> str:
-    """``result`` with the white space at its ends that ``text`` has."""
-    bare = result.strip()
+    """``result`` with the blank lines at its start and the white space at its end that ``text`` has."""
+    bare = result.rstrip()
     if not bare:
         return ""
-    lead = text[: len(text) - len(text.lstrip())]
-    return lead + bare + text[len(text.rstrip()) :]
+    return text[: _blank_lines(text)] + bare[_blank_lines(bare) :] + text[len(text.rstrip()) :]
+
+
+def _blank_lines(text: str) -> int:
+    """Length of the blank lines that ``text`` begins with."""
+    return text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1
 
 
 def _is_json(text: str) -> bool:

@@ -28,6 +28,8 @@ _FIRST_SCORING_S = 0.25
 _MOST_REJECTED_IN_A_ROW = 2
 # Of the time that is left: a check that takes longer would leave no time to correct.
 _SELF_CHECK_SHARE = 0.5
+# Tags and prefaces may double a text; what is longer still is not worth the time of reading it.
+_MOST_WRAPPING = 2
 # Windows of another text never fall quite alike.
 _COVERAGE_SLACK = 0.05
 _COMPLETENESS = {Status.CHECKED: 2, Status.PARTIAL: 1}
@@ -174,7 +176,11 @@ class _Loop:
         completion = await self._ask(self._body(prompt))
         if isinstance(completion, Stop):
             return completion
-        text = accept.clean(completion.text, first=self.task.answer.text)
+        first = self.task.answer.text
+        if len(completion.text) > _MOST_WRAPPING * accept.most_chars(first):
+            self._note(Fate.REJECTED, reason=accept.TOO_LONG)
+            return accept.TOO_LONG
+        text = accept.clean(completion.text, first=first)
         code = accept.rejection(self.task, text, finish_reason=completion.finish_reason)
         if text.strip() in self.seen:
             self._note(Fate.UNCHANGED)

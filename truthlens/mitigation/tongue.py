@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from truthlens.core.language import FUNCTION_WORDS
 
+_READ_CHARS = 20_000
 _SAMPLE_CHARS = 4000
 # Where a letter is about a word, it weighs as much as the letters of one.
 _WEIGHTS = {"CJK": 4, "HIRAGANA": 4, "KATAKANA": 4, "HANGUL": 4, "THAI": 2}
@@ -26,7 +27,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 def same_language(first: str, second: str) -> bool:
     """Whether nothing clearly says that the texts are in two languages. Code and addresses do not count."""
-    texts = [_CODE.sub(" ", text)[:_SAMPLE_CHARS] for text in (first, second)]
+    texts = [_CODE.sub(" ", text[:_READ_CHARS])[:_SAMPLE_CHARS] for text in (first, second)]
     scripts = [_script_of(text) for text in texts]
     if None in scripts:
         return True

@@ -19,7 +19,7 @@ TIE = 0.5
 DOUBT = -1.0
 """Belief below which a claim that nobody has a better variant of is removed."""
 
-TOPICAL = 0.25
+TOPICAL = 0.3
 """Similarity to the nearest claim of the first answer from which a claim may be added to it."""
 
 MOST_ADDITIONS = 3

@@ -26,7 +26,11 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
     if plan.threshold > than.threshold:
         found.append(f"threshold {plan.threshold:.2f} instead of {than.threshold:.2f}")
     if _rank(plan) < _rank(than):
-        found.append(f"mode {plan.mode} instead of {than.mode}")
+        found.append(f"mode {_mode(plan)} instead of {_mode(than)}")
+    if _warns(than) and not _warns(plan):
+        found.append("without a warning or disclaimer in the text")
+    if _wants_consensus(than) and not _wants_consensus(plan):
+        found.append("without require_consensus")
     if _ON_UNCHECKED.index(plan.on_unchecked) < _ON_UNCHECKED.index(than.on_unchecked):
         found.append(f"on_unchecked {plan.on_unchecked} instead of {than.on_unchecked}")
     if _STREAMING.index(plan.streaming) < _STREAMING.index(than.streaming):
@@ -39,6 +43,22 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
 
 def _rank(plan: Plan) -> float:
     """How much a plan's mode does; ``auto`` does what its weakest mode does, but not only that."""
+    if plan.mode is Mode.PREMIUM and not plan.premium.verification_models:
+        return _MODES.index(Mode.STANDARD)
     if plan.mode is not Mode.AUTO:
         return _MODES.index(plan.mode)
     return min(_MODES.index(mode) for mode in plan.auto.modes if mode in _MODES) + 0.5
+
+
+def _mode(plan: Plan) -> str:
+    alone = plan.mode is Mode.PREMIUM and not plan.premium.verification_models
+    return "premium without other models" if alone else plan.mode.value
+
+
+def _warns(plan: Plan) -> bool:
+    """Whether a flagged answer always carries something that its reader sees."""
+    return plan.mode is Mode.LIGHTWEIGHT or plan.require_disclaimer
+
+
+def _wants_consensus(plan: Plan) -> bool:
+    return plan.mode is Mode.PREMIUM and plan.premium.require_consensus

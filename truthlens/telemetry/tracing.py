@@ -72,10 +72,15 @@ class CallSpan:
         self.span.set_attribute(name, value)
 
     def headers(self) -> Mapping[str, str]:
-        """Headers by which the model's server continues this trace."""
+        """The header by which the model's server continues this trace; none where no trace is made.
+
+        Never ``tracestate``: what a client's own systems put there is not for other companies' models.
+        """
+        if not self.span.is_recording():
+            return {}
         carrier: dict[str, str] = {}
         _PROPAGATOR.inject(carrier, trace.set_span_in_context(self.span))
-        return carrier
+        return {"traceparent": carrier["traceparent"]}
 
 
 class Tracer:
@@ -105,16 +110,11 @@ class Tracer:
 
     @contextmanager
     def call(self, request: ModelRequest) -> Iterator[CallSpan]:
-        """The span of one call to a model, inside of the exchange's.
-
-        Source: OpenTelemetry semantic conventions for generative AI (names of attributes).
-        """
+        """The span of one call to a model, inside of the exchange's; who makes the call describes it."""
         with self._tracer.start_as_current_span(
             f"chat {request.role.value}",
             kind=SpanKind.CLIENT,
             attributes={
-                "gen_ai.operation.name": "chat",
-                "gen_ai.request.model": request.model,
                 "truthlens.role": request.role.value,
             },
             record_exception=False,

@@ -1,0 +1,55 @@
+"""Answers whose claims, groundings and stances are written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from truthlens.core.records import Status, Verdict
+from truthlens.mitigation.claims import claims
+from truthlens.mitigation.comparison import ClaimView, Comparison, Stance, Voice
+
+THRESHOLD = 0.5
+
+
+def voice(text: str, *, model: str = "m", weight: float = 0.5, score: float | None = 0.2) -> Voice:
+    """A voice with that answer and that response score."""
+    status = Status.CHECKED if score is not None else Status.UNCHECKED
+    return Voice(model, text, weight, Verdict(status, score=score, threshold=THRESHOLD))
+
+
+def compared(
+    voices: Sequence[Voice],
+    *,
+    groundings: Mapping[str, float] | None = None,
+    pairs: Sequence[tuple[str, str]] = (),
+    supported: Sequence[tuple[str, int]] = (),
+    near: float = 0.1,
+) -> Comparison:
+    """A comparison in which claims that are equal agree, and those of ``pairs`` dispute each other.
+
+    ``groundings`` are by claim text, 0.9 where none is given; ``supported`` are claims that the voice with that index
+    holds without saying them; ``near`` is the similarity of a claim to voices that are silent on it.
+    """
+    found = [[claim for claim in claims(each.text) if claim.factual] for each in voices]
+    disputed = {*pairs, *((right, left) for left, right in pairs)}
+    views = []
+    for one, own in enumerate(found):
+        listed = []
+        for claim in own:
+            stances = []
+            for other, theirs in enumerate(found):
+                if other == one:
+                    continue
+                texts = [each.text for each in theirs]
+                against = next((n for n, text in enumerate(texts) if (claim.text, text) in disputed), None)
+                if claim.text in texts:
+                    stances.append(Stance(other, texts.index(claim.text), 1.0, 1.0))
+                elif against is not None:
+                    stances.append(Stance(other, against, 0.8, 0.1))
+                elif (claim.text, other) in supported:
+                    stances.append(Stance(other, None, near, 0.9))
+                else:
+                    stances.append(Stance(other, None, near, 0.1))
+            listed.append(ClaimView(claim, (groundings or {}).get(claim.text, 0.9), tuple(stances)))
+        views.append(tuple(listed))
+    return Comparison(tuple(voices), tuple(views))
