@@ -10,11 +10,14 @@ from collections.abc import Iterable
 
 # A sentence ends at CJK end punctuation, at Latin end punctuation that is followed by white space (with
 # closing quotes or brackets in between), or at a line break.
-_END = re.compile(r"[。！？；]+[”’」』）)\"']*|[.!?…]+[\"'”’)\]]*(?=\s)|\n+")
+# A run of marks is tried once and whole: from within, or in part, it cannot match where it did not as a whole.
+_END = re.compile(r"[。！？；]+[”’」』）)\"']*|(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|\n+")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|vs|etc|e\.g|i\.e|cf|No|Fig|Inc|Ltd|Co|Corp|approx|Jan|Feb|Mar"
     r"|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)|(?:^|[\s(])(?:[A-Z]|\d{1,2}))\.$"
 )
+# Characters before a full stop that decide whether it abbreviates: more than the longest abbreviation.
+_ABBREVIATION_CHARS = 12
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -27,7 +30,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
     ranges: list[tuple[int, int]] = []
     start = 0
     for match in _END.finditer(text):
-        if text[match.start()] == "." and _ABBREVIATION.search(text[start : match.start() + 1]):
+        dot = match.start()
+        if text[dot] == "." and _ABBREVIATION.search(text[max(start, dot - _ABBREVIATION_CHARS) : dot + 1]):
             continue
         _append_trimmed(ranges, text, start, match.end())
         start = match.end()
@@ -51,6 +55,21 @@ def is_chinese(text: str) -> bool:
     """
     han = len(_HAN.findall(text))
     return han > 0 and han * 5 >= len(_LETTER.findall(text))
+
+
+def touching(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> list[bool]:
+    """For each of ``ranges``, which are in order and not empty, whether it shares a character with one of ``others``.
+
+    An empty range of ``others`` touches what it lies within.
+    """
+    merged = merge_ranges(others)
+    place = 0
+    found: list[bool] = []
+    for start, end in ranges:
+        while place < len(merged) and merged[place][1] <= start:
+            place += 1
+        found.append(place < len(merged) and merged[place][0] < end)
+    return found
 
 
 def merge_ranges(ranges: Iterable[tuple[int, int]], *, gap: int = 0) -> list[tuple[int, int]]:

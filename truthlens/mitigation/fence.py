@@ -24,9 +24,9 @@ _NAME = PREFIX.rstrip(":")
 _BAR = "¦"
 _MOST_LABEL_CHARS = 120
 # What a model may read as an opening angle bracket: the character, its look-alikes, and the ways to write it in
-# markup, in a string literal or in a URL.
+# markup, in a string literal or in a URL. Backslashes are tried from the first of a run only.
 _OPEN = re.compile(
-    "[<＜﹤‹˂ᐸ〈〈⟨《⟪❬❮❰⦑⧼≪≺]|&(?:amp;)*(?:lt|#0*60|#x0*3c);?|\\\\+(?:u003c|x3c|u\\{3c\\})|%(?:25)*3c",
+    "[<＜﹤‹˂ᐸ〈〈⟨《⟪❬❮❰⦑⧼≪≺]|&(?:amp;)*(?:lt|#0*60|#x0*3c);?|(?<!\\\\)\\\\++(?:u003c|x3c|u\\{3c\\})|%(?:25)*3c",
     re.IGNORECASE,
 )
 _SLASHES = frozenset("/／⁄∕╱⧸⟋\\＼﹨∖⧵⧹")
