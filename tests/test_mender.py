@@ -233,6 +233,25 @@ async def test_calls_that_were_cancelled_are_accounted_for() -> None:
     assert len(judgement.outcome.calls) == 1
 
 
+async def test_other_models_are_asked_only_when_needed_where_the_plan_says_so() -> None:
+    """side_by_side: false makes no call for an answer that is not flagged."""
+    policy = (
+        "hallucination: {threshold: 0.5, default_mode: premium,"
+        " premium: {verification_models: [b], side_by_side: false}}\n"
+    )
+    asked: list[str] = []
+
+    async def answering(body: dict[str, Any]) -> httpx.Response:
+        asked.append(body["model"])
+        return says(RIGHT)
+
+    rig = Rig(policy, answering=answering)
+    clean = await rig.exchange(RIGHT)
+    assert (clean.outcome.action, asked) == (Action.PASS, [])
+    await rig.exchange()
+    assert "b" in asked
+
+
 async def test_an_unflagged_answer_counts_no_mitigation() -> None:
     rig = Rig()
     await rig.exchange(RIGHT)

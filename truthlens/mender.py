@@ -125,7 +125,7 @@ class Mender:
         plan = case.plan
         mode = await self._mode(plan, first)
         unmended = Judged(first, first, mode)
-        if not any(needs_mending(verdict, mode) for verdict in first):
+        if not any(needs_mending(verdict, mode, plan) for verdict in first):
             return unmended
         started = self._clock()
         judged = unmended
@@ -179,7 +179,7 @@ class Mender:
         tools = Tools(caller, lambda texts: self._rescore(case, texts), comparer, case.deadline)
 
         async def one(answer: Answer, verdict: Verdict) -> Mended | None:
-            if not needs_mending(verdict, mode):
+            if not needs_mending(verdict, mode, case.plan):
                 return None
             task = Task(case.plan, case.exchange, request, case.model, answer, verdict, case.models or {})
             return await self._guarded(mend(task, tools, mode=mode, opinions=heard), task, mode)

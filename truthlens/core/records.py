@@ -377,7 +377,7 @@ class PremiumSettings:
 
     ``consensus`` ``None`` means ``judge`` where there is a judge, else ``replacement``. ``significance`` is the share
     (0..1) of the answer's claims that other models must dispute before anything is done about it;
-    ``debate_rounds`` is 1 to 3.
+    ``debate_rounds`` is 1 to 3. ``side_by_side`` false asks other models only once an answer was flagged.
     """
 
     verification_models: tuple[str, ...] = ()
@@ -387,6 +387,7 @@ class PremiumSettings:
     consensus: Consensus | None = None
     significance: float = 0.1
     debate_rounds: int = 3
+    side_by_side: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ def calls_models(plan: Plan) -> bool:
 
 def asks_first(plan: Plan) -> bool:
     """Whether other models are asked side by side with detection, before it is known whether the answer is flagged."""
-    return plan.mode is Mode.PREMIUM and bool(plan.premium.verification_models)
+    premium = plan.premium
+    return plan.mode is Mode.PREMIUM and premium.side_by_side and bool(premium.verification_models)
 
 
 def mode_to_run(plan: Plan) -> Mode:
@@ -37,9 +38,11 @@ def mode_to_run(plan: Plan) -> Mode:
     return plan.mode if plan.mode in _CALLING else Mode.LIGHTWEIGHT
 
 
-def needs_mending(verdict: Verdict, mode: Mode) -> bool:
-    """Whether a mode has anything to do for an answer: it was scored, and it is flagged or others were asked."""
-    return verdict.score is not None and mode is not Mode.LIGHTWEIGHT and (verdict.flagged or mode is Mode.PREMIUM)
+def needs_mending(verdict: Verdict, mode: Mode, plan: Plan) -> bool:
+    """Whether a mode has anything to do for an answer: it was scored, and it is flagged or others were asked anyway."""
+    if verdict.score is None or mode is Mode.LIGHTWEIGHT:
+        return False
+    return verdict.flagged or (mode is Mode.PREMIUM and asks_first(plan))
 
 
 async def mend(task: Task, tools: Tools, *, mode: Mode, opinions: Sequence[Opinion]) -> Mended:

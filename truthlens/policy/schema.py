@@ -125,6 +125,11 @@ class PremiumSection(Section):
         description="Share of the claims that must be disputed before differences count. Default 0.1.",
     )
     debate_rounds: int | None = Field(default=None, ge=1, le=3, description="Default 3.")
+    side_by_side: bool | None = Field(
+        default=None,
+        description="false: other models are asked only once an answer was flagged, for fewer calls and a longer wait. "
+        "Default true.",
+    )
 
 
 class AutoSection(Section):
