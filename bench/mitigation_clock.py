@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 _T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
@@ -27,9 +29,11 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         """Simulated seconds since the loop was made."""
         return self.now
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> asyncio.Future[Any]:
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[_Ts]], _T], *args: *_Ts
+    ) -> asyncio.Future[_T]:
         """The result of ``func``, in a future that is done."""
-        future = self.create_future()
+        future: asyncio.Future[_T] = self.create_future()
         try:
             future.set_result(func(*args))
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to whoever waits for the future

@@ -145,11 +145,11 @@ class Scorer:
         await self._spend(seconds)
         return [[float(value) for value in row] for row in found]
 
-    async def support(self, claims: Sequence[str], text: str) -> Sequence[float]:
-        """How far ``text`` supports each claim."""
+    async def support(self, claims: Sequence[str], text: str) -> Sequence[float | None]:
+        """How far ``text`` supports each claim; ``None`` where that is not known."""
         alone = replace(self._exchange, passages=(Passage(text, Provenance.DOCUMENTS),))
         verdicts = await self._scored(alone, claims)
-        return [1.0 if verdict.score is None else 1.0 - verdict.score for verdict in verdicts]
+        return [None if verdict.score is None else 1.0 - verdict.score for verdict in verdicts]
 
     async def _scored(self, exchange: Exchange, texts: Sequence[str]) -> list[Verdict]:
         verdicts, seconds = self._detector.score(exchange, texts)

@@ -31,11 +31,11 @@ class Comparer:
         matrix = await asyncio.to_thread(model.similar, left, right)
         return [[float(value) for value in row] for row in matrix]
 
-    async def support(self, claims: Sequence[str], text: str) -> Sequence[float]:
-        """How far ``text`` supports each claim, 0..1; 1.0 for a claim that could not be scored."""
+    async def support(self, claims: Sequence[str], text: str) -> Sequence[float | None]:
+        """How far ``text`` supports each claim, 0..1; ``None`` for a claim that could not be scored."""
         if not claims:
             return []
         evidence = replace(self.exchange, passages=(Passage(text, Provenance.DOCUMENTS),))
         answers = [Answer(place, AnswerKind.TEXT, claim) for place, claim in enumerate(claims)]
         verdicts = await self.detect(evidence, answers)
-        return [1.0 if verdict.score is None else 1.0 - verdict.score for verdict in verdicts]
+        return [None if verdict.score is None else 1.0 - verdict.score for verdict in verdicts]

@@ -24,11 +24,15 @@ def compared(
     pairs: Sequence[tuple[str, str]] = (),
     supported: Sequence[tuple[str, int]] = (),
     near: float = 0.1,
+    unknown: Sequence[tuple[str, int]] = (),
+    unscored: Sequence[str] = (),
 ) -> Comparison:
     """A comparison in which claims that are equal agree, and those of ``pairs`` dispute each other.
 
     ``groundings`` are by claim text, 0.9 where none is given; ``supported`` are claims that the voice with that index
-    holds without saying them; ``near`` is the similarity of a claim to voices that are silent on it.
+    holds without saying them; ``near`` is the similarity of a claim to voices that are silent on it. ``unknown`` are
+    claims of which it could not be told whether the voice with that index holds them, ``unscored`` those without a
+    grounding.
     """
     found = [[claim for claim in claims(each.text) if claim.factual] for each in voices]
     disputed = {*pairs, *((right, left) for left, right in pairs)}
@@ -42,7 +46,9 @@ def compared(
                     continue
                 texts = [each.text for each in theirs]
                 against = next((n for n, text in enumerate(texts) if (claim.text, text) in disputed), None)
-                if claim.text in texts:
+                if (claim.text, other) in unknown:
+                    stances.append(Stance(other, against, near, None))
+                elif claim.text in texts:
                     stances.append(Stance(other, texts.index(claim.text), 1.0, 1.0))
                 elif against is not None:
                     stances.append(Stance(other, against, 0.8, 0.1))
@@ -50,6 +56,7 @@ def compared(
                     stances.append(Stance(other, None, near, 0.9))
                 else:
                     stances.append(Stance(other, None, near, 0.1))
-            listed.append(ClaimView(claim, (groundings or {}).get(claim.text, 0.9), tuple(stances)))
+            grounding = 0.5 if claim.text in unscored else (groundings or {}).get(claim.text, 0.9)
+            listed.append(ClaimView(claim, grounding, tuple(stances), scored=claim.text not in unscored))
         views.append(tuple(listed))
     return Comparison(tuple(voices), tuple(views))

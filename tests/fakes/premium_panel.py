@@ -143,14 +143,21 @@ class Words:
     async def similar(self, left: Sequence[str], right: Sequence[str]) -> list[list[float]]:
         return [[_shared(a, b) for b in right] for a in left]
 
-    async def support(self, claims: Sequence[str], text: str) -> list[float]:
+    async def support(self, claims: Sequence[str], text: str) -> Sequence[float | None]:
         said = {part for _, _, part in parts(text)}
         return [1.0 if all(part in said for _, _, part in parts(claim)) else 0.0 for claim in claims]
 
 
+class Unscored(Words):
+    """Compares by words, and cannot tell what supports what."""
+
+    async def support(self, claims: Sequence[str], text: str) -> list[float | None]:
+        return [None for _ in claims]
+
+
 def _shared(left: str, right: str) -> float:
     a, b = set(left.casefold().split()), set(right.casefold().split())
-    return float((len(a & b) / len(a | b)) ** 0.5)
+    return len(a & b) / len(a | b)
 
 
 def task_of(

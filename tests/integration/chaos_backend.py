@@ -180,3 +180,28 @@ class ChaosBackend(Backend):
             return await super()._pause(reader, seconds)
         finally:
             self.answering -= 1
+
+
+# A pause that ends only with ``HoldingBackend.release``.
+HELD_S = 3600.0
+
+
+def held(text: str) -> Raw:
+    """A good answer that comes when the test lets it come."""
+    return http(json.dumps(completion(text)), delay_s=HELD_S)
+
+
+class HoldingBackend(Backend):
+    """Keeps what is ``held`` back until ``release`` is set, so that tests need not guess how long something takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.release = threading.Event()
+
+    async def _pause(self, reader: Any, seconds: float) -> bool:
+        if seconds < HELD_S:
+            return await super()._pause(reader, seconds)
+        while not self.release.is_set():
+            if not await super()._pause(reader, 0.02):
+                return False
+        return True

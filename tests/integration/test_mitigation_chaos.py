@@ -20,8 +20,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.backend import Raw, completion, http, json_reply
-from tests.integration.chaos_backend import ChaosBackend, framed
+from tests.integration.backend import Raw, completion, http
+from tests.integration.chaos_backend import ChaosBackend, HoldingBackend, framed, held
 from tests.integration.chaos_client import Got, post
 from tests.integration.chaos_rounds import (
     DISCLAIMER,
@@ -36,10 +36,8 @@ from tests.integration.models import BAD, GOOD, PASSAGES, QUESTION, Models, requ
 from tests.integration.stack import Stack, free_port, wait_for
 from truthlens.proxy.config import Address
 
-SLOW = 3.0
 
-
-def slow(text: str, seconds: float = SLOW) -> Raw:
+def slow(text: str, seconds: float) -> Raw:
     """A good answer that takes its time."""
     return http(json.dumps(completion(text)), delay_s=seconds)
 
@@ -88,29 +86,27 @@ def test_every_client_gets_one_whole_answer_whatever_the_models_do(
 # --- processes that end -----------------------------------------------------------------------------------
 
 
-def premium_models(*, judge: str = GOOD) -> Models:
-    """An unsupported first answer, and verification models that take their time."""
+def premium_models() -> Models:
+    """An unsupported first answer; the others' better ones are held back at first."""
     return Models(
         {
             ("main", "answer"): [BAD],
-            ("second", "answer"): [slow(GOOD)],
-            ("third", "answer"): [slow(GOOD)],
-            ("judge", "arbitrate"): [judge],
-            ("judge", "correct"): [judge],
-            ("main", "correct"): [slow(GOOD)],
+            ("main", "correct"): [held(GOOD)],
+            ("second", "answer"): [held(GOOD), GOOD],
+            ("third", "answer"): [held(GOOD), GOOD],
+            ("judge", "arbitrate"): [GOOD],
+            ("judge", "correct"): [GOOD],
         }
     )
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
-    """Starts deployments that a test may break."""
+    """Starts a deployment that a test may break."""
     started: list[Stack] = []
 
-    def start(policy: str | None = None, **options: Any) -> Stack:
-        folder = tmp_path / str(len(started))
-        folder.mkdir()
-        stack = Stack(folder, policy or chaos_policy(20), **options)
+    def start(**options: Any) -> Stack:
+        stack = Stack(tmp_path, chaos_policy(60), backend=HoldingBackend(), **options)
         started.append(stack)
         stack.start()
         return stack
@@ -129,33 +125,39 @@ async def begun(stack: Stack, models: Models, plan: str, *, calls: int) -> async
     return task
 
 
+def release(stack: Stack) -> None:
+    """Let come what was held back."""
+    assert isinstance(stack.backend, HoldingBackend)
+    stack.backend.release.set()
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Wait without holding up the tasks of the test."""
     await asyncio.to_thread(wait_for, condition, "the condition")
 
 
-@pytest.mark.parametrize(
-    ("plan", "calls", "action"), [("standard", 2, "refine"), ("premium-judge", 3, "replace")]
-)
-def test_terminated_it_ends_what_it_mends(
-    own: Callable[..., Stack], plan: str, calls: int, action: str
-) -> None:
-    """SIGTERM in the middle of mitigation: the exchange is mended to its end, those after it pass unchecked."""
+def test_terminated_it_ends_what_it_mends(own: Callable[..., Stack]) -> None:
+    """SIGTERM in the middle of mitigation: the exchanges are mended to their end, those after them pass unchecked."""
     stack = own()
 
-    async def scene() -> tuple[Got | None, Got | None]:
-        mended = await begun(stack, premium_models(), plan, calls=calls)
+    async def scene() -> tuple[Got | None, Got | None, Got | None]:
+        models = premium_models()
+        replaced = await begun(stack, models, "premium-judge", calls=3)
+        refined = await begun(stack, models, "standard", calls=2)
         assert stack.sidecar is not None
         stack.sidecar.send_signal(signal.SIGTERM)
         await until(lambda: stack.stat("cluster.truthlens.membership_healthy") == 0)
-        later = await post(stack.listen, request(), plan=plan)
-        return await mended, later
+        later = await post(stack.listen, request(), plan="standard")
+        assert not replaced.done()
+        release(stack)
+        return await replaced, await refined, later
 
-    mended, later = asyncio.run(scene())
-    assert mended is not None
+    replaced, refined, later = asyncio.run(scene())
+    assert replaced is not None
+    assert refined is not None
     assert later is not None
-    assert mended.text == GOOD
-    assert mended.says("action") == action
+    assert (replaced.text, replaced.says("action")) == (GOOD, "replace")
+    assert (refined.text, refined.says("action")) == (GOOD, "refine")
     assert (later.status, later.text) == (200, BAD)
     assert (later.says("status"), later.says("reason")) == ("unchecked", "unavailable")
     assert stack.sidecar is not None
@@ -189,60 +191,46 @@ def test_killed_in_the_middle_it_fails_as_envoy_was_told(own: Callable[..., Stac
 _PREMIUM = (
     "mode: premium, premium: {verification_models: [second, third], judge_model: judge, consensus: judge}"
 )
-CHANGES = {
-    "model-removed": ("[second, third]", "[third]"),
-    "mode-changed": (_PREMIUM, "mode: lightweight"),
-    "switched-off": (_PREMIUM, f"enabled: false, {_PREMIUM}"),
-    "judge-moved": ("{name: judge}", "{name: judge, base_url: 'http://127.0.0.1:9/v1', max_concurrency: 1}"),
-}
-NEXT = {
-    "model-removed": ("replace", {"main", "third", "judge"}),
-    "mode-changed": ("warn", {"main"}),
-    "switched-off": ("pass", {"main"}),
-    "judge-moved": ("replace", {"main", "second", "third"}),
-}
+# What is changed in the policy, what the next exchange ends with, and who is asked for it.
+CHANGES = (
+    (("[second, third]", "[third]"), "replace", {"main", "third", "judge"}),
+    ((_PREMIUM, "mode: lightweight"), "warn", {"main"}),
+    (
+        ("{name: judge}", "{name: judge, base_url: 'http://127.0.0.1:9/v1', max_concurrency: 1}"),
+        "replace",
+        {"main", "second", "third"},
+    ),
+)
 
 
-@pytest.fixture(scope="module")
-def changing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """A deployment whose policy is edited by the tests."""
-    stack = Stack(tmp_path_factory.mktemp("changing"), chaos_policy(20))
-    try:
-        stack.start()
-        yield stack
-    finally:
-        stack.stop()
+def test_what_runs_keeps_the_policy_that_it_began_with(own: Callable[..., Stack]) -> None:
+    """The policy changes while verification models are being waited for; only later exchanges are judged by it."""
+    stack = own()
+    before = stack.policy.read_text()
 
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_what_runs_keeps_the_policy_that_it_began_with(changing: Stack, change: str) -> None:
-    """The policy changes while verification models are being waited for; only the next exchange is judged by it."""
-    before = f"{chaos_policy(20)}# {change}\n"
-    after = before.replace(*CHANGES[change])
-    assert after != before
-
-    async def scene() -> tuple[Got | None, set[str], Got | None, set[str]]:
-        await asyncio.to_thread(_put, changing, before)
+    async def scene() -> Got | None:
         models = premium_models()
-        running = await begun(changing, models, "premium-judge", calls=3)
-        await asyncio.to_thread(_put, changing, after)
-        assert not running.done()
-        kept, asked = await running, {model for model, _ in models.asked}
+        running = await begun(stack, models, "premium-judge", calls=3)
+        for change, action, asked in CHANGES:
+            await asyncio.to_thread(_put, stack, before.replace(*change))
+            models.asked.clear()
+            # The scripts go by how often a model was asked: what is held back comes first.
+            models.says["second", "answer"] = models.says["third", "answer"] = [GOOD]
+            got = await post(stack.listen, request(), plan="premium-judge")
+            assert got is not None
+            assert got.says("action") == action
+            assert {model for model, _ in models.asked} == asked
         models.asked.clear()
-        return (
-            kept,
-            asked,
-            await post(changing.listen, request(), plan="premium-judge"),
-            {m for m, _ in models.asked},
-        )
+        assert not running.done()
+        release(stack)
+        kept = await running
+        assert models.asked == [("judge", "arbitrate")]
+        return kept
 
-    kept, asked, following, asked_next = asyncio.run(scene())
+    kept = asyncio.run(scene())
     assert kept is not None
-    assert following is not None
     assert (kept.text, kept.says("action")) == (GOOD, "replace")
-    assert asked == {"main", "second", "third", "judge"}
-    assert (following.says("action"), asked_next) == NEXT[change]
-    assert not complaints(changing)
+    assert not complaints(stack)
 
 
 def _put(stack: Stack, policy: str) -> None:
@@ -280,11 +268,14 @@ def _tight_policy() -> str:
     )
     return f"""\
 trusted_headers: [x-plan]
-hallucination: {{default_mode: lightweight, threshold: 0.3}}
+hallucination: {{default_mode: lightweight, threshold: 0.3, timeout_s: 2}}
 models:
   - {{name: narrow, max_concurrency: 1}}
   - {{name: broken}}
   - {{name: limited}}
+  - {{name: second}}
+  - {{name: third}}
+  - {{name: judge}}
 signals:
   domains:
 {domains}
@@ -365,36 +356,32 @@ def test_a_narrow_model_serves_who_fits_and_the_rest_get_the_first_answer(tight:
 
     ended = [got for got in asyncio.run(at_once(10)) if got is not None]
     actions = [got.says("action") for got in ended]
-    assert set(actions) == {"refine", "warn"}
+    assert len(actions) == 10
+    assert "refine" in actions
+    assert set(actions) <= {"refine", "warn"}
     assert all((got.text == GOOD) == (got.says("action") == "refine") for got in ended)
     # While the first holds the slot and others queue, all of them go.
     models.says["narrow", "correct"] = [slow(GOOD, 30)]
-    assert asyncio.run(at_once(6, leave_s=0.7)) == [None] * 6
+    assert asyncio.run(at_once(5, leave_s=0.7)) == [None] * 5
     models.says["narrow", "correct"] = [GOOD]
     wait_for(lambda: gauge(tight, "truthlens_inflight") == 0, "no exchange in flight")
     assert ask(tight, models, "six", request("narrow")).text == GOOD
 
 
-def test_a_model_that_was_down_is_tried_again_by_one_call(tight: Stack) -> None:
-    """Five failures open the circuit; after its time one of several exchanges probes, and its success closes it."""
+@pytest.fixture(scope="module")
+def broken(tight: Stack) -> Models:
+    """A model whose circuit has just opened: five attempts in a row failed."""
     models = Models({("broken", "answer"): [BAD], ("broken", "correct"): [http("{}", status="500 Oh")]})
-
-    def corrections() -> int:
-        return models.asked.count(("broken", "correct"))
-
     for _ in range(2):
         assert ask(tight, models, "six", request("broken")).says("action") == "warn"
-    assert corrections() == 5
-    assert ask(tight, models, "six", request("broken")).says("action") == "warn"
-    assert corrections() == 5
-    models.says["broken", "correct"] = [slow(GOOD, 1)]
-    opened = time.monotonic()
-    while (got := ask(tight, models, "six", request("broken"))).says("action") == "warn":
-        assert time.monotonic() - opened < 60
-        time.sleep(0.25)
-    assert got.text == GOOD
-    assert corrections() == 6
-    assert ask(tight, models, "six", request("broken")).text == GOOD
+    return models
+
+
+def test_a_model_that_is_down_is_left_alone(tight: Stack, broken: Models) -> None:
+    asked = broken.asked.count(("broken", "correct"))
+    assert asked == 5
+    assert ask(tight, broken, "six", request("broken")).says("action") == "warn"
+    assert broken.asked.count(("broken", "correct")) == asked
 
 
 # --- bodies of every kind ---------------------------------------------------------------------------------
@@ -436,7 +423,7 @@ def test_content_parts_stay_parts(tight: Stack) -> None:
 def test_a_long_answer_and_much_evidence_end_in_time(tight: Stack) -> None:
     """200 KB of answer, or 300 passages: judged as far as time allows, never lost."""
     filler = " ".join(
-        f"On day {i} the branch in town {i} opened at {i % 12} and closed early." for i in range(3000)
+        f"On day {i} the branch in town {i} opened at {i % 12} and closed early." for i in range(3200)
     )
     long = f"{BAD} {filler}"
     assert len(long) > 200_000
@@ -468,13 +455,21 @@ def test_a_correction_may_come_gzipped_and_a_bomb_is_refused(tight: Stack) -> No
 
 
 def test_what_follows_an_answer_on_its_connection_is_nobodys(tight: Stack) -> None:
-    """A backend that writes a second response unasked: the next call gets its own answer."""
+    """A backend that writes a second response unasked: the calls after it, of other exchanges, get their own answers."""
     stray = "A domestic wire transfer costs 12 dollars, says the stray answer. An international one costs 40 dollars."
+    another = "A domestic wire transfer costs 12 dollars, and an international one costs 40 dollars."
     doubled = Raw([framed(BAD) + framed(stray)])
-    models = Models({("main", "answer"): [BAD], ("main", "correct"): [doubled, GOOD]})
-    ask(tight, models, "six")
-    got = ask(tight, models, "six")
-    assert got.text == GOOD
+    models = Models(
+        {
+            ("main", "answer"): [BAD],
+            ("main", "correct"): [doubled, GOOD],
+            ("limited", "answer"): [BAD],
+            ("limited", "correct"): [another],
+        }
+    )
+    assert "stray" not in ask(tight, models, "six").text
+    got = ask(tight, models, "six", request("limited"))
+    assert (got.text, got.says("iterations")) == (another, "1")
 
 
 CHINESE = "国内电汇收费七十五美元，另加百分之九的安全附加费。国际电汇收费四十美元。"
@@ -485,7 +480,7 @@ def test_what_cannot_be_judged_is_not_mended(tight: Stack) -> None:
     evidence = "布莱特沃特银行国内电汇收费十二美元，国际电汇收费四十美元。"
     content = f"<context>\n{evidence}\n</context>\n\n布莱特沃特银行的电汇费用是多少？"
     models = Models({("main", "answer"): [CHINESE]})
-    got = ask(tight, models, "panel", {"model": "main", "messages": [{"role": "user", "content": content}]})
+    got = ask(tight, models, "six", {"model": "main", "messages": [{"role": "user", "content": content}]})
     assert got.text == CHINESE
     assert (got.says("status"), got.says("reason"), got.says("action")) == ("unchecked", "language", "pass")
     assert models.asked == [("main", "answer")]
@@ -528,7 +523,37 @@ def test_a_request_that_cannot_be_repeated_costs_only_its_mending(tight: Stack, 
     assert not complaints(tight)
 
 
+# --- recovery: last, for the circuit stays open for 10 s -----------------------------------------------------
+
+
+def test_a_model_that_was_down_is_tried_by_one_call(tight: Stack, broken: Models) -> None:
+    """After the circuit's time one exchange of several probes; its success closes the circuit for all."""
+    before = broken.asked.count(("broken", "correct"))
+    broken.says["broken", "correct"] = [slow(GOOD, 1.5)]
+    tight.backend.reply = broken
+
+    async def at_once() -> list[Got | None]:
+        return await asyncio.gather(*(post(tight.listen, request("broken"), plan="six") for _ in range(4)))
+
+    began = time.monotonic()
+    while not (mended := [got for got in asyncio.run(at_once()) if got and got.says("action") == "refine"]):
+        assert time.monotonic() - began < 60
+        time.sleep(0.2)
+    assert [got.text for got in mended] == [GOOD]
+    assert broken.asked.count(("broken", "correct")) == before + 1
+    assert ask(tight, broken, "six", request("broken")).text == GOOD
+
+
 # --- calls through the gateway, of several processes --------------------------------------------------------
+
+
+class Pair(Stack):
+    """A deployment with two sidecars."""
+
+    def wait_healthy(self, healthy: bool = True) -> None:
+        """Wait until Envoy takes both of them for healthy, or for ill."""
+        goal = 2 * int(healthy)
+        wait_for(lambda: self.stat("cluster.truthlens.membership_healthy") == goal, "Envoy's health checks")
 
 
 @pytest.fixture
@@ -537,7 +562,7 @@ def fleet(tmp_path: Path) -> Iterator[Stack]:
     (tmp_path / "secret").write_text("a-secret-of-the-whole-fleet")
     secret = ("--secret-file", str(tmp_path / "secret"))
     other, console = (Address("127.0.0.1", free_port()) for _ in range(2))
-    stack = Stack(tmp_path, "hallucination: {}\n", arguments=secret)
+    stack = Pair(tmp_path, "hallucination: {}\n", arguments=secret)
     stack._options["extproc"] = [stack.extproc, other]
     base_url = f"http://{stack.listen}/v1"
     models = "".join(
@@ -550,16 +575,15 @@ def fleet(tmp_path: Path) -> Iterator[Stack]:
     )
     twin: subprocess.Popen[bytes] | None = None
     try:
-        stack.start()
         with (tmp_path / "twin.log").open("ab") as log:
             twin = subprocess.Popen(
                 [sys.executable, "-m", "truthlens", "serve", "--config", str(stack.policy), "--extproc", str(other),
-                 "--console", str(console), "--upstream", f"http://127.0.0.1:{stack.backend.port}", *secret],
+                 "--console", str(console), *secret],
                 stdout=log,
                 stderr=log,
                 env=dict(os.environ),
             )  # fmt: skip
-        wait_for(lambda: stack.stat("cluster.truthlens.membership_healthy") == 2, "both sidecars")
+        stack.start()
         yield stack
     finally:
         if twin is not None:

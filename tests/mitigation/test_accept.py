@@ -66,6 +66,71 @@ def test_an_abstention_stands_in_where_nothing_was_supported() -> None:
     assert accept.rejection(mended, "I'm sorry, I cannot answer that.", finish_reason="stop") == "refusal"
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Done.", "no-claim"),
+        ("Okay.", "no-claim"),
+        ("...", "no-claim"),
+        ("I have checked it.", "no-claim"),
+        ("Yes.", "no-claim"),
+        ("好的。", "language"),
+        ("Bananas are yellow.", "off-topic"),
+        ("The evidence does not say what bananas cost.", "off-topic"),
+        ("600 rpm", None),
+        ("600", None),
+        ("At 600 rpm.", None),
+        ("It is slower.", None),
+        ("The evidence does not say.", None),
+        ("The evidence does not say how fast the pump is.", None),
+        ("Die Pumpe läuft mit 600 Umdrehungen und ist aus Gusseisen.", "language"),
+        ("水泵的转速是每分钟600转。", "language"),
+    ],
+)
+def test_an_answer_that_was_all_wrong_needs_an_answer_in_its_place(text: str, code: str | None) -> None:
+    """Where nothing was to be kept, a text must still say something, in the language and about what was asked."""
+    mended = task("The pump runs at 900 rpm.", flagged=["The pump runs at 900 rpm"])
+    assert accept.rejection(mended, text, finish_reason="stop") == code
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("好的。", "no-claim"),
+        ("已修改。", "no-claim"),
+        ("香蕉是黄色的。", "off-topic"),
+        ("600转", None),
+        ("转速是600转。", None),
+        ("证据没有说明转速。", None),
+        ("The pump runs at 600 rpm.", "language"),
+    ],
+)
+def test_a_chinese_answer_needs_an_answer_as_well(text: str, code: str | None) -> None:
+    """The same in Chinese."""
+    mended = task(
+        "水泵转速为900转。",
+        flagged=["水泵转速为900转"],
+        query="水泵的转速是多少？",
+        passage="水泵每分钟600转。",
+    )
+    assert accept.rejection(mended, text, finish_reason="stop") == code
+
+
+def test_an_answer_that_said_nothing_may_be_followed_by_one() -> None:
+    """Where the first answer claims nothing, a candidate need not."""
+    assert accept.rejection(task("Done.", flagged=["Done"]), "Okay.", finish_reason="stop") is None
+
+
+def test_json_is_read_down_to_a_depth() -> None:
+    """JSON that is nested deeply is compared as far as it is read, and never an error."""
+    for depth, code in ((200, None), (900, None), (100_000, "not-json")):
+        mended = task('{"a": ' + "[" * 200 + "1" + "]" * 200 + "}", flagged=["1"])
+        candidate = '{"a": ' + "[" * depth + "2" + "]" * depth + "}"
+        assert accept.rejection(mended, candidate, finish_reason="stop") in {code, "too-long"}
+        deep = task(candidate, flagged=["2"])
+        assert accept.rejection(deep, candidate.replace("2", "3"), finish_reason="stop") is None
+
+
 def test_a_refusal_may_follow_a_refusal() -> None:
     """Where the first answer declined, a candidate that does so is not rejected for it."""
     mended = task("I'm sorry, but I can't help with the pump from Ulm.", flagged=["Ulm"])

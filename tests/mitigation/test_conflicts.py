@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.mitigation.conflicts import conflicting
+from truthlens.mitigation import conflicts
 
 SAME = [
     ("The warranty lasts 24 months.", "The warranty lasts two years."),
@@ -40,6 +40,10 @@ DIFFERENT = [
     ("员工有300人。", "员工有500人。"),
     ("该产品不支持退款。", "该产品支持退款。"),
 ]
+
+
+def conflicting(one: str, other: str) -> bool:
+    return conflicts.conflicting(conflicts.content(one), conflicts.content(other))
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)

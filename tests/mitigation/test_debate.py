@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.fakes.premium_panel import (
     WRONG_OPENING,
     Scorer,
     Script,
+    Unscored,
     forever,
     prompt_of,
     task_of,
@@ -172,6 +174,22 @@ async def test_a_defence_must_prove_its_claim(quote: str, why: str) -> None:
     done = await debated(ask, task, HEIGHT, HEIGHT)
     assert PAINT not in standing(done)
     assert [done.graph.arguments[i].text for i in done.graph.of_kind(ArgumentKind.OBJECTION)] == [why]
+
+
+async def test_a_defence_that_could_not_be_checked_proves_nothing() -> None:
+    """A true quote is no proof where nobody could tell whether it supports the claim."""
+    task = task_of(f"{HEIGHT} {PAINT}")
+    ask = Script(
+        b=[attack(PAINT, kind="unsupported"), NOTHING],
+        c=NOTHING,
+        proposer=defend("built by the company of Gustave Eiffel"),
+        judge=CallFailure.TIMEOUT,
+    )
+    tools = replace(tools_of(ask), compare=Unscored())
+    done = await debate(task, tools, await compared(task, HEIGHT, HEIGHT))
+    assert PAINT not in standing(done)
+    (objection,) = done.graph.of_kind(ArgumentKind.OBJECTION)
+    assert done.graph.arguments[objection].text == "whether the quote supports the claim could not be told"
 
 
 async def test_what_is_conceded_is_given_up() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from tests.fakes.consensus_voices import THRESHOLD, compared, voice
 from truthlens.core.calls import Completion, ModelRequest
 from truthlens.core.deadline import Deadline
 from truthlens.core.records import Reason, Span, Status, Verdict, unchecked
+from truthlens.mitigation import differences as module
 from truthlens.mitigation.contract import Tools
 from truthlens.mitigation.differences import (
     MOST_CLAIMS,
@@ -128,6 +131,7 @@ async def test_grounding_is_the_worse_of_the_claims_score_and_a_span_of_its_answ
     first = Voice("m", text, 0.5, Verdict(Status.CHECKED, score=0.7, threshold=THRESHOLD, spans=spans))
     comparison = await compare([first, voice("Hello!")], Scripted().tools)
     assert [round(view.grounding, 2) for view in comparison.views[0]] == [0.9, 0.1, 0.5, 0.3]
+    assert [view.scored for view in comparison.views[0]] == [True, True, False, True]
 
 
 async def test_an_ungrounded_claim_that_most_do_not_hold_is_contested_and_a_grounded_one_is_not() -> None:
@@ -156,6 +160,86 @@ async def test_answers_without_claims_are_compared_without_a_call_about_them() -
     assert comparison.views == ((), ())
     assert comparison.significance == 0.0
     assert (script.rescored, script.pairs, script.supports) == ([], [], [])
+
+
+def unscored(script: Scripted) -> Tools:
+    """Tools whose detector is overloaded once the answers are scored."""
+
+    async def none(claims: Sequence[str], text: str) -> Sequence[None]:
+        return [None for _ in claims]
+
+    script.support = none  # type: ignore[method-assign, assignment]
+    return script.tools
+
+
+async def test_without_a_known_support_a_voice_neither_agrees_nor_disputes_nor_is_silent() -> None:
+    comparison = await compare(
+        [voice("The hall is red. The roof is old."), voice("The hall is blue.")], unscored(Scripted())
+    )
+    for view in comparison.views[0]:
+        (stance,) = view.stances
+        assert (stance.agrees, stance.disputes, stance.silent) == (False, False, False)
+    assert (comparison.contested(), differences(comparison)) == ([], [])
+    assert comparison.notes == ("comparison-incomplete",)
+
+
+async def test_figures_that_conflict_dispute_a_claim_whatever_is_known_of_its_support() -> None:
+    comparison = await compare(
+        [voice("The hall has 300 seats."), voice("The hall has 200 seats.")], unscored(Scripted())
+    )
+    assert comparison.views[0][0].stances[0].disputes
+    assert comparison.notes == ()
+
+
+async def test_an_answer_that_says_the_very_same_needs_no_detector_but_its_claims_do() -> None:
+    same = [voice("The hall is red."), voice("The hall is red.")]
+    assert (await compare(same, unscored(Scripted()))).notes == ()
+    unknown = [voice("The unknown is red."), voice("The unknown is red.")]
+    comparison = await compare(unknown, Scripted().tools)
+    assert comparison.notes == ("comparison-incomplete",)
+    assert not comparison.is_held(0, comparison.views[0][0])
+
+
+async def test_what_is_unknown_of_other_answers_leaves_the_comparison_complete() -> None:
+    comparison = await compare(
+        [voice("The hall is red."), voice("The hall is red. The unknown is old.")], Scripted().tools
+    )
+    assert comparison.notes == ()
+
+
+@pytest.mark.parametrize("tool", ["rescore", "similar", "support"])
+async def test_the_exception_of_a_tool_comes_out_as_it_is(tool: str) -> None:
+    script = Scripted()
+
+    async def broken(*_: object) -> Sequence[Verdict]:
+        raise OverflowError
+
+    setattr(script, tool, broken)
+    with pytest.raises(OverflowError):
+        await compare([voice("The hall is red."), voice("The hall is blue.")], script.tools)
+
+
+async def test_long_answers_are_read_and_set_side_by_side_off_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[int] = []
+
+    def watched(work: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(*args: Any, **settings: Any) -> Any:
+            threads.append(threading.get_ident())
+            return work(*args, **settings)
+
+        return noting
+
+    for name in ("claims", "assembled"):
+        monkeypatch.setattr(module, name, watched(getattr(module, name)))
+    await compare([voice("The hall is red."), voice("The hall is blue.")], Scripted().tools)
+    assert set(threads) == {threading.get_ident()}
+    threads.clear()
+    text = " ".join(f"Room number{number} is red." for number in range(1000))
+    await compare([voice(text), voice("The hall is blue.")], Scripted().tools)
+    assert len(threads) == 3
+    assert threading.get_ident() not in threads
 
 
 async def test_cancelling_ends_every_call() -> None:

@@ -84,6 +84,16 @@ def test_escaped_text_holds_no_tag_and_can_be_had_back(text: str) -> None:
     assert fence.unmarked(escaped) == text
 
 
+@pytest.mark.parametrize(
+    "text", ["<\u00b4truthlens:answer>", "<t\u00b4ruthlens:answer>", "\\\\u003ctruthlens:answer>"]
+)
+def test_an_accent_or_a_run_of_backslashes_hides_nothing(text: str) -> None:
+    """What reads as white space and an accent is passed over; a bracket in a string literal counts however escaped."""
+    assert fence.imitations(text) == 1
+    assert not fence.imitations(fence.escape(text))
+    assert fence.unmarked(fence.escape(text)) == text
+
+
 @given(st.text())
 def test_text_without_our_prefix_stays_as_it_is(text: str) -> None:
     """Text that does not name the prefix is not touched."""
@@ -219,7 +229,7 @@ def test_no_data_changes_the_structure_of_a_prompt(
     spans = (Span(0, middle, 0.9, passage=0), Span(middle + 1, len(answer), 0.6, passage=1))
     exchange = Exchange(Endpoint.CHAT, "m", query, tuple(labelled))
     verdict = Verdict(Status.CHECKED, None, 0.9, 0.5, spans[: 1 + (middle + 1 < len(answer))])
-    prompt = correction_prompt(exchange, answer, verdict, rejected="empty")
+    prompt = correction_prompt(exchange, answer, verdict, missed="empty")
     count = len(verdict.spans)
     passage = ("passage", ("id", "label", "title"), [])
     assert _tree(prompt) == [

@@ -50,3 +50,11 @@ def test_answers_without_claims_are_alike_and_unlike_one_with_claims() -> None:
 def test_an_unscored_answer_counts_half() -> None:
     assert confidence(voice(RED, weight=0.8, score=None)) == pytest.approx(0.4)
     assert confidence(voice(RED, weight=0.8, score=0.25)) == pytest.approx(0.6)
+
+
+def test_claims_whose_support_is_unknown_are_left_out() -> None:
+    voices = [voice(f"{RED} {OLD}"), voice(OLD)]
+    assert similarity(compared(voices, unknown=[(RED, 1)]), 0, 1) == pytest.approx(1.0)
+    nothing = compared([voice(RED), voice(BLUE)], unknown=[(RED, 1), (BLUE, 0)])
+    assert similarity(nothing, 0, 1) == 0.0
+    assert not weighted_fusion(nothing).reached

@@ -92,7 +92,7 @@ async def test_letters_follow_the_texts() -> None:
         (Completion("The tower is", "judge", "length"), "truncated"),
         ("这座塔高三百三十米，由古斯塔夫·埃菲尔的公司建造，于一八八九年对游客开放。", "language"),
         ("I'm sorry, but I can't help with that.", "refusal"),
-        ("x " * 2000, "too-long"),
+        (f"{BUILDER} {CITY} {HEIGHT} " * 100, "too-long"),
     ],
 )
 async def test_what_cannot_stand_in_for_the_answer_is_rejected(reply: str | Completion, code: str) -> None:

@@ -1,5 +1,7 @@
 """A debate opens with one position per claim, held by all who make it, and with the conflicts between positions."""
 
+from dataclasses import replace
+
 from truthlens.core.records import Status, Verdict
 from truthlens.mitigation.argument import grounded_extension
 from truthlens.mitigation.claims import Claim
@@ -92,3 +94,21 @@ def test_there_are_so_many_positions_at_most() -> None:
 def test_nothing_said_is_nothing_to_debate() -> None:
     """Answers without claims open with an empty graph."""
     assert opening(comparison([], [])).positions == ()
+
+
+def test_what_is_unknown_makes_neither_one_position_nor_a_conflict() -> None:
+    """An aligned claim of which nobody could tell whether it is held stands for itself."""
+    unknown = Stance(0, 0, 0.9, None)
+    for first in (agrees(1), disputes(1)):
+        start = opening(comparison([view("A.", 0.8, first)], [view("B.", 0.8, unknown)]))
+        assert [position.text for position in start.positions] == ["A.", "B."]
+        assert start.graph.attacks == frozenset()
+
+
+def test_a_position_is_grounded_as_its_scored_wordings_are() -> None:
+    """Wordings without a grounding count for nothing, and where none has one it is unknown."""
+    unscored = replace(view("A, so to speak.", 0.5, agrees(0)), scored=False)
+    (position,) = opening(comparison([view("A.", 0.8, agrees(1))], [unscored])).positions
+    assert (position.grounding, position.is_grounded) == (0.8, True)
+    (alone,) = opening(comparison([replace(view("A.", 0.5), scored=False)])).positions
+    assert (alone.grounding, alone.is_grounded) == (0.5, False)

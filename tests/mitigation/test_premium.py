@@ -20,6 +20,7 @@ from tests.fakes.premium_panel import (
     JsonScorer,
     Scorer,
     Script,
+    Unscored,
     forever,
     heard,
     prompt_of,
@@ -47,6 +48,15 @@ def kinds(mended: Mended, role: Role) -> list[tuple[str, Fate, str]]:
     return [(each.model, each.fate, each.reason) for each in mended.attempts if each.role is role]
 
 
+class Overloaded(Scorer):
+    """Scores answers, and no claims after them."""
+
+    async def __call__(self, texts: Sequence[str]) -> list[Verdict]:
+        if self.texts:
+            return [unchecked(Reason.OVERLOADED, threshold=self.threshold) for _ in texts]
+        return await super().__call__(texts)
+
+
 class TestAgreement:
     async def test_models_that_agree_leave_a_grounded_answer_alone(self) -> None:
         """Without a difference and without a flag nobody is asked anything."""
@@ -68,6 +78,25 @@ class TestAgreement:
         task = replace(task_of(FIRST, significance=0.5), verdict=verdict)
         mended = await run(Script(), task, RIGHT, scorer=Scorer((*FACTS, WRONG_HEIGHT)))
         assert (mended.text, mended.stop) == (FIRST, Stop.AGREED)
+
+    @pytest.mark.parametrize("weights", [(0.5, 0.5), (0.9, 0.1)])
+    async def test_without_a_comparison_there_is_no_consensus(self, weights: tuple[float, float]) -> None:
+        """With an overloaded detector, of opposite answers nobody knows whether they agree: the first stays as it is."""
+        models = {
+            name: ModelSpec(name, reliability=weight) for name, weight in zip("ab", weights, strict=True)
+        }
+        ask, opposite = Script(), "The tower is in Rome, and it is made of cheese."
+        tools = replace(tools_of(ask, scorer=Overloaded()), compare=Unscored())
+        mended = await premium(task_of(HEIGHT, models=models), tools, heard(opposite))
+        assert (mended.text, mended.stop, mended.consensus) == (HEIGHT, Stop.UNDECIDED, False)
+        assert mended.notes == ("comparison-incomplete",)
+        assert ask.requests == []
+
+    async def test_equal_answers_whose_claims_were_not_scored_are_no_consensus(self) -> None:
+        """Agreement counts where the evidence was consulted."""
+        mended = await run(Script(), task_of(RIGHT), RIGHT, RIGHT, scorer=Overloaded())
+        assert (mended.text, mended.stop, mended.consensus) == (RIGHT, Stop.UNDECIDED, False)
+        assert mended.notes == ("comparison-incomplete",)
 
     async def test_no_difference_is_never_significant(self) -> None:
         """A plan that minds every difference still needs one."""

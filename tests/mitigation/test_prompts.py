@@ -149,7 +149,7 @@ def test_the_chinese_correction_prompt() -> None:
         query="水泵转速是多少？",
         passage="水泵的转速是每分钟600转。",
     )
-    prompt = correction_prompt(mended.exchange, mended.answer.text, mended.verdict, rejected="language")
+    prompt = correction_prompt(mended.exchange, mended.answer.text, mended.verdict, missed="language")
     assert prompt == _CHINESE
 
 
@@ -201,3 +201,10 @@ def test_phrases_are_lines_of_the_wording_in_both_languages() -> None:
     assert "where the evidence contradicts it, correct it with what the evidence says." in prompts.phrases()
     assert "准确而有依据的内容全部保留，沿用原来的措辞。" in prompts.phrases()
     assert all("{{" not in phrase and "{%" not in phrase for phrase in prompts.phrases())
+
+
+def test_an_answer_in_which_nothing_stands_out_is_marked_whole() -> None:
+    """Many slight doubts flag an answer too; the prompt still says what is in doubt."""
+    mended = task("The pump runs at 900 rpm.", 0.3, flagged=[], passage="The pump runs at 600 rpm.")
+    prompt = correction_prompt(mended.exchange, mended.answer.text, mended.verdict)
+    assert '<truthlens:span n="1" confidence="0.30">The pump runs at 900 rpm.</truthlens:span>' in prompt

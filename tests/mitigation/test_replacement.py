@@ -51,3 +51,17 @@ def test_level_claims_are_undecided_unless_a_majority_holds_the_first() -> None:
 
 def test_one_answer_alone_is_left_as_it_is() -> None:
     assert replacement(compared([voice(RED)], groundings={RED: 0.1})).text == RED
+
+
+def test_a_claim_of_which_too_little_is_known_stays_and_no_agreement_is_reached() -> None:
+    voices = [voice(f"{RED} {OLD}"), voice(OLD)]
+    for unknown in (
+        compared(voices, unscored=[RED]),
+        compared(voices, unknown=[(RED, 1)], groundings={RED: 0.1}),
+    ):
+        assert replacement(unknown) == Agreement(f"{RED} {OLD}", reached=False)
+
+
+def test_a_claim_without_a_grounding_is_no_replacement() -> None:
+    voices = [voice(f"{RED} {OLD}", weight=0.1), voice(f"{BLUE} {OLD}", weight=1.0)]
+    assert replacement(compared(voices, pairs=APART, unscored=[RED, BLUE])).text == f"{RED} {OLD}"

@@ -109,15 +109,94 @@ def test_an_answer_that_continued_a_message_is_one_turn_with_it() -> None:
             {"role": "user", "content": "p"},
         ]
     }
-    assert same_request(request, Endpoint.CHAT)["continue_final_message"] is True
 
 
 def test_the_same_request_is_what_the_client_asked() -> None:
-    """Another model gets the client's messages untouched."""
+    """Another model gets the client's messages, evidence, sampling, format and functions, and nothing else."""
     body = same_request(_REQUEST, Endpoint.CHAT)
     assert body["messages"] == _REQUEST["messages"]
-    assert "stream" not in body
-    assert "model" not in body
+    kept = ("tools", "response_format", "temperature", "top_p", "seed", "stop", "max_tokens", "documents")
+    assert body == {
+        "messages": _REQUEST["messages"],
+        "tool_choice": "none",
+        **{name: _REQUEST[name] for name in kept},
+    }
+
+
+_SECRET = "sk-secret"
+_OF_THE_CLIENT: dict[str, Any] = {
+    "api_key": _SECRET,
+    "extra_headers": {"authorization": _SECRET},
+    "data_sources": [{"parameters": {"key": _SECRET}}],
+    "user": _SECRET,
+    "metadata": {"customer": _SECRET},
+    "safety_identifier": _SECRET,
+    "prompt_cache_key": _SECRET,
+    "logit_bias": {"50256": -100},
+    "stop_token_ids": [2],
+    "allowed_token_ids": [7],
+    "bad_words": [_SECRET],
+    "guided_json": {"type": "object"},
+    "suffix": _SECRET,
+    "web_search_options": {"user_location": _SECRET},
+    "tools": [
+        {"type": "mcp", "server_url": "https://host", "authorization": _SECRET},
+        {"type": "function", "function": {"name": "f"}, "authorization": _SECRET},
+        _SECRET,
+    ],
+    "messages": [
+        {"role": "user", "content": "Fast?", "name": "u", "customer": _SECRET},
+        {
+            "role": "assistant",
+            "content": None,
+            "reasoning_content": _SECRET,
+            "tool_calls": [
+                {"id": "1", "type": "function", "function": {"name": "f"}, "extra_content": _SECRET}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": "600 rpm", "headers": _SECRET},
+        _SECRET,
+    ],
+}
+
+
+def test_nothing_of_the_clients_own_goes_to_another_model() -> None:
+    """Keys, names, data sources, server-side tools and what is bound to one tokenizer or server stay behind."""
+    said = [
+        {"role": "user", "content": "Fast?", "name": "u"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f"}}],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": "600 rpm"},
+    ]
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    body = same_request(_OF_THE_CLIENT, Endpoint.CHAT)
+    assert body == {"messages": said, "tools": tools, "tool_choice": "none"}
+    judged = follow_up(task(request=_OF_THE_CLIENT), answer="900 rpm", prompt="Mend it.", own=False)
+    turns = [{"role": "assistant", "content": "900 rpm"}, {"role": "user", "content": "Mend it."}]
+    assert judged == {"messages": [*said, *turns], "tools": tools, "tool_choice": "none"}
+    text = {**_OF_THE_CLIENT, "prompt": "Q:"}
+    assert same_request(text, Endpoint.COMPLETIONS) == {"prompt": "Q:"}
+    completed = follow_up(
+        task(request=text, endpoint=Endpoint.COMPLETIONS), answer="a", prompt="p", own=False
+    )
+    assert completed == {"prompt": "Q:a\n\np\n"}
+
+
+def test_tools_that_only_a_server_runs_are_not_offered_to_another_model() -> None:
+    """Where no function is left, nothing is said of tools."""
+    request = {"messages": [], "tools": [{"type": "mcp", "authorization": _SECRET}], "tool_choice": "auto"}
+    assert same_request(request, Endpoint.CHAT) == {"messages": []}
+
+
+def test_the_model_that_answered_gets_again_what_it_took_once() -> None:
+    """Its own backend took the fields; only a label for a stored completion is not repeated."""
+    body = follow_up(task(request=_OF_THE_CLIENT), answer="a", prompt="p")
+    assert body["messages"][:-2] == _OF_THE_CLIENT["messages"]  # type: ignore[index]
+    again = {**_OF_THE_CLIENT, "tool_choice": "none", "messages": body["messages"]}
+    assert body == {name: value for name, value in again.items() if name not in {"metadata", "suffix"}}
 
 
 def test_requests_of_our_own_are_deterministic() -> None:
@@ -150,7 +229,8 @@ def test_the_clients_request_is_never_changed(request: dict[str, Any]) -> None:
     for endpoint in Endpoint:
         body = follow_up(task(request=request, endpoint=endpoint), answer=FIRST, prompt="p")
         json.dumps(body)
-        same_request(request, endpoint)
+        json.dumps(same_request(request, endpoint))
+        json.dumps(follow_up(task(request=request, endpoint=endpoint), answer=FIRST, prompt="p", own=False))
     assert request == before
 
 

@@ -121,24 +121,34 @@ def test_the_target_is_never_above_the_threshold(convergence: float | None, targ
 
 
 async def test_a_worse_text_is_never_delivered() -> None:
-    """A candidate that scores higher, or the same, ends the loop and the best text stays."""
+    """Candidates that score higher, or the same, end the loop with the second, and the best text stays."""
     for score in (0.95, 0.9):
-        mended, _ = await _mend(_GOOD, scores={_GOOD: score})
+        mended, ask = await _mend(_GOOD, _HALF, scores={_GOOD: score, _HALF: 0.97})
         assert (mended.text, mended.verdict.score, mended.stop) == (FIRST, 0.9, Stop.NO_GAIN)
-        assert mended.attempts == (_attempt(Fate.WORSE, score),)
+        assert mended.attempts == (_attempt(Fate.WORSE, score), _attempt(Fate.WORSE, 0.97))
+        # The second prompt says what was wrong with the first try: no model is asked the same twice.
+        first, second = (request.body["messages"][-1]["content"] for request in ask.requests)  # type: ignore[index]
+        assert "it said more that the evidence does not support" in second
+        assert first != second
 
 
-async def test_a_small_gain_is_kept_and_is_the_last() -> None:
-    """A gain below ``min_gain`` is taken, for it is a gain, and nothing more is asked."""
-    mended, ask = await _mend(_GOOD, scores={_GOOD: 0.895})
-    assert (mended.text, mended.stop, len(ask.requests)) == (_GOOD, Stop.NO_GAIN, 1)
+async def test_one_miss_is_forgiven() -> None:
+    """A model that misses once may hit with its next try."""
+    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.95, _GOOD: 0.1})
+    assert (mended.text, mended.stop, len(ask.requests)) == (_GOOD, Stop.CONVERGED, 2)
+
+
+async def test_small_gains_are_kept_and_end_it() -> None:
+    """A gain below ``min_gain`` is taken, for it is a gain; the second one in a row is the last."""
+    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.895, _GOOD: 0.89})
+    assert (mended.text, mended.stop, len(ask.requests)) == (_GOOD, Stop.NO_GAIN, 2)
 
 
 async def test_the_best_text_is_delivered_after_a_setback() -> None:
     """What was gained before a worse candidate is not lost."""
-    mended, _ = await _mend(_HALF, _GOOD, scores={_HALF: 0.6, _GOOD: 0.8})
+    mended, _ = await _mend(_HALF, _GOOD, FIRST, scores={_HALF: 0.6, _GOOD: 0.8})
     assert (mended.text, mended.verdict.score, mended.stop) == (_HALF, 0.6, Stop.NO_GAIN)
-    assert [attempt.fate for attempt in mended.attempts] == [Fate.BETTER, Fate.WORSE]
+    assert [attempt.fate for attempt in mended.attempts] == [Fate.BETTER, Fate.WORSE, Fate.UNCHANGED]
 
 
 @pytest.mark.parametrize("most", [0, 1, 2])
@@ -152,16 +162,17 @@ async def test_no_more_than_max_iterations_are_asked_for(most: int) -> None:
 
 @pytest.mark.parametrize("again", [FIRST, f"\n{FIRST}\n"])
 async def test_the_same_text_again_ends_it(again: str) -> None:
-    """A model that changes nothing is not asked once more, and its text is not scored once more."""
-    mended, ask = await _mend(again)
-    assert (mended.text, mended.stop, len(ask.requests)) == (FIRST, Stop.NO_GAIN, 1)
-    assert mended.attempts == (_attempt(Fate.UNCHANGED),)
+    """A model that changes nothing twice is asked no more, and its text is not scored again."""
+    mended, ask = await _mend(again, again)
+    assert (mended.text, mended.stop, len(ask.requests)) == (FIRST, Stop.NO_GAIN, 2)
+    assert mended.attempts == (_attempt(Fate.UNCHANGED), _attempt(Fate.UNCHANGED))
 
 
 async def test_going_back_and_forth_ends_it() -> None:
-    """A text that was seen before, here the first answer, ends the loop: it would go round in circles."""
-    mended, ask = await _mend(_HALF, FIRST, scores={_HALF: 0.7})
-    assert (mended.text, mended.stop, len(ask.requests)) == (_HALF, Stop.NO_GAIN, 2)
+    """Texts that were seen before, here the first answer and the best one, end the loop: it goes round in circles."""
+    settings = StandardSettings(max_iterations=9)
+    mended, ask = await _mend(_HALF, FIRST, _HALF, scores={_HALF: 0.7}, settings=settings)
+    assert (mended.text, mended.stop, len(ask.requests)) == (_HALF, Stop.NO_GAIN, 3)
     assert mended.attempts[-1] == _attempt(Fate.UNCHANGED)
 
 
@@ -404,6 +415,24 @@ async def test_another_model_can_correct(endpoint: Endpoint) -> None:
     (asked,) = ask.requests
     assert (asked.model, asked.role, asked.own, asked.endpoint) == ("judge", Role.JUDGE, False, Endpoint.CHAT)
     assert not ask.prompts[0].endswith("Corrected answer:")
+
+
+async def test_another_model_is_not_told_the_clients_own() -> None:
+    """A judge that corrects gets the conversation without the client's keys; the model that answered gets all."""
+    request = {"messages": [{"role": "user", "content": "How fast?"}], "api_key": "k", "user": "u", "seed": 1}
+    for own, told in ((False, {"messages", "seed"}), (True, set(request))):
+        mended = task(request=request)
+        ask = ScriptedAsk(_GOOD)
+        await correct(
+            mended,
+            tools(ask, ScriptedRescore({_GOOD: 0.1})),
+            Draft(FIRST, mended.verdict),
+            model="j",
+            own=own,
+            role=Role.JUDGE,
+            max_iterations=1,
+        )
+        assert set(ask.requests[0].body) == told
 
 
 async def test_another_models_draft_stays_another_models() -> None:

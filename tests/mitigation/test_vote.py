@@ -105,3 +105,13 @@ def test_belief_grows_with_grounding_and_with_votes(
 def test_belief_is_even_where_vote_and_evidence_both_are() -> None:
     comparison = compared([voice(RED), voice(OLD)], groundings={RED: 1.0 - THRESHOLD})
     assert belief(comparison, comparison.views[0][0], threshold=THRESHOLD) == pytest.approx(0.0)
+
+
+def test_what_is_unknown_speaks_neither_for_a_claim_nor_against_it() -> None:
+    voices = [voice(f"{RED} {OLD}"), voice(OLD)]
+    # At this threshold a grounding of one half would count against a claim.
+    unscored = compared(voices, unscored=[RED], unknown=[(RED, 1)])
+    assert segment_vote(unscored, threshold=0.1) == Agreement(f"{RED} {OLD}", reached=False)
+    known, unknown = compared(voices), compared(voices, unknown=[(RED, 1)])
+    against, neither = (belief(each, each.views[0][0], threshold=THRESHOLD) for each in (known, unknown))
+    assert against < neither

@@ -1,22 +1,25 @@
 """Whether a candidate may stand in for the answer, judged by its form: no score is looked at here.
 
 A rewrite can be better by score and still be useless: cut off, in another language, no longer the JSON that a program
-waits for, or rid of its errors by leaving out everything. ``rejection`` finds such texts and ``clean`` takes away what
+waits for, about something else, or rid of its errors by leaving out everything. ``rejection`` finds such texts and ``clean`` takes away what
 models put around an answer. Whether a candidate is better grounded is for the verdict to say.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from truthlens.core.language import FUNCTION_WORDS
 from truthlens.core.records import Span
-from truthlens.core.text import sentences
+from truthlens.core.text import sentences, touching
 from truthlens.mitigation import fence, prompts
 from truthlens.mitigation.contract import Task
 from truthlens.mitigation.declining import abstains, declines
+from truthlens.mitigation.relevance import is_off_topic, says_nothing
+from truthlens.mitigation.shape import parsed, shape_of
 from truthlens.mitigation.tongue import same_language
 
 EMPTY = "empty"
@@ -27,6 +30,8 @@ JSON_SHAPE = "json-shape"
 TOO_LONG = "too-long"
 LANGUAGE = "language"
 REFUSAL = "refusal"
+NO_CLAIM = "no-claim"
+OFF_TOPIC = "off-topic"
 LOST_CONTENT = "lost-content"
 
 # How a finished answer ends; whatever else a backend names cuts it off or is no answer.
@@ -52,6 +57,14 @@ _PREFACE = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Json:
+    """The value of a JSON answer, and whether it stood in a code fence."""
+
+    value: object
+    is_fenced: bool
+
+
 def rejection(task: Task, text: str, *, finish_reason: str | None) -> str | None:
     """The code for which ``text`` may not stand in for the answer of ``task``, or ``None`` where it may.
 
@@ -69,13 +82,20 @@ def rejection(task: Task, text: str, *, finish_reason: str | None) -> str | None
         return TRUNCATED
     if _leaks(text, first):
         return LEAKED
-    if wrong := _json_rejection(first, text, structured=task.exchange.structured):
+    query = task.exchange.query
+    wanted = _wanted_json(first, structured=task.exchange.structured)
+    if wanted and (wrong := _json_rejection(wanted, text)):
         return wrong
-    if not same_language(first, text):
+    if not same_language(first, text, query):
         return LANGUAGE
     kept = unflagged(first, task.verdict.spans)
     if not declines(first) and (declines(text) or (kept and abstains(text))):
         return REFUSAL
+    if not wanted and not says_nothing(first, query):
+        if says_nothing(text, query):
+            return NO_CLAIM
+        if is_off_topic(text, (query, first, *(passage.text for passage in task.exchange.passages))):
+            return OFF_TOPIC
     if len(text) > most_chars(first):
         return TOO_LONG
     if retention(kept, text) < task.plan.standard.min_retention:
@@ -112,12 +132,12 @@ def clean(text: str, *, first: str = "") -> str:
 
 def unflagged(text: str, spans: Sequence[Span]) -> tuple[str, ...]:
     """The sentences of ``text`` that no span touches and that have words of content."""
+    ranges = sentences(text)
+    flagged = touching(ranges, ((span.start, span.end) for span in spans))
     kept = (
-        text[start:end]
-        for start, end in sentences(text)
-        if not any(span.start < end and start < span.end for span in spans)
+        text[start:end] for (start, end), is_flagged in zip(ranges, flagged, strict=True) if not is_flagged
     )
-    return tuple(sentence for sentence in kept if _content(sentence))
+    return tuple(sentence for sentence in kept if _has_content(sentence))
 
 
 def retention(kept: Sequence[str], text: str) -> float:
@@ -134,13 +154,23 @@ def _content(text: str) -> list[str]:
     found: list[str] = []
     for run in _UNSPACED.findall(text):
         found += [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
-    for word in _WORD.findall(_UNSPACED.sub(" ", text.casefold())):
-        if word not in _STOP_WORDS:
-            found.append(word if any(c.isdigit() for c in word) else _stem(word))
+    found += filter(None, map(_stem, _WORD.findall(_UNSPACED.sub(" ", text.casefold()))))
     return found
 
 
+def _has_content(text: str) -> bool:
+    if _UNSPACED.search(text):
+        return True
+    return any(_stem(match[0]) for match in _WORD.finditer(text.casefold()))
+
+
+@lru_cache(maxsize=8192)
 def _stem(word: str) -> str:
+    """What counts of a word: nothing of a function word, all of one with a digit."""
+    if word in _STOP_WORDS:
+        return ""
+    if any(character.isdigit() for character in word):
+        return word
     return (word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM_LETTERS]
 
 
@@ -151,55 +181,25 @@ def _leaks(text: str, first: str) -> bool:
     return any(phrase in shown and phrase not in had for phrase in prompts.phrases())
 
 
-def _json_rejection(first: str, text: str, *, structured: bool) -> str | None:
+def _wanted_json(first: str, *, structured: bool) -> _Json | None:
+    """The JSON of the first answer that a candidate must be like; ``None`` where it is none to compare with."""
     # Asked for in the prompt alone, JSON often comes in a code fence; then the candidate has one as well.
     bare = _unfenced(first.strip())
-    wanted = _shape_of(bare)
-    if wanted is None or (not structured and wanted in _SCALARS):
-        return None
-    found = _shape_of(text if bare == first.strip() else _unfenced(text.strip()))
-    if found is None:
-        return NOT_JSON
-    return None if _fits(found, wanted) else JSON_SHAPE
-
-
-_Shape = str | dict[str, "_Shape"] | list["_Shape"]
-_SCALARS = ("null", "boolean", "number", "string")
-
-
-def _shape_of(text: str) -> _Shape | None:
-    """Containers, keys and kinds of values of a JSON text; ``None`` where it is none."""
     try:
-        return _shape(json.loads(text))
-    except (ValueError, RecursionError):
+        value = parsed(bare)
+    except ValueError:
         return None
+    if not structured and not isinstance(value, dict | list):
+        return None
+    return _Json(value, is_fenced=bare != first.strip())
 
 
-def _shape(value: object) -> _Shape:
-    if isinstance(value, dict):
-        return {key: _shape(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_shape(item) for item in value]
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    return "number" if isinstance(value, int | float) else "string"
-
-
-def _fits(found: _Shape, wanted: _Shape) -> bool:
-    """Whether a program that reads ``wanted`` can read ``found``.
-
-    The keys are the same and the values of one kind, null aside: what is not known may become null. A list may get
-    shorter, and each of its items fits one that was there.
-    """
-    if found == "null" or wanted == "null":
-        return True
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        return found.keys() == wanted.keys() and all(_fits(found[key], wanted[key]) for key in found)
-    if isinstance(found, list) and isinstance(wanted, list):
-        return all(any(_fits(item, other) for other in wanted) for item in found) if wanted else True
-    return found == wanted
+def _json_rejection(wanted: _Json, text: str) -> str | None:
+    try:
+        value = parsed(_unfenced(text.strip()) if wanted.is_fenced else text)
+    except ValueError:
+        return NOT_JSON
+    return None if shape_of(wanted.value).admits(value) else JSON_SHAPE
 
 
 def _unfenced(text: str) -> str:

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from truthlens.mitigation.comparison import ClaimView, Comparison
 from truthlens.mitigation.splice import Edit, splice
 
-MAJORITY = 0.5
-"""Share of the voices' weight that must be exceeded for a claim to be held by them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Pick:
@@ -82,7 +79,7 @@ def mixed(
             borrowed = True
     if first and not holders:
         return Agreement(comparison.voices[0].text, False, tuple(range(len(first))))
-    reached = all(comparison.held(voice, view) > MAJORITY for voice, view in holders)
+    reached = all(comparison.is_held(voice, view) for voice, view in holders)
     text = splice(comparison.voices[0].text, edits)
     return Agreement(text, reached and not undecided, tuple(sorted(undecided)), borrowed)
 

@@ -64,7 +64,8 @@ async def written(task: Task, tools: Tools, asked: ModelRequest) -> Opinion:
     if "response_format" in task.request:
         asked = replace(asked, body={**asked.body, "response_format": task.request["response_format"]})
     opinion = await said(tools.ask, asked, time_s=tools.deadline.remaining_s)
-    return acceptable(task, opinion)
+    # Who writes from several answers owes the first one not its words.
+    return acceptable(task, opinion, passing={accept.LOST_CONTENT})
 
 
 def acceptable(task: Task, opinion: Opinion, *, passing: Collection[str] = ()) -> Opinion:

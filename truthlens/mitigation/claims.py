@@ -22,7 +22,7 @@ MARKER = re.compile(
 """One list, quote or heading marker at the start of a line, with the white space around it."""
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
-_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*")
+_RULE_CELL = re.compile(r":?-{2,}:?")
 _ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _BOLD_LINE = re.compile(r"\*\*[^*\n]+?[^*\n.!?。！？][:：]?\*\*[:：]?|__[^_\n]+?[^_\n.!?。！？]__[:：]?")
@@ -106,7 +106,7 @@ def _blocks(text: str) -> Iterator[_Block]:
             place = last + 1
             continue
         following = text[slice(*lines[place + 1])] if place + 1 < len(lines) else ""
-        if "|" in line and "|" in following and _TABLE_RULE.fullmatch(following):
+        if "|" in line and "|" in following and _is_table_rule(following):
             yield _Block(_Kind.HEADER_ROW, start, end)
             place, in_table = place + 2, True
             continue
@@ -128,6 +128,12 @@ def _lines(text: str) -> list[tuple[int, int]]:
         found.append((start, start + len(line)))
         start += len(line) + 1
     return found
+
+
+def _is_table_rule(line: str) -> bool:
+    """Whether ``line`` is the one between the head and the rows of a table: ``|---|:---:|``."""
+    cells = line.strip(" \t").removeprefix("|").removesuffix("|").split("|")
+    return all(_RULE_CELL.fullmatch(cell.strip(" \t")) for cell in cells)
 
 
 def _closing(text: str, lines: list[tuple[int, int]], place: int, fence: str) -> int:

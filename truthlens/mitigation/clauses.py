@@ -20,13 +20,12 @@ _FINITE = (
     "holds hold held lies lie lay pays pay paid sells sell sold wins win won loses lose lost grows grow grew"
 )
 _VERB = re.compile(
-    rf"\b(?:{_FINITE.replace(' ', '|')})\b"
-    r"|(?<!\bthe )(?<!\ba )(?<!\ban )(?<!\bof )\b[a-z]{2,}ed\b",
+    rf"\b(?:(?:{_FINITE.replace(' ', '|')})\b|(?<!\bthe )(?<!\ba )(?<!\ban )(?<!\bof )[a-z]{{2,}}ed\b)",
     re.IGNORECASE,
 )
 _JOINT = re.compile(
     r",\s+(?:and|but|yet|while|whereas|so(?!\s+that\b))\s+"
-    r"|\s*;\s+(?:(?:and|but|however|therefore|moreover|furthermore|in addition|also|instead|thus),?\s+)?"
+    r"|(?:(?<!\s)\s*)?;\s+(?:(?:and|but|however|therefore|moreover|furthermore|in addition|also|instead|thus),?\s+)?"
 )
 _PRONOUN = re.compile(r"(?:it|they|he|she|we|you|I|this|these|those|there|that)\s+[\w']+", re.IGNORECASE)
 # A subject of at most six words, then an auxiliary: further away, or another verb, it might be the end of a list.
@@ -52,11 +51,12 @@ _JOINT_ZH = re.compile(
 _SUBORDINATE_ZH = re.compile(
     r"[\s*_“「]*(?:虽然|尽管|如果|若|因为|由于|不仅|不但|只要|只有|除非|即使|当|为了|无论)"
 )
-_LEAST_WORDS, _LEAST_HAN = 3, 5
 # Characters: no sentence of prose is longer, and nothing here may take long over what is none.
 _LONGEST, _LONGEST_CLAIMLESS = 1200, 400
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_LEAST_WORDS = re.compile(r"\s*\S+(?:\s+\S+){2}")
+_LEAST_HAN = re.compile(r"(?:[^\u3400-\u4dbf\u4e00-\u9fff]*+[\u3400-\u4dbf\u4e00-\u9fff]){5}")
 _OPENING, _CLOSING = "([{（【「『“《", ")]}）】」』”》"
+_NESTING = re.compile(r"[()\[\]{}（）【】「」『』“”《》\"`]")
 
 _SPEAKER = r"(?:I|we)"
 _SOURCE = (
@@ -123,11 +123,10 @@ def clauses(sentence: str) -> list[tuple[int, int]]:
         return [(0, len(sentence))]
     found: list[tuple[int, int]] = []
     start = 0
+    nesting = _Nesting(sentence)
+    halves = _HalvesZh(sentence) if chinese else _Halves(sentence)
     for match in joint.finditer(sentence):
-        left, right = sentence[start : match.start()], sentence[match.end() :]
-        if _is_inside(sentence, match.start()):
-            continue
-        if _stand_alone_zh(left, right) if chinese else _stand_alone(left, right):
+        if not nesting.is_inside(match.start()) and halves.stand_alone(start, match):
             found.append((start, match.start()))
             start = match.end()
     return [*found, (start, len(sentence))]
@@ -156,22 +155,72 @@ def _claims_much(lead: str) -> bool:
     )
 
 
-def _stand_alone(left: str, right: str) -> bool:
-    if len(left.split()) < _LEAST_WORDS or len(right.split()) < _LEAST_WORDS:
-        return False
-    if not _VERB.search(left) or _REPORTED.search(left):
-        return False
-    if _PRONOUN.match(right):
-        return _VERB.search(right) is not None
-    return _SUBJECT.match(right) is not None and _VERB.match(right) is None
+class _Halves:
+    """Whether what stands before and after a joint of a sentence can stand alone; joints are asked for in order."""
+
+    def __init__(self, sentence: str) -> None:
+        self._sentence = sentence
+        self._verbs_before = _Finder(_VERB, sentence)
+        self._verbs_after = _Finder(_VERB, sentence)
+        self._reports = _Finder(_REPORTED, sentence)
+
+    def stand_alone(self, start: int, joint: re.Match[str]) -> bool:
+        """For the halves from ``start`` to ``joint``, and from there to the sentence's end."""
+        sentence, left, right = self._sentence, joint.start(), joint.end()
+        if not _LEAST_WORDS.match(sentence, start, left) or not _LEAST_WORDS.match(sentence, right):
+            return False
+        if not self._verbs_before.is_between(start, left) or self._reports.is_between(start, left):
+            return False
+        if _PRONOUN.match(sentence, right):
+            return self._verbs_after.is_between(right, len(sentence))
+        return _SUBJECT.match(sentence, right) is not None and _VERB.match(sentence, right) is None
 
 
-def _stand_alone_zh(left: str, right: str) -> bool:
-    return len(_HAN.findall(left)) >= _LEAST_HAN and len(_HAN.findall(right)) >= _LEAST_HAN
+class _HalvesZh:
+    """As ``_Halves``, for Chinese."""
+
+    def __init__(self, sentence: str) -> None:
+        self._sentence = sentence
+
+    def stand_alone(self, start: int, joint: re.Match[str]) -> bool:
+        """For the halves from ``start`` to ``joint``, and from there to the sentence's end."""
+        before = _LEAST_HAN.match(self._sentence, start, joint.start())
+        return before is not None and _LEAST_HAN.match(self._sentence, joint.end()) is not None
 
 
-def _is_inside(sentence: str, place: int) -> bool:
-    """Whether ``place`` stands in brackets, quotes or code."""
-    before = sentence[:place]
-    depth = sum(before.count(mark) for mark in _OPENING) - sum(before.count(mark) for mark in _CLOSING)
-    return depth > 0 or before.count('"') % 2 == 1 or before.count("`") % 2 == 1
+class _Finder:
+    """The first match behind places that are asked for in order; no part of the text is searched twice."""
+
+    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
+        self._pattern = pattern
+        self._text = text
+        self._found = (-1, -1)
+
+    def is_between(self, start: int, end: int) -> bool:
+        """Whether a match begins at ``start`` or later and ends at ``end`` at the latest."""
+        if self._found[0] < start:
+            match = self._pattern.search(self._text, start)
+            self._found = match.span() if match else (len(self._text), len(self._text) + 1)
+        return self._found[1] <= end
+
+
+class _Nesting:
+    """Whether places of a text, asked for in order, stand in brackets, quotes or code."""
+
+    def __init__(self, text: str) -> None:
+        self._marks = [(match.start(), match[0]) for match in _NESTING.finditer(text)]
+        self._passed = 0
+        self._depth = 0
+        self._open: set[str] = set()
+
+    def is_inside(self, place: int) -> bool:
+        while self._passed < len(self._marks) and self._marks[self._passed][0] < place:
+            mark = self._marks[self._passed][1]
+            if mark in _OPENING:
+                self._depth += 1
+            elif mark in _CLOSING:
+                self._depth -= 1
+            else:
+                self._open ^= {mark}
+            self._passed += 1
+        return self._depth > 0 or bool(self._open)

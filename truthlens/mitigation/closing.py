@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ async def close(
     own = {index: position for index, position in enumerate(start.positions) if position.own is not None}
     if all(index in end.accepted for index in own):
         reached = all(
-            comparison.held(0, comparison.views[0][position.holders[0][1]]) > 0.5 for position in own.values()
+            comparison.is_held(0, comparison.views[0][position.holders[0][1]]) for position in own.values()
         )
         return Closing(text, end.accepted, reached=reached)
     attempts: tuple[Attempt, ...] = ()
@@ -75,7 +76,7 @@ async def close(
         for index, position in own.items()
         if index in end.beaten or (index not in end.accepted and position.grounding < GROUNDED)
     }
-    cut = mixed(comparison, choices)
+    cut = await asyncio.to_thread(mixed, comparison, choices)
     return Closing(
         cut.text if cut.text != text else None,
         end.accepted,

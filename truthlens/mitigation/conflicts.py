@@ -7,6 +7,8 @@ does not decide whether two sentences are about one matter, and knows no opposit
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff"
@@ -105,7 +107,8 @@ _NO_UNIT_WORDS = (
     "up out who which while when after before until can may will has have had be about"
 )
 _NO_UNITS = frozenset(_NO_UNIT_WORDS.split())
-_YEARS = range(1000, 2101)
+_FIRST_YEAR, _LAST_YEAR = 1000, 2100
+_ROUNDING = 1e-9
 _TOLERANCE = 0.02  # months are not equally long, and conversions are rounded
 
 _NEGATION = re.compile(
@@ -132,21 +135,71 @@ class _Figure:
     """``money``, ``percent``, ``year``, a measure, else the word that it counts; ``""`` where nothing tells."""
 
 
-def conflicting(one: str, other: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What of a sentence is compared: it is read once, however many sentences it is held against."""
+
+    figures: frozenset[_Figure]
+    values: tuple[float, ...]
+    """Of all figures, sorted."""
+    times: tuple[float, ...]
+    """Of those that are lengths of time, sorted."""
+    calendar: frozenset[str]
+    negated: bool
+    words: frozenset[str]
+
+
+def content(sentence: str) -> Content:
+    """The figures, dates, polarity and words of ``sentence``; of a longer text the first 1,200 characters count."""
+    text = sentence[:_LONGEST]
+    figures = frozenset(_figures(text))
+    return Content(
+        figures,
+        tuple(sorted({figure.value for figure in figures})),
+        tuple(sorted(figure.value for figure in figures if figure.kind == "time")),
+        _calendar(text),
+        _negations(text) % 2 == 1,
+        _words(text),
+    )
+
+
+def conflicting(one: Content, other: Content) -> bool:
     """Whether one sentence gives a figure, date or polarity where the other gives another one.
 
-    A value that only one of them gives is no conflict. The result does not depend on the order. Of a longer text the
-    first 1,200 characters count.
+    A value that only one of them gives is no conflict. The result does not depend on the order.
     """
-    one, other = one[:_LONGEST], other[:_LONGEST]
-    return _figures_differ(one, other) or _dates_differ(one, other) or _polarity_differs(one, other)
+    return (
+        _figures_differ(one, other)
+        or _dates_differ(one.calendar, other.calendar)
+        or _polarity_differs(one, other)
+    )
 
 
-def _figures_differ(one: str, other: str) -> bool:
-    mine, theirs = _figures(one), _figures(other)
-    left = [figure for figure in mine if not any(_same(figure, each) for each in theirs)]
-    right = [figure for figure in theirs if not any(_same(figure, each) for each in mine)]
-    return any(figure.kind == each.kind for figure in left for each in right)
+def _figures_differ(one: Content, other: Content) -> bool:
+    return not _kinds_without_equal(one, other).isdisjoint(_kinds_without_equal(other, one))
+
+
+def _kinds_without_equal(one: Content, other: Content) -> set[str]:
+    """The kinds of those figures of ``one`` whose value ``other`` does not have.
+
+    Equal values count as the same whatever they seem to count: the word behind a number is a weak sign.
+    """
+    return {
+        figure.kind
+        for figure in one.figures
+        if not _has(other.values, figure.value, tolerance=_ROUNDING)
+        and not (figure.kind == "time" and _has(other.times, figure.value, tolerance=_TOLERANCE))
+    }
+
+
+def _has(values: Sequence[float], value: float, *, tolerance: float) -> bool:
+    """Whether one of the sorted ``values`` equals ``value``; ``tolerance`` is relative to the greater of the two."""
+    place = bisect_left(values, value)
+    # Equal ones first: of two numbers too long for a float the difference is none.
+    for near in values[max(place - 1, 0) : place + 1]:
+        if value == near or abs(value - near) <= tolerance * max(value, near):
+            return True
+    return False
 
 
 def _figures(text: str) -> list[_Figure]:
@@ -184,7 +237,8 @@ def _figure(value: float, scale: float, unit: str, *, money: bool, bare: bool) -
         return _Figure(value * scale * cents * _LETTER_SCALES.get(unit, 1.0), "money")
     if unit in _PERCENT:
         return _Figure(value, "percent")
-    if bare and scale == 1.0 and value in _YEARS and (unit[:1] in {"", "年"} or unit in _NO_UNITS):
+    is_year = value.is_integer() and _FIRST_YEAR <= value <= _LAST_YEAR
+    if bare and scale == 1.0 and is_year and (unit[:1] in {"", "年"} or unit in _NO_UNITS):
         return _Figure(value, "year")
     if unit == "k":
         return _Figure(value * 1e3, "")
@@ -197,14 +251,7 @@ def _figure(value: float, scale: float, unit: str, *, money: bool, bare: bool) -
     return _Figure(value * scale, "" if unit in _NO_UNITS else singular)
 
 
-def _same(one: _Figure, other: _Figure) -> bool:
-    """Equal values count as the same whatever they seem to count: the word behind a number is a weak sign."""
-    tolerance = _TOLERANCE if one.kind == other.kind == "time" else 1e-9
-    return abs(one.value - other.value) <= tolerance * max(abs(one.value), abs(other.value))
-
-
-def _dates_differ(one: str, other: str) -> bool:
-    mine, theirs = _calendar(one), _calendar(other)
+def _dates_differ(mine: frozenset[str], theirs: frozenset[str]) -> bool:
     return any(
         bool((mine - theirs) & names) and bool((theirs - mine) & names)
         for names in (frozenset(_MONTHS), frozenset(_DAYS))
@@ -218,12 +265,11 @@ def _calendar(text: str) -> frozenset[str]:
     )
 
 
-def _polarity_differs(one: str, other: str) -> bool:
-    if _negations(one) % 2 == _negations(other) % 2:
+def _polarity_differs(one: Content, other: Content) -> bool:
+    if one.negated == other.negated:
         return False
-    mine, theirs = _content(one), _content(other)
-    shared = 2 * len(mine & theirs)
-    return shared > 0 and shared >= _SAME_STATEMENT * (len(mine) + len(theirs))
+    shared = 2 * len(one.words & other.words)
+    return shared > 0 and shared >= _SAME_STATEMENT * (len(one.words) + len(other.words))
 
 
 def _negations(text: str) -> int:
@@ -231,6 +277,6 @@ def _negations(text: str) -> int:
     return len(_NEGATION.findall(plain)) + len(_NEGATION_ZH.findall(plain))
 
 
-def _content(text: str) -> frozenset[str]:
+def _words(text: str) -> frozenset[str]:
     plain = _NEGATION_ZH.sub("", re.sub(r"n['’]t\b", "", text))
     return frozenset(word.casefold() for word in _CONTENT.findall(plain)) - _STOPS

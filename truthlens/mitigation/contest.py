@@ -14,6 +14,11 @@ from truthlens.mitigation import accept
 from truthlens.mitigation.contract import Attempt, Fate, Rescore, Task
 from truthlens.mitigation.standard import LESS_CHECKED, UNSCORED, Draft, less_checked
 
+SMALL_GAIN = "small-gain"
+# An answer that is not flagged gives way only to a clear gain: below it, on real answers, swaps did about as often harm as
+# good and cost supported text (docs/mitigation-figures.md).
+LEAST_GAIN = 0.03
+
 
 @dataclass(slots=True)
 class Contest:
@@ -81,7 +86,11 @@ class Contest:
             fate, reason = Fate.REJECTED, LESS_CHECKED
         elif text == self.best.text:
             fate = Fate.UNCHANGED
+        elif verdict.score >= best:
+            fate = Fate.WORSE
+        elif not self.best.verdict.flagged and best - verdict.score < LEAST_GAIN:
+            fate, reason = Fate.REJECTED, SMALL_GAIN
         else:
-            fate = Fate.BETTER if verdict.score < best else Fate.WORSE
+            fate = Fate.BETTER
         self.attempts.append(Attempt(model, role, fate, verdict.score, reason))
         return fate

@@ -32,10 +32,10 @@ class Compare(Protocol):
     async def similar(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Sequence[float]]:
         """Semantic similarity of each left text to each right one, 0..1; shape (left, right)."""
 
-    async def support(self, claims: Sequence[str], text: str) -> Sequence[float]:
+    async def support(self, claims: Sequence[str], text: str) -> Sequence[float | None]:
         """How far ``text`` supports each claim, 0..1: 1 minus the detector's score with ``text`` as the only evidence.
 
-        A claim that cannot be scored counts as supported: 1.0.
+        ``None`` for a claim that could not be scored.
         """
 
 

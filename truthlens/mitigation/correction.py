@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from truthlens.core.explanation import Difference
 from truthlens.core.records import Endpoint, Exchange, Passage, Span, Verdict
@@ -21,6 +21,7 @@ _MOST_CLAIM_CHARS = 300
 _MOST_NEAREST_CHARS = 400
 _MOST_VALUE_CHARS = 80
 _MOST_DIFFERENCES = 4
+_MOST_READ_TIMES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def correction_prompt(
     verdict: Verdict,
     *,
     checks: str = "",
-    rejected: str = "",
+    missed: str = "",
     cue: bool | None = None,
 ) -> str:
     """The prompt that asks for ``text`` without what ``verdict`` flags in it.
@@ -56,9 +57,10 @@ def correction_prompt(
         text: the answer to be corrected.
         verdict: on ``text``; its spans are marked, with their explanations where they have any.
         checks: question and answer pairs of a self-check, fenced, or ``""``.
-        rejected: the code for which the attempt before was not taken, or ``""``.
+        missed: the code for which the attempt before was not taken, or ``""``.
         cue: whether the prompt ends by opening the answer; ``None``: where the API continues texts.
     """
+    verdict = with_spans(text, verdict)
     found = fence.marks(text, verdict.spans)
     return prompts.render(
         "correct",
@@ -68,10 +70,21 @@ def correction_prompt(
         answer=marked_answer(text, verdict),
         marks=[_listed(number, mark, text, exchange.passages) for number, mark in _chosen(found)],
         checks=checks,
-        rejected=rejected,
+        missed=missed,
         json=exchange.structured or is_json(text),
         cue=exchange.endpoint is Endpoint.COMPLETIONS if cue is None else cue,
     )
+
+
+def with_spans(text: str, verdict: Verdict) -> Verdict:
+    """The verdict with a span over all of ``text`` where an answer is flagged and no stretch of it stands out.
+
+    Many slight doubts can flag an answer; a prompt that marked nothing would ask for nothing.
+    """
+    if verdict.spans or verdict.score is None or not text.strip():
+        return verdict
+    start = len(text) - len(text.lstrip())
+    return replace(verdict, spans=(Span(start, len(text.rstrip()), verdict.score),))
 
 
 def evidence_for(exchange: Exchange, verdict: Verdict) -> str:
@@ -141,5 +154,6 @@ def _difference(difference: Difference, text: str, source: str) -> _Difference:
 
 
 def _cut(text: str, most_chars: int) -> str:
-    line = " ".join(text.split())
+    # White space goes: what is read may be more than what is shown, and no more than a few times as much.
+    line = " ".join(text[: _MOST_READ_TIMES * most_chars].split())
     return line if len(line) <= most_chars else f"{line[: most_chars - 1]}…"

@@ -24,7 +24,7 @@ from truthlens.mitigation.asking import Opinion, prompted, said
 from truthlens.mitigation.closing import Closing, close
 from truthlens.mitigation.comparison import SUPPORTED, Comparison
 from truthlens.mitigation.contract import Attempt, Fate, Task, Tools
-from truthlens.mitigation.opening import GROUNDED, Opening, opening
+from truthlens.mitigation.opening import Opening, opening
 from truthlens.mitigation.quotes import Evidence, Found, normalised
 from truthlens.mitigation.turns import Attack, AttackKind, Defence, attacks, defences
 
@@ -35,6 +35,7 @@ _MOST_SAID = 40  # of the arguments so far that critics are shown, the last ones
 _NO_SUCH_EVIDENCE = "the quote does not stand in the evidence"
 _NO_EVIDENCE = "no quote was given"
 _NOT_SUPPORTED = "the quote does not support the claim"
+_SUPPORT_UNKNOWN = "whether the quote supports the claim could not be told"
 _WELL_GROUNDED = "the claim is grounded and nothing was quoted against it"
 # Whatever is asked after one of these fails alike.
 _FINAL = frozenset({CallFailure.BUDGET, CallFailure.DEADLINE})
@@ -174,7 +175,7 @@ class _Talk:
         elif attack.kind is AttackKind.CONTRADICTED:
             objection = _NO_EVIDENCE
         else:
-            objection = _WELL_GROUNDED if self.start.positions[claim].grounding >= GROUNDED else ""
+            objection = _WELL_GROUNDED if self.start.positions[claim].is_grounded else ""
         if objection:
             self._strike(objection, claim, index)
             return
@@ -214,19 +215,21 @@ class _Talk:
         found = await self._find(defence.quote)
         if found is None:
             self._strike(_NO_SUCH_EVIDENCE if defence.quote else _NO_EVIDENCE, claim, index)
-        elif not await self._supports(found, claim):
-            self._strike(_NOT_SUPPORTED, claim, index)
+        elif objection := await self._unsupported(found, claim):
+            self._strike(objection, claim, index)
         else:
             line = fence.inline("defence", defence.quote, attack=defence.attack, claim=claim + 1)
             self.minutes.append(_Said(claim, index + 1, line))
 
-    async def _supports(self, found: Found, claim: int) -> bool:
-        """Whether what was quoted bears a claim; else any true quote would defend any claim."""
+    async def _unsupported(self, found: Found, claim: int) -> str:
+        """What is to be said against a true quote as the proof of a claim, else any would defend any claim; or ``""``."""
         position = self.start.positions[claim]
-        if position.grounding >= GROUNDED:
-            return True
+        if position.is_grounded:
+            return ""
         (support,) = await self.tools.compare.support([position.text], found.text)
-        return support >= SUPPORTED
+        if support is None:
+            return _SUPPORT_UNKNOWN
+        return "" if support >= SUPPORTED else _NOT_SUPPORTED
 
     async def _said(self, asked: ModelRequest) -> Opinion:
         opinion = await said(self.tools.ask, asked, time_s=self.tools.deadline.remaining_s)

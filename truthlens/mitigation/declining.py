@@ -13,6 +13,7 @@ from truthlens.core.text import sentences
 
 _START_CHARS = 160
 _MOST_ABSTAINING_SENTENCES = 3
+_MOST_ABSTAINING_CHARS = 1500
 
 _REFUSES = re.compile(
     r"^\W*(?:(?:i'?m|i am)\s+(?:very\s+|really\s+|so\s+)?sorry\b[^.!?\n]{0,60}|sorry\b[^.!?\n]{0,20}|i apologi[sz]e\b[^.!?\n]{0,60}"
@@ -44,5 +45,7 @@ def declines(text: str) -> bool:
 
 def abstains(text: str) -> bool:
     """Whether ``text`` says nothing but that the evidence does not tell: a few sentences, each of them of that kind."""
+    if len(text) > _MOST_ABSTAINING_CHARS:
+        return False
     found = [text[start:end] for start, end in sentences(text)]
     return 0 < len(found) <= _MOST_ABSTAINING_SENTENCES and all(_ABSTAINS.search(each) for each in found)

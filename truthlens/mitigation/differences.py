@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
+from typing import TypeVar
 
 from truthlens.core.records import Verdict
+from truthlens.core.text import touching
 from truthlens.mitigation.alignment import Figures, Table, assembled
 from truthlens.mitigation.claims import Claim, claims
 from truthlens.mitigation.comparison import ClaimView, Comparison, Stance, Voice
@@ -32,8 +35,14 @@ MOST_VOICES = 6
 MOST_CLAIMS = 40
 """Claims of one voice that are compared; those that detection flagged first, the others count as agreed."""
 
-UNKNOWN_GROUNDING = 0.5
-"""The grounding of a claim that could not be scored."""
+_AT_ONCE_CHARS = 20_000
+"""Characters of all answers together from which reading their claims would hold up the other exchanges."""
+
+_AT_ONCE_PAIRS = 400
+"""Pairs of claims from which setting them side by side would."""
+
+
+_Result = TypeVar("_Result")
 
 
 class DifferenceKind(StrEnum):
@@ -65,25 +74,33 @@ async def compare(voices: Sequence[Voice], tools: Tools) -> Comparison:
     """The voices' claims with their groundings and with what each other voice says of them.
 
     One scoring of all claims against the evidence, one similarity table per pair of voices, one support call per
-    ordered pair; the voices' calls run side by side. Cancellation ends them all.
+    ordered pair; the voices' calls run side by side. Cancellation ends them all. Where a tool raises, the first of its
+    exceptions is raised, and the other calls are ended.
     """
     kept = tuple(voices[:MOST_VOICES])
-    listed = [_factual(voice) for voice in kept]
+    length = sum(len(voice.text) for voice in kept)
+    listed = await _placed(lambda: [_factual(voice) for voice in kept], large=length > _AT_ONCE_CHARS)
     notes = ["voices-cut"] if len(voices) > len(kept) else []
     if any(cut for _, cut in listed):
         notes.append("claims-cut")
     found = [own for own, _ in listed]
-    async with asyncio.TaskGroup() as tasks:
-        groundings = tasks.create_task(_groundings(kept, found, tools.rescore))
-        rows = [tasks.create_task(_row(place, kept, found, tools.compare)) for place in range(len(kept))]
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            groundings = tasks.create_task(_groundings(kept, found, tools.rescore))
+            rows = [tasks.create_task(_row(place, kept, found, tools.compare)) for place in range(len(kept))]
+    except ExceptionGroup as raised:
+        raise raised.exceptions[0] from None
     similar: dict[tuple[int, int], Table] = {}
-    support: dict[tuple[int, int], Sequence[float]] = {}
+    support: dict[tuple[int, int], Sequence[float | None]] = {}
     for task in rows:
         for pair, table, own in task.result():
             if table is not None:
                 similar[pair] = table
             support[pair] = own
-    return assembled(kept, Figures(found, groundings.result(), similar, support), notes=notes)
+    figures = Figures(found, groundings.result(), similar, support)
+    pairs = sum(len(one) * len(other) for one, other in combinations(found, 2))
+    large = length > _AT_ONCE_CHARS or pairs > _AT_ONCE_PAIRS
+    return await _placed(lambda: assembled(kept, figures, notes=notes), large=large)
 
 
 def differences(comparison: Comparison) -> list[Difference]:
@@ -111,19 +128,30 @@ def differences(comparison: Comparison) -> list[Difference]:
     return found
 
 
+async def _placed(work: Callable[[], _Result], *, large: bool) -> _Result:
+    """What ``work`` gives; done on a thread where there is much of it."""
+    return await asyncio.to_thread(work) if large else work()
+
+
 def _factual(voice: Voice) -> tuple[list[Claim], bool]:
     """The claims of a voice that are compared, and whether some were left out."""
     found = [claim for claim in claims(voice.text) if claim.factual]
-    spans = voice.verdict.spans
-    ranked = sorted(found, key=lambda claim: not any(_overlap(claim, s.start, s.end) for s in spans))
-    kept = sorted(ranked[:MOST_CLAIMS], key=lambda claim: claim.start)
+    flagged = touching(
+        [(claim.start, claim.end) for claim in found],
+        [(span.start, span.end) for span in voice.verdict.spans],
+    )
+    ranked = sorted(range(len(found)), key=lambda place: not flagged[place])
+    kept = [found[place] for place in sorted(ranked[:MOST_CLAIMS])]
     return kept, len(kept) < len(found)
 
 
 async def _groundings(
     voices: Sequence[Voice], found: Sequence[Sequence[Claim]], rescore: Rescore
-) -> list[list[float]]:
-    """Per claim 1 minus the worse of its own score and that of a span of its answer's verdict that touches it."""
+) -> list[list[float | None]]:
+    """Per claim 1 minus the worse of its own score and that of a span of its answer's verdict that touches it.
+
+    ``None`` where there is neither.
+    """
     texts = [claim.text for own in found for claim in own]
     verdicts = iter(await rescore(texts) if texts else ())
     return [
@@ -132,10 +160,10 @@ async def _groundings(
     ]
 
 
-def _grounding(claim: Claim, alone: Verdict, whole: Verdict) -> float:
-    own = UNKNOWN_GROUNDING if alone.score is None else 1.0 - alone.score
-    flagged = [1.0 - span.score for span in whole.spans if _overlap(claim, span.start, span.end)]
-    return min([own, *flagged])
+def _grounding(claim: Claim, alone: Verdict, whole: Verdict) -> float | None:
+    own = () if alone.score is None else (1.0 - alone.score,)
+    flagged = (1.0 - span.score for span in whole.spans if _overlap(claim, span.start, span.end))
+    return min((*own, *flagged), default=None)
 
 
 def _overlap(claim: Claim, start: int, end: int) -> bool:
@@ -144,9 +172,9 @@ def _overlap(claim: Claim, start: int, end: int) -> bool:
 
 async def _row(
     one: int, voices: Sequence[Voice], found: Sequence[Sequence[Claim]], tool: Compare
-) -> list[tuple[tuple[int, int], Table | None, Sequence[float]]]:
+) -> list[tuple[tuple[int, int], Table | None, Sequence[float | None]]]:
     """What all other voices say of one voice's claims; the table only for pairs in ascending order."""
-    told: list[tuple[tuple[int, int], Table | None, Sequence[float]]] = []
+    told: list[tuple[tuple[int, int], Table | None, Sequence[float | None]]] = []
     texts = [claim.text for claim in found[one]]
     for other, voice in enumerate(voices):
         if other == one:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from truthlens.core.text import sentences
+from truthlens.core.text import sentences, touching
 
 OMITTED = "[…]"
 
@@ -42,8 +42,9 @@ def excerpts(
     for index, share in _shares([len(texts[index]) for index in first], left, first).items():
         kept[index] = excerpt(texts[index], share, around=(around or {}).get(index, ()))
         left -= len(kept[index])
+    known = frozenset(first)
     for index, text in enumerate(texts):
-        if index in first:
+        if index in known:
             continue
         if len(text) <= left or left >= _LEAST_PIECE_CHARS:
             kept[index] = excerpt(text, left, around=(around or {}).get(index, ()))
@@ -60,11 +61,7 @@ def excerpt(text: str, most_chars: int, *, around: Sequence[tuple[int, int]] = (
     if len(text) <= most_chars:
         return text
     ranges = sentences(text)
-    wanted = [
-        number
-        for number, (start, end) in enumerate(ranges)
-        if any(start < until and begin < end for begin, until in around)
-    ]
+    wanted = [number for number, is_wanted in enumerate(touching(ranges, around)) if is_wanted]
     chosen: set[int] = set()
     left = most_chars - 2 * len(OMITTED)
     for number in _outwards(wanted or [0], len(ranges)):

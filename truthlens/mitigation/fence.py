@@ -23,6 +23,7 @@ MOST_CHARS = 24_000
 _NAME = PREFIX.rstrip(":")
 _BAR = "¦"
 _MOST_LABEL_CHARS = 120
+_MOST_VALUE_CHARS = 20 * _MOST_LABEL_CHARS  # read at most: white space may fill most of them
 # What a model may read as an opening angle bracket: the character, its look-alikes, and the ways to write it in
 # markup, in a string literal or in a URL. Backslashes are tried from the first of a run only.
 _OPEN = re.compile(
@@ -121,17 +122,20 @@ def evidence(
 
 def marks(text: str, spans: Iterable[Span]) -> tuple[Mark, ...]:
     """The spans of ``text`` in order, those that touch or overlap as one; numbers in prompts count these from 1."""
-    found: list[Mark] = []
+    found: list[tuple[int, int, list[Span]]] = []
     for span in sorted(spans, key=lambda each: (each.start, each.end)):
         start, end = max(span.start, 0), min(span.end, len(text))
         if start >= end:
             continue
-        if found and start <= found[-1].end:
-            last = found[-1]
-            found[-1] = Mark(last.start, max(last.end, end), max(last.score, span.score), (*last.spans, span))
+        if found and start <= found[-1][1]:
+            first, last, joined = found[-1]
+            joined.append(span)
+            found[-1] = (first, max(last, end), joined)
         else:
-            found.append(Mark(start, end, span.score, (span,)))
-    return tuple(found)
+            found.append((start, end, [span]))
+    return tuple(
+        Mark(start, end, max(span.score for span in joined), tuple(joined)) for start, end, joined in found
+    )
 
 
 def marked(text: str, spans: Iterable[Span]) -> str:
@@ -170,6 +174,7 @@ def _open_tag(name: str, attributes: Mapping[str, str | int]) -> str:
 
 def _attribute(value: str) -> str:
     """A value on one line, without quotation marks or angle brackets."""
+    value = value[:_MOST_VALUE_CHARS]
     line = " ".join(
         "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs"} else c for c in value).split()
     )
@@ -251,7 +256,8 @@ def _passed_over(character: str) -> bool:
         character in _SLASHES
         or character in _BLANKS
         or character.isspace()
-        or unicodedata.category(character) in _PASSED_OVER
+        # An accent that stands alone is, taken apart, a space with an accent on it.
+        or all(unicodedata.category(c) in _PASSED_OVER for c in unicodedata.normalize("NFKD", character))
     )
 
 
@@ -259,4 +265,5 @@ def _passed_over(character: str) -> bool:
 def _folded(character: str) -> str:
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", character).casefold()).casefold()
     kept = (c for c in plain if unicodedata.category(c) not in _BETWEEN_LETTERS and c not in _BLANKS)
-    return "".join(kept).translate(_LOOK_ALIKES)
+    bare = "".join(kept).translate(_LOOK_ALIKES)
+    return bare.strip() if len(plain) > 1 else bare

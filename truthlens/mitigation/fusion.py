@@ -5,9 +5,7 @@ It takes a whole answer as it is and mixes nothing. Source: white paper 3.3.3 an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from truthlens.mitigation.agreement import MAJORITY, Agreement
+from truthlens.mitigation.agreement import Agreement
 from truthlens.mitigation.comparison import Comparison, Stance, Voice
 
 TIE = 1e-9
@@ -31,7 +29,7 @@ def weighted_fusion(comparison: Comparison) -> Agreement:
     best = best if worth[best] > worth[0] + TIE else 0
     level = best == 0 and any(abs(value - worth[0]) <= TIE for value in worth[1:])
     undecided = tuple(comparison.contested()) if level else ()
-    reached = all(comparison.held(best, view) > MAJORITY for view in comparison.views[best])
+    reached = all(comparison.is_held(best, view) for view in comparison.views[best])
     text = comparison.voices[best].text
     return Agreement(text, reached and not undecided, undecided, replaced=text != comparison.voices[0].text)
 
@@ -45,7 +43,8 @@ def confidence(voice: Voice) -> float:
 def similarity(comparison: Comparison, one: int, other: int) -> float:
     """How far two answers say the same, 0..1: F1 of the share of each one's claims that the other holds.
 
-    Claims that are held in part count in part; a disputed one counts nothing. 1.0 where neither claims anything.
+    Claims that are held in part count in part; a disputed one counts nothing, and one whose support is unknown is left
+    out. 1.0 where neither claims anything, 0.0 where nothing is known.
     """
     if one == other:
         return 1.0
@@ -56,12 +55,12 @@ def similarity(comparison: Comparison, one: int, other: int) -> float:
 
 
 def _share(comparison: Comparison, one: int, other: int) -> float:
-    held = [_credit(stances, other) for stances in (view.stances for view in comparison.views[one])]
+    stances = (stance for view in comparison.views[one] for stance in view.stances if stance.voice == other)
+    held = [_credit(stance) for stance in stances if stance.known]
     return sum(held) / len(held) if held else 0.0
 
 
-def _credit(stances: Iterable[Stance], other: int) -> float:
-    stance = next(stance for stance in stances if stance.voice == other)
-    if stance.disputes:
+def _credit(stance: Stance) -> float:
+    if stance.disputes or stance.support is None:
         return 0.0
     return stance.support if stance.agrees else stance.support * stance.similarity

@@ -5,7 +5,7 @@ Nobody is asked and no text is read: everything is in the comparison.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -29,12 +29,19 @@ Place = tuple[int, int]
 class Position:
     """A claim that one or several voices make in words of their own.
 
-    ``text`` is the wording of the first of ``holders``, ``grounding`` (0..1) the mean of all wordings.
+    ``text`` is the wording of the first of ``holders``, ``grounding`` (0..1) the mean of all wordings that were scored,
+    0.5 and ``scored`` false where none was.
     """
 
     text: str
     grounding: float
     holders: tuple[Place, ...]
+    scored: bool = True
+
+    @property
+    def is_grounded(self) -> bool:
+        """Whether the evidence rather bears the claim; false where that is unknown."""
+        return self.scored and self.grounding >= GROUNDED
 
     @property
     def own(self) -> Place | None:
@@ -58,14 +65,7 @@ def opening(comparison: Comparison) -> Opening:
     says more than the other is no conflict. The clearly better grounded one attacks, else both do.
     """
     groups = _groups(comparison)[:MOST_CLAIMS]
-    positions = tuple(
-        Position(
-            comparison.views[group[0][0]][group[0][1]].claim.text,
-            fmean(comparison.views[voice][view].grounding for voice, view in group),
-            tuple(group),
-        )
-        for group in groups
-    )
+    positions = tuple(_position(comparison, group) for group in groups)
     arguments = tuple(
         Argument(comparison.voices[position.holders[0][0]].model, ArgumentKind.CLAIM, position.text)
         for position in positions
@@ -78,6 +78,13 @@ def opening(comparison: Comparison) -> Opening:
         if positions[other].grounding < positions[one].grounding + CLEARLY
     )
     return Opening(positions, ArgumentGraph(arguments, attacks))
+
+
+def _position(comparison: Comparison, group: Sequence[Place]) -> Position:
+    views = [comparison.views[voice][number] for voice, number in group]
+    scored = [view for view in views if view.scored]
+    grounding = fmean(view.grounding for view in scored or views)
+    return Position(views[0].claim.text, grounding, tuple(group), scored=bool(scored))
 
 
 def _groups(comparison: Comparison) -> list[list[Place]]:
@@ -122,5 +129,5 @@ def _answered(comparison: Comparison, place: Place, stance: Stance) -> str:
         return ""
     for back in comparison.views[stance.voice][stance.partner].stances:
         if back.voice == place[0] and back.partner == place[1]:
-            return "agrees" if back.agrees else "disputes"
+            return "agrees" if back.agrees else "disputes" if back.disputes else ""
     return ""

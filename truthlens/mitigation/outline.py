@@ -6,6 +6,7 @@ Knows layout only: markers, indents, blank lines. Sentences inside a line are th
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -70,13 +71,19 @@ def vacated(lines: Sequence[Line], gone: Collection[int]) -> set[int]:
     A line that had nothing below it before stays.
     """
     found = set(gone)
+    kept = len(lines)
+    # From the end: what stands below a line is settled when its turn comes, and ``kept`` is the first that stays there.
+    following = _Following(lines)
     for place in range(len(lines) - 1, -1, -1):
         line = lines[place]
-        if place in found or line.blank or not (line.level or line.leads):
+        if line.blank:
+            following.pass_blank(place)
             continue
-        below = [number for number in _below(lines, place) if not lines[number].blank]
-        if below and all(number in found for number in below):
+        if place not in found and following.first < following.end_below(line) <= kept:
             found.add(place)
+        if place not in found:
+            kept = place
+        following.pass_words(place)
     return found
 
 
@@ -88,6 +95,7 @@ def renumbered(
     A list that did not count one by one keeps its numbers.
     """
     changed: dict[int, int] = {}
+    behind = Counter(added)
     new: dict[int, int] = {}
     for run in _lists(lines):
         numbers = [lines[place].number or 0 for place in run]
@@ -100,9 +108,9 @@ def renumbered(
                 if number != following:
                     changed[place] = following
                 following += 1
-            if place in added:
+            if place in behind:
                 new[place] = following
-                following += added.count(place)
+                following += behind[place]
     return changed, new
 
 
@@ -119,53 +127,80 @@ def last_below(lines: Sequence[Line], place: int) -> int:
 
 
 def _line(raw: str, start: int) -> Line:
-    indent = len(raw) - len(raw.lstrip(" \t"))
+    bare = raw.lstrip(" \t")
+    indent = len(raw) - len(bare)
     content = 0
     while marker := MARKER.match(raw, content):
         content = marker.end()
     number = _NUMBER.match(raw) if content else None
-    level = _LEVEL.match(raw)
-    bold = _BOLD.fullmatch(raw)
+    level = _LEVEL.match(raw) if bare.startswith("#") else None
+    bold = bare.startswith(("**", "__")) and _BOLD.fullmatch(raw)
     return Line(
         start,
         start + max(content, indent),
         start + len(raw),
         indent,
-        item=content > 0 and level is None and raw.lstrip(" \t")[:1] != ">",
+        item=content > 0 and level is None and not bare.startswith(">"),
         number=int(number["number"]) if number else None,
         digits=(start + number.start("number"), start + number.end("number")) if number else (0, 0),
         level=len(level[1]) if level else _BOLD_LEVEL if bold else 0,
-        leads=_LEADS.search(raw) is not None,
+        leads=(":" in raw or "：" in raw) and _LEADS.search(raw) is not None,
     )
 
 
-def _below(lines: Sequence[Line], place: int) -> Iterator[int]:
-    """Numbers of the lines that a heading, or a line that leads in, stands over."""
-    head = lines[place]
-    if head.level:
-        for number in range(place + 1, len(lines)):
-            if 0 < lines[number].level <= head.level:
-                return
-            yield number
-        return
-    number = place + 1
-    while number < len(lines) and lines[number].blank:
-        number += 1
-    if number == len(lines) or lines[number].level:
-        return
-    first = lines[number]
-    if head.item and first.indent <= head.indent:
-        return
-    for following in range(number, len(lines)):
-        line = lines[following]
-        if first.item:
-            if not line.blank and (
-                line.indent < first.indent or not (line.item or line.indent > first.indent)
-            ):
-                return
-        elif line.blank or line.item:
-            return
-        yield following
+class _Following:
+    """What follows the lines that were passed so far, from the last one back; line numbers, their count for none.
+
+    ``first`` is the next line that is not blank.
+    """
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._lines = lines
+        none = len(lines)
+        self.first = none
+        self._end_of_first = none
+        self._headings = [none] * (_BOLD_LEVEL + 1)
+        self._break = none
+        self._outer: list[int] = []
+
+    def end_below(self, head: Line) -> int:
+        """The line behind the last one that ``head``, a heading or a line that leads in, stands over.
+
+        ``first`` is that of them which it begins with; the two are equal where there is none.
+        """
+        if head.level:
+            return min(self._headings[1 : head.level + 1])
+        if not head.leads or self.first == len(self._lines):
+            return self.first
+        first = self._lines[self.first]
+        if first.level or (head.item and first.indent <= head.indent):
+            return self.first
+        return self._end_of_first
+
+    def pass_blank(self, place: int) -> None:
+        """Note a line without words; it ends a paragraph."""
+        self._break = place
+
+    def pass_words(self, place: int) -> None:
+        """Note a line with words."""
+        line = self._lines[place]
+        while self._outer and _depth(self._lines[self._outer[-1]]) >= _depth(line):
+            self._outer.pop()
+        if line.item:
+            # A list ends at what stands further out, and at what is no item beside it.
+            self._end_of_first = self._outer[-1] if self._outer else len(self._lines)
+            self._break = place
+        else:
+            self._end_of_first = self._break
+        self._outer.append(place)
+        if line.level:
+            self._headings[line.level] = place
+        self.first = place
+
+
+def _depth(line: Line) -> int:
+    """How far in a line stands; an item stands further in than a line of the same indent that is none."""
+    return 2 * line.indent + line.item
 
 
 def _lists(lines: Sequence[Line]) -> Iterator[list[int]]:

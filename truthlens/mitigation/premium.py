@@ -15,7 +15,8 @@ from truthlens.core.calls import CallFailure, Role
 from truthlens.core.deadline import Deadline
 from truthlens.core.records import Consensus, Mode
 from truthlens.mitigation import accept
-from truthlens.mitigation.agreement import MAJORITY, Agreement
+from truthlens.mitigation.agreement import Agreement
+from truthlens.mitigation.alignment import INCOMPLETE
 from truthlens.mitigation.asking import Opinion, acceptable, is_structured
 from truthlens.mitigation.comparison import Comparison, Voice
 from truthlens.mitigation.contest import Contest
@@ -32,6 +33,7 @@ NO_SECOND_OPINION = "no-second-opinion"
 NOT_SPLICED = "not-spliced"
 NO_JUDGE = "no-judge"
 JUDGE_FAILED = "judge-failed"
+NO_MAJORITY = "no-majority"
 
 _DEFAULT_RELIABILITY = 0.5
 _STOPS = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
@@ -94,6 +96,9 @@ class _Panel:
         if 0.0 < comparison.significance >= self.task.plan.premium.significance:
             await self._settle(comparison)
         elif not self.contest.best.verdict.flagged:
+            if INCOMPLETE in comparison.notes:
+                # Nobody is known to disagree, which is not to say that they agree.
+                return Stop.UNDECIDED
             self.contest.consensus = True
             return Stop.AGREED
         if self.contest.best.verdict.flagged:
@@ -160,15 +165,20 @@ class _Panel:
                 self.notes.append(NO_JUDGE)
             elif await self._arbitrate(comparison):
                 return
-        agreement = self._agreement(mechanism, comparison)
-        await self._offer(agreement, comparison)
+        if mechanism in _SPLICING and is_structured(self.task):
+            self.notes.append(NOT_SPLICED)
+            mechanism = Consensus.WEIGHTED_FUSION
+        # A long answer takes long to splice: that must not hold up the other exchanges.
+        agreement = await asyncio.to_thread(self._agreement, mechanism, comparison)
+        if mechanism is Consensus.WEIGHTED_FUSION and agreement.replaced and not agreement.reached:
+            # Another model's whole answer, which most others do not hold: its score alone is no reason to swap.
+            self.notes.append(NO_MAJORITY)
+        else:
+            await self._offer(agreement, comparison)
         if self.judge and may_arbitrate and (agreement.undecided or self.contest.best.verdict.flagged):
             await self._arbitrate(comparison)
 
     def _agreement(self, mechanism: Consensus, comparison: Comparison) -> Agreement:
-        if mechanism in _SPLICING and is_structured(self.task):
-            self.notes.append(NOT_SPLICED)
-            mechanism = Consensus.WEIGHTED_FUSION
         match mechanism:
             case Consensus.SEGMENT_VOTE:
                 return segment_vote(comparison, threshold=self.task.plan.threshold)
@@ -223,7 +233,14 @@ class _Panel:
             )
 
     async def _offer_ruling(self, text: str, *, model: str) -> None:
-        await self.contest.offer(text, model=model, role=Role.JUDGE, replaced=True, consensus=True)
+        await self.contest.offer(
+            text,
+            model=model,
+            role=Role.JUDGE,
+            replaced=True,
+            consensus=True,
+            passing={accept.LOST_CONTENT},
+        )
         self.ruled = self.contest.best.text == text
 
     async def _corrected(self, model: str, *, own: bool, most: int) -> tuple[Stop, int]:
@@ -248,9 +265,11 @@ class _Panel:
             return False
         try:
             async with asyncio.timeout(self.tools.deadline.remaining_s):
-                return _is_held(await self._compared(self.contest.best))
+                comparison = await self._compared(self.contest.best)
         except TimeoutError:
             return False
+        self.notes += comparison.notes
+        return _is_held(comparison)
 
     async def _compared(self, draft: Draft) -> Comparison:
         """The draft, for the first answer's model, beside the other voices."""
@@ -273,5 +292,5 @@ class _Panel:
 
 
 def _is_held(comparison: Comparison) -> bool:
-    """Whether more than half of the voices, by weight, hold every factual claim of the first one."""
-    return all(comparison.held(0, view) > MAJORITY for view in comparison.views[0])
+    """Whether more than half of the voices, by weight, are known to hold every factual claim of the first one."""
+    return all(comparison.is_held(0, view) for view in comparison.views[0])

@@ -16,8 +16,8 @@ def replacement(comparison: Comparison) -> Agreement:
     """The first answer with its disputed claims exchanged where another voice is more to be trusted on them.
 
     Trust is reliability × grounding. The variant must be grounded: one ungrounded claim is no better than another.
-    A claim that is ungrounded and that no voice holds is removed; all others stay. Undecided are disputed claims that no majority
-    holds and whose best variant is level with them.
+    A claim that is ungrounded and that no voice holds is removed; all others stay, those of which too little is known
+    among them. Undecided are disputed claims that no majority holds and whose best variant is level with them.
     """
     choices: dict[int, Pick | None] = {}
     undecided: list[int] = []
@@ -31,7 +31,12 @@ def replacement(comparison: Comparison) -> Agreement:
         best, pick = max(rated, key=lambda each: each[0], default=(0.0, None))
         if pick is not None and best > own + TIE:
             choices[place] = pick
-        elif view.stances and not comparison.is_grounded(view) and not any(s.agrees for s in view.stances):
+        elif (
+            view.stances
+            and view.known
+            and comparison.is_ungrounded(view)
+            and not any(s.agrees for s in view.stances)
+        ):
             choices[place] = None
         elif pick is not None and best >= own - TIE and comparison.votes(view) <= 0.5:
             undecided.append(place)

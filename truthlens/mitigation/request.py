@@ -1,12 +1,14 @@
 """Bodies of the extra calls, made from the client's own request.
 
-The client's request is never changed: a new object shares what stays and holds what differs. Fields that are not known
-here stay, for the backend that took them once takes them again. Who is asked, and with which key, is not decided here.
+The client's request is never changed: a new object shares what stays and holds what differs. To the model that
+answered, fields that are not known here go again, for its backend took them once. To any other model, which may be
+somebody else's, goes only what asks the question: no keys, no names of users, no data sources, nothing that is bound
+to one tokenizer or server. Who is asked, and with which key, is not decided here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from truthlens.core.records import Endpoint
 from truthlens.mitigation.contract import Task
@@ -25,6 +27,7 @@ _OF_THE_FIRST_CALL = frozenset(
         "prompt_logprobs",
         "echo",
         "store",
+        "metadata",
         "background",
         "request_id",
         "kv_transfer_params",
@@ -34,27 +37,49 @@ _OF_THE_FIRST_CALL = frozenset(
         "audio",
     }
 )
+# What another model is told of a request, besides its messages or prompt and its tools.
+_OF_THE_QUESTION = frozenset(
+    {
+        "documents",
+        "temperature",
+        "top_p",
+        "max_tokens",
+        "max_completion_tokens",
+        "stop",
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "response_format",
+    }
+)
+_OF_A_MESSAGE = frozenset(
+    {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"}
+)
 # Of the place at which the first answer stood: a rewrite neither fills a gap nor goes on with a message, and it was
 # not predicted. ``stop`` stays: it is part of what the client calls an answer (one line, one item), and a rewrite
 # that runs into it ends where the first answer would have ended.
 _OF_THE_FIRST_ANSWER = frozenset({"suffix", "prediction", "continue_final_message", "add_generation_prompt"})
 
 
-def follow_up(task: Task, *, answer: str, prompt: str) -> dict[str, object]:
+def follow_up(task: Task, *, answer: str, prompt: str, own: bool = True) -> dict[str, object]:
     """The client's conversation, then ``answer`` as the assistant's turn, then ``prompt`` as the user's.
 
-    Sampling, ``response_format`` and its like, stop sequences, token limits and the seed stay; tools stay but must not be called. A
-    completions request becomes one text: its prompt, the answer, ``prompt``.
+    Sampling, ``response_format`` and its like, stop sequences, token limits and the seed stay; tools stay but must not
+    be called. A completions request becomes one text: its prompt, the answer, ``prompt``.
+
+    Args:
+        task: its request is the client's.
+        answer: to be corrected.
+        prompt: what is asked of it.
+        own: whether the model that answered is asked; another one is told less, see ``same_request``.
     """
-    body = {
-        name: value
-        for name, value in same_request(task.request, task.exchange.endpoint).items()
-        if name not in _OF_THE_FIRST_ANSWER
-    }
-    if task.exchange.endpoint is Endpoint.COMPLETIONS:
+    endpoint = task.exchange.endpoint
+    whole = _again(task.request, endpoint) if own else same_request(task.request, endpoint)
+    body = {name: value for name, value in whole.items() if name not in _OF_THE_FIRST_ANSWER}
+    if endpoint is Endpoint.COMPLETIONS:
         body["prompt"] = f"{_prompt_text(task.request.get('prompt'))}{answer}\n\n{prompt}\n"
         return body
-    history = task.request.get("messages")
+    history = whole.get("messages")
     messages: list[object] = list(history) if isinstance(history, list) else []
     opening = ""
     if task.request.get("continue_final_message") is True and messages:
@@ -70,19 +95,61 @@ def follow_up(task: Task, *, answer: str, prompt: str) -> dict[str, object]:
 
 
 def same_request(request: Mapping[str, object], endpoint: Endpoint) -> dict[str, object]:
-    """The client's request as another model is asked it: one whole answer, no tool calls.
+    """The client's request as another model is asked it: one whole answer, no tool calls, nothing of the client's own.
+
+    What goes along is a list of known fields: of the request, of its messages and of its tools, of which only
+    functions do.
 
     Args:
         request: the client's JSON request.
         endpoint: the API that it is of.
     """
+    body = {name: value for name, value in request.items() if name in _OF_THE_QUESTION}
+    if endpoint is Endpoint.COMPLETIONS:
+        return body | _picked(request, {"prompt"})
+    messages = request.get("messages")
+    if isinstance(messages, list):
+        body["messages"] = [_message(each) for each in messages if isinstance(each, Mapping)]
+    offered = request.get("tools")
+    if isinstance(offered, list) and (tools := [each for tool in offered for each in _function(tool)]):
+        body["tools"] = tools
+    body |= _picked(request, {"functions"})
+    return _without_calls(body)
+
+
+def _again(request: Mapping[str, object], endpoint: Endpoint) -> dict[str, object]:
+    """The client's request as the model that answered is asked it once more."""
     body = {name: value for name, value in request.items() if name not in _OF_THE_FIRST_CALL}
-    if endpoint is Endpoint.CHAT:
-        if body.get("tools"):
-            body["tool_choice"] = "none"
-        if body.get("functions"):
-            body["function_call"] = "none"
+    return _without_calls(body) if endpoint is Endpoint.CHAT else body
+
+
+def _without_calls(body: dict[str, object]) -> dict[str, object]:
+    """``body``, told that none of the tools that it offers may be called."""
+    if body.get("tools"):
+        body["tool_choice"] = "none"
+    if body.get("functions"):
+        body["function_call"] = "none"
     return body
+
+
+def _message(message: Mapping[str, object]) -> dict[str, object]:
+    kept = _picked(message, _OF_A_MESSAGE)
+    calls = kept.get("tool_calls")
+    if isinstance(calls, list):
+        kept["tool_calls"] = [
+            _picked(call, {"id", "type", "function"}) for call in calls if isinstance(call, Mapping)
+        ]
+    return kept
+
+
+def _function(tool: object) -> Iterable[dict[str, object]]:
+    """A tool of type function; nothing of one that a server runs, for that may name the server and its key."""
+    if isinstance(tool, Mapping) and tool.get("type") == "function":
+        yield _picked(tool, {"type", "function"})
+
+
+def _picked(fields: Mapping[str, object], names: Iterable[str]) -> dict[str, object]:
+    return {name: fields[name] for name in fields if name in names}
 
 
 def stand_alone(

@@ -10,6 +10,7 @@ import re
 from truthlens.mitigation.claims import MARKER
 
 _TERMINAL = ".!?…。！？"
+_COMMAS = (",", ";", "，", "；")
 _CLOSERS = "*_\"'”’)]）」』】"
 _CJK = re.compile(r"[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef]")
 _OPENERS = re.compile(r"[*_\"'“‘(（「『\[]*")
@@ -22,10 +23,8 @@ _GLUE_AFTER = re.compile(
     rf"|[ \t]+(?:{_GLUE_WORDS})\b,?[ \t]+",
     re.IGNORECASE,
 )
-_GLUE_BEFORE = re.compile(
-    rf"(?:[ \t]*[,;，；][ \t]*(?:(?:{_GLUE_WORDS}),?|(?:{_GLUE_WORDS_ZH})[，,]?)?|[ \t]+(?:{_GLUE_WORDS}),?)[ \t]*$",
-    re.IGNORECASE,
-)
+_GLUE_WORD_BEFORE = re.compile(rf"(?:(?P<latin>{_GLUE_WORDS}),?|(?:{_GLUE_WORDS_ZH})[，,]?)$", re.IGNORECASE)
+_GLUE_WORD_CHARS = 16  # more than the longest of them has
 # They set a sentence against the one before it, or draw on it: without that one they mislead.
 _LEANING = re.compile(
     r"(?:however|nevertheless|nonetheless|conversely|(?:in|by) contrast|on the (?:other hand|contrary)|instead"
@@ -96,31 +95,31 @@ def _cut(left: str, original: str, right: str, *, ends_line: bool) -> tuple[str,
     if finished and ends:
         return _joined(left, without_connective(right.lstrip(" \t"), first=_starts_line(left)))
     if finished:
-        glue = _GLUE_AFTER.match(right)
-        if glue is None:
+        joint = _GLUE_AFTER.match(right)
+        if joint is None:
             return _joined(left, right.lstrip(" \t"))
-        return _joined(left, capitalised(right[glue.end() :]))
-    glue = _GLUE_BEFORE.search(left)
+        return _joined(left, capitalised(right[joint.end() :]))
+    glue = _glue_before(left)
     if ends:
         if glue is None:
             return _joined(left, right.lstrip(" \t"))
         end = "" if right.lstrip()[:1] in tuple(_TERMINAL) else _terminal_of(original)
-        return _joined(left[: glue.start()] + end, right.lstrip(" \t"))
+        return _joined(left[:glue] + end, right.lstrip(" \t"))
     if glue is not None and _GLUE_AFTER.match(right):
-        return left[: glue.start()], right
+        return left[:glue], right
     return _joined(
         left, right.lstrip(" \t") if right[:1] in {" ", "\t"} else right, force=left[-1:] in {" ", "\t"}
     )
 
 
 def _put(left: str, original: str, wording: str, right: str, *, ends_line: bool) -> tuple[str, str]:
-    glue = None if _is_finished(left) else _GLUE_BEFORE.search(left)
+    glue = None if _is_finished(left) else _glue_before(left)
     if not _is_finished(left) and glue is None and original:
         # Words within a sentence: nothing to mend but what is doubled.
         return left + wording, right
     end = "。" if _CJK.search(wording[-2:]) else "."
     if glue is not None:
-        left = left[: glue.start()] + ("。" if _CJK.search(left[: glue.start()][-1:]) else ".")
+        left = left[:glue] + ("。" if _CJK.search(left[:glue][-1:]) else ".")
     if not original and not _is_finished(left):
         left = left.rstrip(" \t") + end
     wording = without_connective(wording, first=True)
@@ -137,6 +136,20 @@ def _put(left: str, original: str, wording: str, right: str, *, ends_line: bool)
     if joint is not None and _is_finished(wording):
         return _joined(written + wording, capitalised(right[joint.end() :]))
     return written + wording, right
+
+
+def _glue_before(left: str) -> int | None:
+    """Where that begins which joins the end of ``left`` to what followed: a comma, a connective, or both."""
+    bare = left.rstrip(" \t")
+    tail = bare[-_GLUE_WORD_CHARS:]
+    if word := _GLUE_WORD_BEFORE.search(tail):
+        before = bare[: len(bare) - len(tail) + word.start()]
+        clause = before.rstrip(" \t")
+        if clause.endswith(_COMMAS):
+            return len(clause[:-1].rstrip(" \t"))
+        if word["latin"] and len(clause) < len(before):
+            return len(clause)
+    return len(bare[:-1].rstrip(" \t")) if bare.endswith(_COMMAS) else None
 
 
 def _joined(left: str, right: str, *, force: bool = False) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -81,18 +82,28 @@ def _built(text: str, *, seams: Sequence[Edit], exact: Sequence[Edit]) -> str:
     marked = [*((edit, True) for edit in seams), *((edit, False) for edit in exact)]
     ops = sorted(marked, key=lambda op: (op[0].start, op[0].end))
     starts = [*(edit.start for edit, _ in ops), len(text)]
-    done, kept = "", text[: starts[0]]
+    done: list[str] = []
+    # A seam never reaches back behind the start of its line.
+    line, kept = "", text[: starts[0]]
     for (edit, is_seam), following in zip(ops, starts[1:], strict=True):
-        done += kept
-        kept = text[edit.end : following]
+        before = line + kept
+        start = before.rfind("\n") + 1
+        if start:
+            done.append(before[:start])
+        line, kept = before[start:], text[edit.end : following]
         if is_seam:
-            rest = ends_line(text[edit.end :])
-            done, kept = mended(done, text[edit.start : edit.end], edit.replacement, kept, ends_line=rest)
-        elif edit.replacement.startswith("\n") and done.endswith("\n"):
-            done += edit.replacement[1:]
+            rest = ends_line(text[edit.end : _line_end(text, edit.end)])
+            line, kept = mended(line, text[edit.start : edit.end], edit.replacement, kept, ends_line=rest)
+        elif edit.replacement.startswith("\n") and not line:
+            line = edit.replacement[1:] if done else edit.replacement
         else:
-            done += edit.replacement
-    return _trimmed_like(text, done + kept)
+            line += edit.replacement
+    return _trimmed_like(text, "".join([*done, line, kept]))
+
+
+def _line_end(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return end if end >= 0 else len(text)
 
 
 def _merged(text: str, edits: Sequence[Edit]) -> list[Edit]:
@@ -143,8 +154,8 @@ def _new_items(lines: Sequence[Line], edits: Sequence[Edit]) -> tuple[list[Edit]
     within: list[Edit] = []
     items: list[tuple[int, str]] = []
     for edit in edits:
-        place = next((n for n, line in enumerate(lines) if line.start <= edit.start <= line.end), None)
-        if edit.start == edit.end and not edit.removes and place is not None and lines[place].item:
+        place = _line_of(lines, edit.start)
+        if edit.start == edit.end and not edit.removes and lines[place].item:
             items.append((place, without_connective(edit.replacement.strip(), first=True)))
         else:
             within.append(edit)
@@ -154,12 +165,9 @@ def _new_items(lines: Sequence[Line], edits: Sequence[Edit]) -> tuple[list[Edit]
 def _gone(text: str, lines: Sequence[Line], edits: Sequence[Edit]) -> tuple[set[int], list[Edit]]:
     """Numbers of the lines that go as a whole, and removals of lead-ins that end a line which stays."""
     cuts = [edit for edit in edits if edit.removes and edit.end > edit.start]
-    emptied = {place for place, line in enumerate(lines) if _is_emptied(text, line, cuts)}
-    touched = {
-        place
-        for place, line in enumerate(lines)
-        if any(edit.start <= line.end and edit.end >= line.start for edit in edits if not edit.removes)
-    }
+    cut_lines = {place for cut in cuts for place in _lines_of(lines, cut)}
+    emptied = {place for place in cut_lines if _is_emptied(text, lines[place], cuts)}
+    touched = {place for edit in edits if not edit.removes for place in _lines_of(lines, edit)}
     lead_ins: list[Edit] = []
     gone = set(emptied)
     for place in sorted(vacated(lines, emptied) - emptied - touched):
@@ -172,17 +180,35 @@ def _gone(text: str, lines: Sequence[Line], edits: Sequence[Edit]) -> tuple[set[
     return gone, lead_ins
 
 
+def _line_of(lines: Sequence[Line], place: int) -> int:
+    """Number of the line that character ``place`` is in, its line break included."""
+    return bisect_right(lines, place, key=lambda line: line.start) - 1
+
+
+def _lines_of(lines: Sequence[Line], edit: Edit) -> range:
+    """Numbers of the lines that an edit touches."""
+    return range(_line_of(lines, edit.start), _line_of(lines, edit.end) + 1)
+
+
 def _is_emptied(text: str, line: Line, cuts: Sequence[Edit]) -> bool:
     """Whether the line had words and the removals leave none."""
-    touches = any(cut.start < line.end and cut.end > line.content for cut in cuts)
+    touches = any(True for _ in _overlapping(cuts, line.content, line.end))
     return touches and not _stays(text, line.content, line.end, cuts)
+
+
+def _overlapping(cuts: Sequence[Edit], start: int, end: int) -> Iterator[Edit]:
+    """Those of the removals, which are in order, that take a character from ``start`` to ``end``."""
+    for number in range(bisect_right(cuts, start, key=lambda cut: cut.end), len(cuts)):
+        if cuts[number].start >= end:
+            return
+        yield cuts[number]
 
 
 def _stays(text: str, start: int, end: int, cuts: Sequence[Edit]) -> bool:
     """Whether a word of these characters lies outside of all removals."""
     place = start
-    for cut in cuts:
-        if place < cut.start and _WORD.search(text, place, min(cut.start, end)):
+    for cut in _overlapping(cuts, start, end):
+        if place < cut.start and _WORD.search(text, place, cut.start):
             return True
         place = max(place, cut.end)
     return place < end and _WORD.search(text, place, end) is not None
@@ -206,12 +232,13 @@ def _line_cuts(text: str, lines: Sequence[Line], gone: Collection[int]) -> Itera
 
 def _after_cuts(lines: Sequence[Line], gone: Collection[int], edits: Sequence[Edit]) -> Iterator[Edit]:
     """Empty removals at the first line behind lines that went: the seam there wants mending as well."""
+    ordered = sorted((edit for edit in edits if edit.end > edit.start), key=lambda edit: edit.start)
     for place in gone:
         following = next((n for n in range(place + 1, len(lines)) if not lines[n].blank), None)
         if following is None or following in gone or lines[following].level:
             continue
         content = lines[following].content
-        if not any(edit.start <= content < edit.end for edit in edits):
+        if not any(True for _ in _overlapping(ordered, content, content + 1)):
             yield Edit(content, content)
 
 
@@ -237,7 +264,7 @@ def _outside(text: str, edit: Edit, cuts: Sequence[Edit]) -> Iterator[Edit]:
         yield edit
         return
     start = edit.start
-    for cut in [*cuts, Edit(edit.end, edit.end)]:
+    for cut in [*_overlapping(cuts, edit.start, edit.end), Edit(edit.end, edit.end)]:
         end = min(cut.start, edit.end)
         if start < end and text[start:end].strip():
             yield _balanced(text, Edit(start, end))
@@ -262,6 +289,6 @@ def _is_json(text: str) -> bool:
         return False
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True

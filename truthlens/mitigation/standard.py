@@ -21,11 +21,16 @@ from truthlens.mitigation.selfcheck import self_check
 
 UNSCORED = "unscored"
 LESS_CHECKED = "less-checked"
+UNCHANGED = "unchanged"
+WORSE = "worse"
 
 # What a scoring is taken to need before one was timed.
 _FIRST_SCORING_S = 0.25
-# A prompt says for what the try before was rejected, so that no model is asked the same twice.
-_MOST_REJECTED_IN_A_ROW = 2
+# A model that missed once may hit the next time: sampling differs, and the prompt says what was wrong with its last try,
+# so that no model is asked the same twice.
+_MOST_MISSES = 2
+# Below this, figures differ by rounding.
+_LEAST_GAIN = 1e-9
 # Of the time that is left: a check that takes longer would leave no time to correct.
 _SELF_CHECK_SHARE = 0.5
 # Tags and prefaces may double a text; what is longer still is not worth the time of reading it.
@@ -132,24 +137,19 @@ class _Loop:
             return Stop.CLEAN
         if max_iterations > 0 and plan.standard.self_check and self._time_s > 0.0:
             await self._self_check()
-        rejected = ""
-        rejected_in_a_row = 0
+        missed, misses = "", 0
         for _ in range(max_iterations):
             if self._time_s <= 0.0:
                 return Stop.DEADLINE
             before = self._score
-            outcome = await self._round(rejected)
+            outcome = await self._round(missed)
             if isinstance(outcome, Stop):
                 return outcome
-            if outcome:
-                rejected, rejected_in_a_row = outcome, rejected_in_a_row + 1
-                if rejected_in_a_row == _MOST_REJECTED_IN_A_ROW:
-                    return Stop.NO_GAIN
-                continue
-            rejected, rejected_in_a_row = "", 0
             if self._score < target_of(plan):
                 return Stop.CONVERGED
-            if before - self._score < plan.standard.min_gain:
+            gained = before - self._score >= max(plan.standard.min_gain, _LEAST_GAIN)
+            missed, misses = ("", 0) if gained else (outcome, misses + 1)
+            if misses == _MOST_MISSES:
                 return Stop.NO_GAIN
         return Stop.MAX_ITERATIONS
 
@@ -163,14 +163,18 @@ class _Loop:
         """Seconds that a call may take so that its text can still be scored."""
         return self.tools.deadline.remaining_s - self.scoring_s
 
-    async def _round(self, rejected: str) -> Stop | str:
-        """One correction: why the loop ends, or why the candidate could not be used, or ``""`` where it was scored."""
+    async def _round(self, missed: str) -> Stop | str:
+        """One correction: why the loop ends, or why the candidate is not the best one now, or ``""`` where it is.
+
+        Args:
+            missed: the same of the round before, for the model to know.
+        """
         prompt = correction_prompt(
             self.task.exchange,
             self.best.text,
             self.best.verdict,
             checks=self.checks,
-            rejected=rejected,
+            missed=missed,
             cue=None if self._as_client else False,
         )
         completion = await self._ask(self._body(prompt))
@@ -184,7 +188,7 @@ class _Loop:
         code = accept.rejection(self.task, text, finish_reason=completion.finish_reason)
         if text.strip() in self.seen:
             self._note(Fate.UNCHANGED)
-            return Stop.NO_GAIN
+            return UNCHANGED
         self.seen.add(text.strip())
         if code is not None:
             self._note(Fate.REJECTED, reason=code)
@@ -205,8 +209,9 @@ class _Loop:
             return Stop.NO_GAIN
         better = verdict.score < self._score
         self._note(Fate.BETTER if better else Fate.WORSE, score=verdict.score)
-        if better:
-            self.best = Draft(text, verdict, self.best.replaced or not self.own)
+        if not better:
+            return WORSE
+        self.best = Draft(text, verdict, self.best.replaced or not self.own)
         return ""
 
     async def _ask(self, body: Mapping[str, object]) -> Completion | Stop:
@@ -256,7 +261,7 @@ class _Loop:
 
     def _body(self, prompt: str) -> dict[str, object]:
         if self._as_client:
-            return request.follow_up(self.task, answer=self.best.text, prompt=prompt)
+            return request.follow_up(self.task, answer=self.best.text, prompt=prompt, own=self.own)
         chinese = prompts.in_chinese(self.best.text, self.task.exchange.query)
         return request.stand_alone(system=prompts.render("system", chinese=chinese), user=prompt)
 

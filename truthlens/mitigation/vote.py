@@ -35,7 +35,7 @@ def segment_vote(comparison: Comparison, *, threshold: float) -> Agreement:
 
     Args:
         comparison: the voices.
-        threshold: the score (0..1) at which the plan counts a text as unsupported.
+        threshold: the plan's: the response score (0..1) from which an answer is flagged.
     """
     choices: dict[int, Pick | None] = {}
     undecided: list[int] = []
@@ -62,7 +62,8 @@ def belief(comparison: Comparison, view: ClaimView, *, threshold: float) -> floa
     """How much speaks for a claim, in log-odds: above 0 more for it than against it.
 
     ``logit(grounding) − logit(1 − threshold) + VOTE_WEIGHT · logit(vote)``, where ``vote`` is the share of voices
-    that hold the claim, drawn half a vote towards a tie. The three parts:
+    that hold the claim, drawn half a vote towards a tie. A grounding that is unknown counts as one at the threshold, a
+    voice of which it is unknown as half a vote. The three parts:
 
     * The evidence counts from the plan's own threshold: a claim that scores just there speaks neither way.
     * A vote of one half adds nothing, so that two voices that differ leave the decision to the evidence, and more
@@ -71,9 +72,11 @@ def belief(comparison: Comparison, view: ClaimView, *, threshold: float) -> floa
       small weight: a lone claim with good grounding outweighs any majority, and no majority saves a claim that the
       evidence clearly lacks.
     """
-    holders = comparison.votes(view) * len(comparison.voices)
+    unknown = sum(not stance.known for stance in view.stances)
+    holders = comparison.votes(view) * len(comparison.voices) + 0.5 * unknown
     vote = (holders + 0.5) / (len(comparison.voices) + 1)
-    return _logit(view.grounding) - _logit(1.0 - threshold) + VOTE_WEIGHT * _logit(vote)
+    evidence = _logit(view.grounding) - _logit(1.0 - threshold) if view.scored else 0.0
+    return evidence + VOTE_WEIGHT * _logit(vote)
 
 
 def _additions(comparison: Comparison, *, threshold: float) -> list[tuple[int, Pick]]:
