@@ -458,16 +458,16 @@ def test_what_follows_an_answer_on_its_connection_is_nobodys(tight: Stack) -> No
     """A backend that writes a second response unasked: the calls after it, of other exchanges, get their own answers."""
     stray = "A domestic wire transfer costs 12 dollars, says the stray answer. An international one costs 40 dollars."
     another = "A domestic wire transfer costs 12 dollars, and an international one costs 40 dollars."
-    doubled = Raw([framed(BAD) + framed(stray)])
+    doubled = Raw([framed(GOOD) + framed(stray)])
     models = Models(
         {
             ("main", "answer"): [BAD],
-            ("main", "correct"): [doubled, GOOD],
+            ("main", "correct"): [doubled],
             ("limited", "answer"): [BAD],
             ("limited", "correct"): [another],
         }
     )
-    assert "stray" not in ask(tight, models, "six").text
+    assert ask(tight, models, "six").text == GOOD
     got = ask(tight, models, "six", request("limited"))
     assert (got.text, got.says("iterations")) == (another, "1")
 
