@@ -38,7 +38,9 @@ async def exchange(case: Case, configuration: Configuration, detector: Detector)
     models = models_of(case)
 
     def panel() -> Any:
-        return opinions(plan=plan, exchange=request, request=case.request, models=models, ask=backend)
+        return opinions(
+            plan=plan, exchange=request, request=case.request, models=models, ask=backend, deadline=deadline
+        )
 
     asked = asyncio.create_task(panel()) if configuration.always else None
     (verdict,) = await scorer([case.first.text])

@@ -146,6 +146,8 @@ async def test_our_own_calls_pass_untouched() -> None:
     assert again.outcome.verdict.flagged
     forged = await rig.exchange(headers={MARK_HEADER: "9999999999.abc.def"})
     assert forged.outcome.verdict.flagged
+    assert rig.metric("truthlens_marks_total", result="accepted") == 1
+    assert rig.metric("truthlens_marks_total", result="unknown") == 2
 
 
 async def test_what_is_kept_of_a_request_is_counted_until_its_end() -> None:

@@ -21,6 +21,7 @@ import uvicorn
 
 from truthlens.console import Readiness, console_app
 from truthlens.core.errors import ModelError, PolicyError, StartError
+from truthlens.core.hold import hold_s
 from truthlens.core.records import Mode, Plan
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.engine import Engine
@@ -99,7 +100,9 @@ async def node(
     ArmMetrics(bandit, store, signals)
     similarity, tracer = SimilarityShelf(settings), Tracer()
     mender = Mender(engine, client, bandit, signals, load_similarity=similarity, tracer=tracer)
-    parts = Parts(engine, client, bandit, similarity)
+    parts = Parts(
+        engine, client, bandit, similarity, settings.drain_grace_s if settings.drain_notice_s > 0 else None
+    )
     await parts.prepare(policy, environ=os.environ)
     _describe(readiness, policy, encoders)
     pipeline = Pipeline(holder, engine, signals, recent, mender=mender, marks=marks, tracer=tracer)
@@ -150,6 +153,8 @@ class Parts:
     client: LlmClient
     bandit: Bandit
     similarity: SimilarityShelf
+    # None where a stop is to be quick whatever is lost, as on a developer's machine.
+    drain_grace_s: float | None
 
     async def prepare(self, policy: Policy, *, environ: Mapping[str, str]) -> None:
         """Make ready what the plans of ``policy`` call, and say what is missing.
@@ -171,6 +176,14 @@ class Parts:
             elif not self.client.reachable(name):
                 remedy = "give it a base_url under models, or start with --upstream"
                 log.warning("a model cannot be reached", model=name, remedy=remedy)
+        longest_s = max((hold_s(plan) for plan in plans), default=0.0)
+        if self.drain_grace_s is not None and longest_s > self.drain_grace_s:
+            log.warning(
+                "a stop cuts answers that are being mended",
+                longest_hold_s=longest_s,
+                drain_grace_s=self.drain_grace_s,
+                remedy="raise --drain-grace above the longest mitigation.deadline_s",
+            )
         if plans and not self.client.reachable(""):
             log.warning(
                 "answers can only be refined by models that have a base_url",

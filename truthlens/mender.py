@@ -41,6 +41,8 @@ REQUEST_NOT_KEPT = "request-not-kept"
 # What a call is counted under where its model's name comes from a request.
 _UPSTREAM_LABEL = "upstream"
 _MOST_AT_ONCE = 16
+# Explanations help a correction; they must not take its time.
+_SHARE_TO_EXPLAIN = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,9 @@ class Mender:
         heard: Sequence[Opinion],
     ) -> tuple[Mended | None, ...]:
         # The nearest passage and the figures that differ go into the prompt of a correction.
-        known = await asyncio.to_thread(explained, case.exchange, case.answers, first)
+        known = await explained_in_time(
+            case.exchange, case.answers, first, time_s=case.deadline.remaining_s * _SHARE_TO_EXPLAIN
+        )
         request = await _request(case)
         comparer = Comparer(
             self._load_similarity,
@@ -254,6 +258,17 @@ class Mender:
         task.add_done_callback(self._learning.discard)
 
 
+async def explained_in_time(
+    exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict], *, time_s: float
+) -> tuple[Verdict, ...]:
+    """The verdicts with their spans explained, or as they are where that takes longer than ``time_s``."""
+    try:
+        async with asyncio.timeout(time_s):
+            return await asyncio.to_thread(explained, exchange, answers, verdicts)
+    except TimeoutError:
+        return tuple(verdicts)
+
+
 def _any_flagged(verdicts: Sequence[Verdict]) -> bool:
     return any(verdict.flagged for verdict in verdicts)
 
@@ -273,7 +288,12 @@ def _ran(mended: Sequence[Mended | None], mode: Mode) -> Mode:
 async def _opinions(case: Case, caller: Caller) -> tuple[Opinion, ...]:
     request = await _request(case)
     return await opinions(
-        plan=case.plan, exchange=case.exchange, request=request, models=case.models or {}, ask=caller
+        plan=case.plan,
+        exchange=case.exchange,
+        request=request,
+        models=case.models or {},
+        ask=caller,
+        deadline=case.deadline,
     )
 
 

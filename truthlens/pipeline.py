@@ -24,7 +24,7 @@ import structlog
 
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import BodyEncodingError, BodyTooLargeError, DialectError
-from truthlens.core.hold import hold_s, override_s
+from truthlens.core.hold import MARGIN_S, hold_s, override_s
 from truthlens.core.mending import Judged
 from truthlens.core.records import (
     Action,
@@ -49,7 +49,7 @@ from truthlens.exchange.encoding import decode_body
 from truthlens.exchange.response import Response, parse_response, rewrite_response
 from truthlens.finalize import headers, outcome_of, truthlens_object, usage_object, warn
 from truthlens.llm.marks import MARK_HEADER, Marks
-from truthlens.mender import Case, Mender
+from truthlens.mender import Case, Mender, explained_in_time
 from truthlens.mitigation.ladder import calls_models, mode_to_run
 from truthlens.policy import Policy, PolicyHolder
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
@@ -152,6 +152,7 @@ class Pipeline:
         self._recent = recent
         self._clock = clock
         self._held_bytes = 0
+        self._warned_of_mark = False
         self._unknown_route_values: set[str] = set()
         # The policy, the headers that it looks at, and its early plan for a request that has none of them.
         self._plain: tuple[Policy, frozenset[str], Plan | None] | None = None
@@ -196,9 +197,13 @@ class Pipeline:
         except BodyTooLargeError:
             return replace(ticket, reason=Reason.TOO_LARGE)
         mark = ticket.head.headers.get(MARK_HEADER)
-        if mark is not None and self._marks.accepts(mark, body):
-            # A call of our own that came back through the gateway: judging it again would never end.
-            return replace(ticket, reason=Reason.DISABLED)
+        if mark is not None:
+            known = self._marks.accepts(mark, body)
+            self._signals.marks.labels("accepted" if known else "unknown").inc()
+            if known:
+                # A call of our own that came back through the gateway: judging it again would never end.
+                return replace(ticket, reason=Reason.DISABLED)
+            self._warn_of_mark()
         plan = policy.select(Facts(head=ticket.head, model=request.model, text=request.user_text))
         request_body, model = None, request.model
         if model == AUTO_MODEL and plan.model_refs:
@@ -266,7 +271,7 @@ class Pipeline:
         judged = await self._mender.judge(self._case(ticket, exchange, response.answers))
         if ticket.wants_details:
             delivered = judged.delivered(response.answers)
-            verdicts = await asyncio.to_thread(explained, exchange, delivered, judged.verdicts)
+            verdicts = await explained_in_time(exchange, delivered, judged.verdicts, time_s=MARGIN_S / 2)
             judged = replace(judged, verdicts=verdicts)
         outcome = self._outcome(ticket, judged, response.answers)
         if outcome.action is Action.BLOCK:
@@ -353,6 +358,15 @@ class Pipeline:
         if not size or self._held_bytes + size > ticket.policy.limits.max_held_bytes:
             return replace(ticket, plain=b"")
         return replace(ticket, keep=Keep(size, self._hold))
+
+    def _warn_of_mark(self) -> None:
+        """Say once that a mark was not known: a client made it up, or another process of this fleet did."""
+        if not self._warned_of_mark:
+            self._warned_of_mark = True
+            log.warning(
+                "a call carries a mark that this process does not know and is judged like any other",
+                remedy="if models are reached through the gateway, give all processes one --secret-file",
+            )
 
     def _hold(self, size: int) -> None:
         self._held_bytes += size

@@ -6,14 +6,20 @@ import pytest
 
 from tests.fakes.premium_panel import HEIGHT, Script, forever, task_of
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec, Role
+from truthlens.core.deadline import Deadline
 from truthlens.core.records import Endpoint
 from truthlens.mitigation.contract import Task
 from truthlens.mitigation.opinions import Opinion, opinions
 
 
-async def ask_all(task: Task, ask: Script) -> tuple[Opinion, ...]:
+async def ask_all(task: Task, ask: Script, *, seconds: float = 60.0) -> tuple[Opinion, ...]:
     return await opinions(
-        plan=task.plan, exchange=task.exchange, request=task.request, models=task.models, ask=ask
+        plan=task.plan,
+        exchange=task.exchange,
+        request=task.request,
+        models=task.models,
+        ask=ask,
+        deadline=Deadline.after(seconds),
     )
 
 
@@ -49,6 +55,12 @@ async def test_all_are_asked_at_once() -> None:
     ask = Script(b=first, c=second)
     assert [each.text for each in await ask_all(task_of(HEIGHT), ask)] == ["First.", "Second."]
     assert ask.most_running == 2
+
+
+async def test_a_slow_model_does_not_cost_what_the_others_said() -> None:
+    """Half of the time is for opinions; what has come by then counts."""
+    found = await ask_all(task_of(HEIGHT), Script(b=forever, c="From c."), seconds=0.2)
+    assert found == (Opinion("b", None, failure=CallFailure.DEADLINE), Opinion("c", "From c."))
 
 
 @pytest.mark.parametrize("failure", list(CallFailure))

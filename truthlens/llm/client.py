@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import httpx
@@ -29,6 +30,8 @@ from truthlens.llm.resilience import Gate, Sleep, with_retries
 from truthlens.llm.transfer import post
 
 _MARK_VALID_S = 60.0
+# Larger answers are read on a thread, so that one does not hold up the others.
+_INLINE_BYTES = 64 << 10
 _REFUSALS = frozenset({CallFailure.BUSY, CallFailure.CIRCUIT_OPEN})
 # There is no end of names that clients make up: they share their slots, and the oldest ones' circuits are forgotten.
 _MOST_UNLISTED = 256
@@ -174,12 +177,14 @@ class LlmClient:
             # A model's base URL may be the gateway's own, so every attempt is marked, wherever it goes.
             headers[MARK_HEADER] = self._marks.issue(call.content, _MARK_VALID_S).encode("ascii")
         body = await post(self._http, call.url, call.content, headers, wall_clock=self._wall_clock)
-        return read_answer(
+        read = partial(
+            read_answer,
             body,
             model=request.model,
             endpoint=request.endpoint,
             prompt_estimate=prompt_tokens(request.body),
         )
+        return read() if len(body) <= _INLINE_BYTES else await asyncio.to_thread(read)
 
     def _gate(self, spec: ModelSpec) -> Gate:
         key = _gate_key(spec)

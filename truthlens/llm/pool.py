@@ -1,4 +1,8 @@
-"""The pool of connections that all calls share.
+"""How connections to models are made: one for each call, bounded by the calls in flight.
+
+A connection is not used again. A backend that writes more than one response to a request would otherwise answer the next
+call, another exchange's, with what it wrote for this one: httpcore keeps what follows a response and takes it for the
+next. A handshake a call is little beside the seconds of a generation.
 
 HTTP/1.1 alone, on purpose: over HTTP/2, httpcore does not reset the stream of a cancelled request, so the backend
 would go on generating for nobody and fill the window that other calls share. Here cancelling closes the connection.
@@ -13,7 +17,7 @@ import httpx
 # The deadline of the exchange bounds an attempt; these end what hangs where the deadline is far.
 _TIMEOUTS = httpx.Timeout(connect=5.0, read=120.0, write=30.0, pool=5.0)
 # How many connections there are is bounded by the calls in flight, model by model.
-_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=30.0)
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=0)
 
 
 def open_pool(upstream: str | None, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:

@@ -97,6 +97,12 @@ class Signals:
             ("decision", "mode", "stop"),
             registry=registry,
         )
+        self.marks = Counter(
+            "truthlens_marks",
+            "Requests with the mark of a call of our own: result is accepted or unknown.",
+            ("result",),
+            registry=registry,
+        )
         self.auto_arm = Gauge(
             "truthlens_auto_arm",
             "Beta posterior of a mode: parameter is alpha (good outcomes) or beta (bad ones).",
