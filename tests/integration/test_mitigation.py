@@ -14,6 +14,7 @@ import httpx
 import openai
 import pytest
 
+from tests.fakes.auto_redis_server import RedisServer
 from tests.integration.backend import Raw, completion, http, json_reply
 from tests.integration.models import BAD, GOOD, PASSAGES, WORSE, Models, Says, kind_of, request
 from tests.integration.stack import Stack, wait_for
@@ -479,6 +480,33 @@ def test_auto_learns_and_shows_its_arms(deployment: Stack, client: openai.OpenAI
         'truthlens_auto_choices_total{decision="auto",mode="standard"}'
         in httpx.get(f"{deployment.console_url}/metrics").text
     )
+
+
+def test_what_auto_learned_is_shared_and_outlives_the_process(tmp_path: Path) -> None:
+    """With --redis a process that was killed and started again goes on with what it knew."""
+    redis = RedisServer()
+    redis.start()
+    stack = Stack(tmp_path, _policy(), arguments=["--redis", redis.url])
+    try:
+        stack.start()
+        stack.backend.reply = Models({("main", "answer"): [BAD], ("main", "correct"): [GOOD]})
+        line = r'truthlens_auto_arm\{decision="auto",mode="standard",parameter="alpha"\} ([\d.]+)'
+
+        def alpha() -> float:
+            assert stack.post(request(), headers={"x-plan": "auto"}).headers["x-truthlens-mode"] == "standard"
+            found = re.search(line, httpx.get(f"{stack.console_url}/metrics").text)
+            return float(found[1]) if found else 0.0
+
+        first = alpha()
+        wait_for(lambda: alpha() > first, "the first reward")
+        learned = alpha()
+        stack.kill_sidecar()
+        stack.start_sidecar()
+        stack.wait_healthy()
+        wait_for(lambda: alpha() > learned, "what was learned before")
+    finally:
+        stack.stop()
+        redis.kill()
 
 
 def test_calls_tokens_and_cost_are_counted_by_model_and_role(

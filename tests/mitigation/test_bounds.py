@@ -10,9 +10,9 @@ import pytest
 
 from tests.fakes.standard_tools import task
 from truthlens.core.records import Passage, Provenance, Span
-from truthlens.core.text import sentences
+from truthlens.core.text import is_json, sentences
 from truthlens.mitigation import accept, declining, fence, prompts, selfcheck
-from truthlens.mitigation.correction import correction_prompt, is_json
+from truthlens.mitigation.correction import correction_prompt
 from truthlens.mitigation.excerpt import excerpt, excerpts
 from truthlens.mitigation.tongue import same_language
 

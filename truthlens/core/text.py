@@ -5,6 +5,7 @@ No natural-language library: the rules cover Latin and CJK punctuation and are p
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -81,3 +82,15 @@ def merge_ranges(ranges: Iterable[tuple[int, int]], *, gap: int = 0) -> list[tup
         else:
             merged.append((start, end))
     return merged
+
+
+def is_json(text: str) -> bool:
+    """Whether ``text`` is a JSON object or list, with nothing but white space around it."""
+    bare = text.strip()
+    if not bare.startswith(("{", "[")):
+        return False
+    try:
+        json.loads(bare)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +15,7 @@ from truthlens.core.records import (
     Verdict,
     WarningPosition,
 )
-from truthlens.core.text import is_chinese
+from truthlens.core.text import is_chinese, is_json
 
 WARNING_NOT_PASTED = "warning-not-pasted"
 
@@ -94,7 +93,7 @@ def warn(outcome: Outcome, exchange: Exchange, answers: Sequence[Answer]) -> War
 
 def takes_warning(exchange: Exchange, answer: Answer) -> bool:
     """Whether a person reads the answer, so that a warning may be put beside it."""
-    return answer.kind is AnswerKind.TEXT and not exchange.structured and not _is_json(answer.text)
+    return answer.kind is AnswerKind.TEXT and not exchange.structured and not is_json(answer.text)
 
 
 def warning_for(plan: Plan, answer_text: str) -> str:
@@ -140,14 +139,3 @@ def _deliver(plan: Plan, first: Answer, final: Answer, notice: str | None) -> De
     before = warned and plan.warning_position is WarningPosition.BEFORE
     offset = len(notice) + len(_GAP) if before else 0
     return Delivery(final.index, text, offset=offset, warned=warned, changed=text != first.text)
-
-
-def _is_json(text: str) -> bool:
-    bare = text.strip()
-    if not bare.startswith(("{", "[")):
-        return False
-    try:
-        json.loads(bare)
-    except (ValueError, RecursionError):
-        return False
-    return True

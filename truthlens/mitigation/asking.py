@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from truthlens.core.calls import Ask, CallFailure, ModelRequest, Role
 from truthlens.core.errors import CallError
 from truthlens.core.records import Endpoint
+from truthlens.core.text import is_json
 from truthlens.mitigation import accept, fence, prompts, request
 from truthlens.mitigation.contract import Attempt, Fate, Task, Tools, failed
-from truthlens.mitigation.correction import evidence_for, is_json
+from truthlens.mitigation.correction import evidence_for
 
 # However short the first answer: some 15,000 words.
 _MOST_OPINION_CHARS = 100_000

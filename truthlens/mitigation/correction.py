@@ -6,12 +6,12 @@ the templates. Who is asked and what becomes of the reply is not decided here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from truthlens.core.explanation import Difference
 from truthlens.core.records import Endpoint, Exchange, Passage, Span, Verdict
+from truthlens.core.text import is_json
 from truthlens.mitigation import fence, prompts
 from truthlens.mitigation.fence import Mark
 
@@ -102,18 +102,6 @@ def evidence_for(exchange: Exchange, verdict: Verdict) -> str:
 def marked_answer(text: str, verdict: Verdict) -> str:
     """The fenced answer with its flagged spans marked."""
     return f"<{fence.PREFIX}answer>\n{fence.marked(text, verdict.spans)}\n</{fence.PREFIX}answer>"
-
-
-def is_json(text: str) -> bool:
-    """Whether ``text`` is a JSON object or list, with nothing around it."""
-    bare = text.strip()
-    if not bare.startswith(("{", "[")):
-        return False
-    try:
-        json.loads(bare)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _chosen(found: Sequence[Mark]) -> list[tuple[int, Mark]]:
