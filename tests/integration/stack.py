@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,18 +15,12 @@ from typing import Any
 
 import httpx
 
+from tests.fakes.ports import free_port
 from tests.integration.backend import Backend
 from truthlens.proxy.config import Address, EnvoySettings, Upstream, render
 from truthlens.proxy.process import envoy_binary, is_listening
 
 PATIENCE_S = 90.0
-
-
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def wait_for(condition: Any, what: str) -> None:

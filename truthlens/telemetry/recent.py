@@ -24,6 +24,8 @@ class Entry:
     action: str
     spans: int
     latency_ms: int
+    initial_score: float | None = None
+    calls: int = 0
 
 
 class Recent:
@@ -48,6 +50,8 @@ class Recent:
                 action=outcome.action.value,
                 spans=sum(len(each.spans) for each in outcome.verdicts),
                 latency_ms=round(outcome.latency_s * 1000),
+                initial_score=outcome.initial_score,
+                calls=sum(call.attempts > 0 for call in outcome.calls),
             )
         )
 
