@@ -29,6 +29,7 @@ from truthlens.gateway.server import Server, Tls
 from truthlens.learning import ArmMetrics, arm_store
 from truthlens.llm.client import LlmClient
 from truthlens.llm.marks import Marks
+from truthlens.llm.secret import host_secret
 from truthlens.mender import Mender
 from truthlens.mitigation.bandit import Bandit
 from truthlens.mitigation.ladder import calls_models
@@ -91,7 +92,7 @@ async def node(
         queue_limit=policy.limits.queue_limit,
         queue_observer=signals.queue_seconds.observe,
     )
-    marks = Marks(settings.secret)
+    marks = Marks(settings.secret or host_secret())
     client = LlmClient(
         upstream=str(settings.upstream) if settings.upstream else None, environ=os.environ, marks=marks
     )

@@ -365,7 +365,7 @@ class Pipeline:
             self._warned_of_mark = True
             log.warning(
                 "a call carries a mark that this process does not know and is judged like any other",
-                remedy="if models are reached through the gateway, give all processes one --secret-file",
+                remedy="if models are reached through the gateway, give processes on all machines one --secret-file",
             )
 
     def _hold(self, size: int) -> None:

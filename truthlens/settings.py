@@ -35,7 +35,7 @@ class Settings:
         upstream: the backend that models without a base URL of their own are asked at; ``None`` for none.
         redis: URL of the Redis that keeps what mode auto has learned; ``None`` for this process's memory.
         secret: shared by the processes of a fleet, so that each knows the calls of the others when they come back
-            through the gateway; ``None`` for one of this process alone.
+            through the gateway; ``None`` for one that the processes of this user on this machine share.
     """
 
     extproc: Address

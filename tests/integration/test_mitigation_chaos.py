@@ -556,11 +556,12 @@ class Pair(Stack):
         wait_for(lambda: self.stat("cluster.truthlens.membership_healthy") == goal, "Envoy's health checks")
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Stack]:
+@pytest.fixture(params=["a file", "the machine"])
+def fleet(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stack]:
     """Two sidecars behind one Envoy that share a secret; all models are reached through that Envoy."""
     (tmp_path / "secret").write_text("a-secret-of-the-whole-fleet")
-    secret = ("--secret-file", str(tmp_path / "secret"))
+    # Without one of their own they share the one of their user on their machine.
+    secret = ("--secret-file", str(tmp_path / "secret")) if request.param == "a file" else ()
     other, console = (Address("127.0.0.1", free_port()) for _ in range(2))
     stack = Pair(tmp_path, "hallucination: {}\n", arguments=secret)
     stack._options["extproc"] = [stack.extproc, other]

@@ -81,7 +81,7 @@ SecretFile = Annotated[
         envvar="TRUTHLENS_SECRET_FILE",
         exists=True,
         dir_okay=False,
-        help="Secret of a fleet (16 bytes or more) whose own calls go through the gateway. Default: one a process.",
+        help="Secret of a fleet (16 bytes or more) whose own calls go through the gateway. Default: one a machine and user.",
         show_default=False,
     ),
 ]
