@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,22 @@ async def test_a_failing_detector_costs_a_verdict_and_tells_no_text() -> None:
     (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
     assert (verdict.status, verdict.reason) == (Status.UNCHECKED, Reason.DETECTOR_ERROR)
     assert verdict.results[0].explanation == "RuntimeError"
+    await engine.aclose()
+
+
+async def test_what_the_model_does_not_read_is_known_before_scoring() -> None:
+    """Nobody needs to be asked for a second opinion of an answer that cannot be scored."""
+
+    class Monoglot(FixedDetector):
+        def reads(self, exchange: Exchange, answer: Answer) -> bool:
+            return answer.text.isascii()
+
+    engine = Engine({None: Monoglot(scored(0.1))})
+    foreign = replace(ANSWER, text="水泵的转速是每分钟900转。")
+    assert engine.scores(PLAN, EXCHANGE, [ANSWER])
+    assert engine.scores(PLAN, EXCHANGE, [foreign, ANSWER])
+    assert not engine.scores(PLAN, EXCHANGE, [foreign])
+    assert not engine.scores(PLAN, replace(EXCHANGE, passages=()), [ANSWER])
     await engine.aclose()
 
 

@@ -9,7 +9,14 @@ from dataclasses import replace
 from truthlens.core.records import Aggregation, Answer, Coverage, DetectorResult, Exchange, Span
 
 
-class FixedDetector:
+class _Reader:
+    """Reads every language."""
+
+    def reads(self, exchange: Exchange, answer: Answer) -> bool:
+        return True
+
+
+class FixedDetector(_Reader):
     """Gives every answer the same result."""
 
     def __init__(self, result: DetectorResult, *, model: str = "fixed") -> None:
@@ -29,7 +36,7 @@ class FixedDetector:
         return [self._result for _ in answers]
 
 
-class FailingDetector:
+class FailingDetector(_Reader):
     """Raises what it was given."""
 
     model = "failing"
@@ -48,7 +55,7 @@ class FailingDetector:
         raise self._error
 
 
-class HeldDetector:
+class HeldDetector(_Reader):
     """Waits until the test lets it go on; remembers whether it was told to stop."""
 
     model = "held"
@@ -80,7 +87,7 @@ def scored(
     return DetectorResult(detector, score, coverage=coverage or whole, weight=weight)
 
 
-class WordDetector:
+class WordDetector(_Reader):
     """Scores by words: the score of the highest word that stands in an answer, its span over that word.
 
     A word that stands in the evidence as well is supported.

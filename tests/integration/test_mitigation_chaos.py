@@ -479,11 +479,16 @@ def test_what_cannot_be_judged_is_not_mended(tight: Stack) -> None:
     """The bundled model reads English: a Chinese exchange is passed unchecked, and no model is asked for it."""
     evidence = "布莱特沃特银行国内电汇收费十二美元，国际电汇收费四十美元。"
     content = f"<context>\n{evidence}\n</context>\n\n布莱特沃特银行的电汇费用是多少？"
-    models = Models({("main", "answer"): [CHINESE]})
-    got = ask(tight, models, "six", {"model": "main", "messages": [{"role": "user", "content": content}]})
-    assert got.text == CHINESE
-    assert (got.says("status"), got.says("reason"), got.says("action")) == ("unchecked", "language", "pass")
-    assert models.asked == [("main", "answer")]
+    for plan in ("six", "panel"):
+        models = Models({("main", "answer"): [CHINESE]})
+        got = ask(tight, models, plan, {"model": "main", "messages": [{"role": "user", "content": content}]})
+        assert got.text == CHINESE
+        assert (got.says("status"), got.says("reason"), got.says("action")) == (
+            "unchecked",
+            "language",
+            "pass",
+        )
+        assert models.asked == [("main", "answer")]
 
 
 def test_an_answer_to_a_schema_stays_one(tight: Stack) -> None:

@@ -142,6 +142,13 @@ class EncoderDetector:
         duration_s = time.perf_counter() - started
         return [replace(result, duration_s=duration_s) for result in results]
 
+    def reads(self, exchange: Exchange, answer: Answer) -> bool:
+        """Whether the model reads the script of the answer and of any passage; cheap, and known before scoring."""
+        languages = self.manifest.languages or ("*",)
+        return readable(answer.text, languages) and any(
+            readable(text, languages) for text in _evidence(exchange)
+        )
+
     def warm_up(self) -> None:
         """Score a short and a longer text of our own, so that the first exchange meets warmed-up weights.
 

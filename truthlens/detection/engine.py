@@ -43,6 +43,9 @@ class Detector(Protocol):
     def model(self) -> str:
         """Name of the model that it runs, ``""`` where it runs none."""
 
+    def reads(self, exchange: Exchange, answer: Answer) -> bool:
+        """Whether it can score the answer as far as its language goes."""
+
     def detect_all(
         self, exchange: Exchange, answers: Sequence[Answer], *, aggregation: Aggregation | None, stop: Stop
     ) -> Sequence[DetectorResult]:
@@ -94,8 +97,15 @@ class Engine:
         return encoder.model if encoder is not None else ""
 
     def scores(self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]) -> bool:
-        """Whether there is anything to score among ``answers``."""
-        return any(_reason_not_to_run(plan, exchange, answer) is None for answer in answers)
+        """Whether there is anything to score among ``answers``, as far as can be told without scoring."""
+        encoder = self._encoders.get(plan.model_id)
+        listed = any(spec.name == DetectorName.ENCODER for spec in plan.detectors)
+        alone = listed and len(plan.detectors) == 1
+        return any(
+            _reason_not_to_run(plan, exchange, answer) is None
+            and not (alone and encoder is not None and not encoder.reads(exchange, answer))
+            for answer in answers
+        )
 
     async def detect(self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]) -> tuple[Verdict, ...]:
         """One verdict per answer, in order, within ``plan.timeout_s`` of the call.
