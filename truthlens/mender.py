@@ -102,11 +102,7 @@ class Mender:
         if asks_first(plan) and self._engine.scores(plan, case.exchange, case.answers):
             asked = asyncio.create_task(_opinions(case, caller))
         try:
-            first = await self._detect(case, case.answers)
-            started = self._clock()
-            judged = await self._mend(case, first, caller, asked)
-            if any(judged.mended) or judged.notes:
-                judged = replace(judged, mending_s=self._clock() - started)
+            judged = await self._mend(case, await self._detect(case, case.answers), caller, asked)
         finally:
             if asked is not None:
                 await _cancelled(asked)
@@ -130,7 +126,6 @@ class Mender:
         if not any(needs_mending(verdict, mode, plan) for verdict in first):
             return unmended
         started = self._clock()
-        judged = unmended
         try:
             with self._tracer.stage("mitigation"):
                 heard = await asked if asked is not None else ()
@@ -144,9 +139,10 @@ class Mender:
         except Exception as error:  # noqa: BLE001 - as in _guarded, for what comes before the modes
             _log_failure(error, plan, mode)
             judged = replace(unmended, notes=(MITIGATION_ERROR,))
+        judged = replace(judged, mending_s=self._clock() - started)
         if plan.mode is Mode.AUTO:
             tokens = sum(call.usage.total_tokens for call in caller.calls)
-            self._learn(plan, mode, judged, latency_s=self._clock() - started, tokens=tokens)
+            self._learn(plan, mode, judged, tokens=tokens)
         return judged
 
     async def _mode(self, plan: Plan, first: Sequence[Verdict]) -> Mode:
@@ -159,7 +155,7 @@ class Mender:
         mode = await self._bandit.choose(plan, feasible)
         self._signals.auto_choices.labels(plan.decision, mode.value).inc()
         if mode is Mode.LIGHTWEIGHT:
-            self._learn(plan, mode, Judged(tuple(first), tuple(first)), latency_s=0.0, tokens=0)
+            self._learn(plan, mode, Judged(tuple(first), tuple(first)), tokens=0)
         return mode
 
     async def _work(
@@ -239,7 +235,7 @@ class Mender:
             trace=self._tracer.call,
         )
 
-    def _learn(self, plan: Plan, mode: Mode, judged: Judged, *, latency_s: float, tokens: int) -> None:
+    def _learn(self, plan: Plan, mode: Mode, judged: Judged, *, tokens: int) -> None:
         firsts = [verdict.score for verdict in judged.first if verdict.score is not None]
         finals = [verdict.score for verdict in judged.verdicts if verdict.score is not None]
         if not firsts or not finals:
@@ -248,7 +244,7 @@ class Mender:
             first=max(firsts),
             final=max(finals),
             threshold=plan.threshold,
-            latency_s=latency_s,
+            latency_s=judged.mending_s,
             tokens=tokens,
             settings=plan.auto,
         )
