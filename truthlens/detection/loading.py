@@ -7,6 +7,7 @@ token-classification folder, with an ONNX export in it or with safetensors weigh
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from truthlens.core.errors import ModelError
@@ -39,7 +40,7 @@ def load_encoder(
         ModelError: the folder cannot be used; the message says why and what to do.
     """
     manifest = load_manifest(folder)
-    verify_files(folder, manifest)
+    verify_files(folder, manifest.files)
     tokenizer = load_tokenizer(folder)
     model = load_model(folder, manifest=manifest, use_cpu=use_cpu, device=device, threads=threads)
     return EncoderDetector(model, tokenizer, manifest, max_windows=max_windows)
@@ -86,13 +87,13 @@ def load_model(
     return model
 
 
-def verify_files(folder: Path, manifest: Manifest) -> None:
-    """Compare the files that the manifest lists with their SHA-256 digests.
+def verify_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Compare the files that a manifest lists with their SHA-256 digests (hex, by name).
 
     Raises:
         ModelError: a file is missing, lies outside the folder, or differs.
     """
-    for name, expected in manifest.files.items():
+    for name, expected in files.items():
         file = folder / name
         if not file.resolve().is_relative_to(folder.resolve()):
             raise ModelError(f"{folder}: its manifest lists {name}, which is outside the folder; remove it")

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tokenizers import Tokenizer
 
 from truthlens.core.errors import DetectorError, ModelError
+from truthlens.detection.loading import verify_files
 from truthlens.detection.overlap import MOST_CHARACTERS, copies, shared_characters, shared_words
 from truthlens.detection.scripts import readable
 from truthlens.detection.windows import load_tokenizer
@@ -251,14 +252,8 @@ def load_similarity_manifest(folder: Path) -> SimilarityManifest:
 
 def _verify(folder: Path, manifest: SimilarityManifest) -> None:
     for name in (ONNX_NAME, TOKENIZER_NAME):
-        file = folder / name
-        expected = manifest.files.get(name)
-        if expected is None or not file.is_file():
-            raise ModelError(f"{file} is missing or not listed in {MANIFEST_NAME}; fetch the model again")
-        with file.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-        if found != expected:
+        if name not in manifest.files:
             raise ModelError(
-                f"{file} has SHA-256 {found[:12]}..., the manifest says {expected[:12]}...; "
-                "the file is damaged or was changed: fetch the model again"
+                f"{folder / name} is missing or not listed in {MANIFEST_NAME}; fetch the model again"
             )
+    verify_files(folder, manifest.files)

@@ -17,6 +17,7 @@ from truthlens.core.errors import DialectError
 from truthlens.core.records import AnswerKind, Endpoint
 from truthlens.exchange import jsontext
 from truthlens.exchange.content import text_of_part
+from truthlens.exchange.response import usage_counts
 from truthlens.exchange.sse import Frame, set_data
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -93,7 +94,7 @@ def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
     is_error = bool(body.get("error")) or body.get("object") == "error"
     choices = body.get("choices")
     is_error = is_error or (frame.event == "error" and choices is None)
-    usage = _usage(body.get("usage"))
+    usage = usage_counts(body.get("usage"))
     try:
         deltas = _deltas(choices, endpoint)
     except DialectError as error:
@@ -491,14 +492,6 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
 def _index(choice: Mapping[str, object], place: int) -> int:
     index = choice.get("index")
     return index if isinstance(index, int) and not isinstance(index, bool) else place
-
-
-def _usage(usage: object) -> dict[str, int]:
-    if not isinstance(usage, dict):
-        return {}
-    return {
-        key: count for key, count in usage.items() if isinstance(count, int) and not isinstance(count, bool)
-    }
 
 
 def _string(value: object) -> str:

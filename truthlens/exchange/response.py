@@ -72,7 +72,7 @@ def parse_response(body: bytes, exchange: Exchange) -> Response:
         answers=tuple(answers),
         finish_reasons=tuple(_string_or_none(choice.get("finish_reason")) for choice in choices),
         model=jsontext.show(model) if isinstance(model, str) else "",
-        usage=_usage(response.get("usage")),
+        usage=usage_counts(response.get("usage")),
         body_text=text,
         echoes=tuple(echoes),
     )
@@ -216,7 +216,8 @@ def _indexes(choices: list[dict[str, object]]) -> list[int]:
     return own if len(own) == len(given) == len(set(own)) else list(range(len(choices)))
 
 
-def _usage(usage: object) -> dict[str, int]:
+def usage_counts(usage: object) -> dict[str, int]:
+    """The whole numbers of a ``usage`` object; empty for anything else."""
     if not isinstance(usage, dict):
         return {}
     return {

@@ -102,7 +102,7 @@ def quantize_folder(
         ModelError: the folder has no ``model.onnx``, or it is rounded already.
     """
     manifest = load_manifest(folder)
-    verify_files(folder, manifest)
+    verify_files(folder, manifest.files)
     full = folder / ONNX_NAME
     if not full.is_file():
         raise ModelError(f"{folder} has no {ONNX_NAME}; make one with: truthlens models export {folder}")

@@ -176,7 +176,7 @@ def load_served(folder: Path, *, threads: int = 1) -> ServedEncoder:
         ModelError: the folder cannot be used.
     """
     manifest = load_manifest(folder)
-    verify_files(folder, manifest)
+    verify_files(folder, manifest.files)
     return ServedEncoder(
         load_model(folder, manifest=manifest, threads=threads), load_tokenizer(folder), manifest
     )

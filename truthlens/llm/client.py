@@ -1,4 +1,4 @@
-"""The client of OpenAI-compatible backends: one per process, one pool of connections, one gate per model.
+"""The client of OpenAI-compatible backends: one per process, a connection a call, one gate per model.
 
 It knows nothing of exchanges, budgets or accounts; those are its caller's. It asks for whole answers, never streams.
 """
