@@ -27,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from truthlens.core.records import AutoSettings, Mode, Plan, PremiumSettings
+from truthlens.core.plan import AutoSettings, Plan, PremiumSettings
+from truthlens.core.records import Mode
 from truthlens.mitigation.bandit import Bandit
 from truthlens.mitigation.reward import reward
 from truthlens.store.arms import MemoryArms

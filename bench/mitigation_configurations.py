@@ -9,7 +9,8 @@ from bench.mitigation_data import Case
 from bench.mitigation_editor import Habits
 from bench.mitigation_panel import Panel
 from truthlens.core.calls import ModelSpec
-from truthlens.core.records import Consensus, Mode, Plan, PremiumSettings, StandardSettings
+from truthlens.core.plan import Consensus, Plan, PremiumSettings, StandardSettings
+from truthlens.core.records import Mode
 
 JUDGE = "judge"
 SHIPPED_THRESHOLDS = (0.15, 0.25, 0.4)

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from truthlens.core.records import Answer, AnswerKind, Exchange, Passage, Plan, Provenance, Verdict
+from truthlens.core.plan import Plan
+from truthlens.core.records import Answer, AnswerKind, Exchange, Passage, Provenance, Verdict
 from truthlens.detection.engine import Engine, load_encoder
 from truthlens.detection.similarity import Similarity
 

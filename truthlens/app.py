@@ -22,7 +22,8 @@ import uvicorn
 from truthlens.console import Readiness, console_app
 from truthlens.core.errors import ModelError, PolicyError, StartError
 from truthlens.core.hold import hold_s
-from truthlens.core.records import Mode, Plan
+from truthlens.core.plan import Plan
+from truthlens.core.records import Mode
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.engine import Engine
 from truthlens.gateway.server import Server, Tls

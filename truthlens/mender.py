@@ -20,7 +20,8 @@ from truthlens.comparing import Comparer, SimilarityLoader
 from truthlens.core.calls import CallRecord, ModelSpec
 from truthlens.core.deadline import Deadline
 from truthlens.core.mending import Judged, Mended, Stop
-from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Plan, Verdict
+from truthlens.core.plan import Plan
+from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Verdict
 from truthlens.detection.engine import Engine
 from truthlens.detection.explain import explained
 from truthlens.llm.budget import Budget

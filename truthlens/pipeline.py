@@ -26,6 +26,7 @@ from truthlens.core.deadline import Deadline
 from truthlens.core.errors import BodyEncodingError, BodyTooLargeError, DialectError
 from truthlens.core.hold import MARGIN_S, hold_s, override_s
 from truthlens.core.mending import Judged
+from truthlens.core.plan import Plan
 from truthlens.core.records import (
     Action,
     Answer,
@@ -35,7 +36,6 @@ from truthlens.core.records import (
     Mode,
     OnUnchecked,
     Outcome,
-    Plan,
     Reason,
     RequestHead,
     ResponseHead,

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from truthlens.core.hold import MARGIN_S, hold_s, override_s
-from truthlens.core.records import MitigationSettings, Mode, Plan
+from truthlens.core.plan import MitigationSettings, Plan
+from truthlens.core.records import Mode
 
 CALLING = [mode for mode in Mode if mode is not Mode.LIGHTWEIGHT]
 

@@ -7,7 +7,8 @@ import shlex
 
 import pytest
 
-from truthlens.core.records import Endpoint, EvidenceRules, Provenance
+from truthlens.core.plan import EvidenceRules
+from truthlens.core.records import Endpoint, Provenance
 from truthlens.core.text import is_chinese
 from truthlens.demo import BY_NAME, CONVERSATIONS, Conversation, Layout, chat_request, curl_lines
 from truthlens.exchange.chat import parse_request

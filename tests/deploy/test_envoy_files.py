@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from truthlens.core.records import Plan
+from truthlens.core.plan import Plan
 from truthlens.gateway.server import MAX_MESSAGE_BYTES
 from truthlens.policy import Limits
 from truthlens.proxy.config import FAIL_OPEN_HEADERS, OWN_HEADERS

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from truthlens.core.plan import Plan
 from truthlens.core.records import (
     Answer,
     AnswerKind,
     Endpoint,
     Exchange,
     Passage,
-    Plan,
     Provenance,
     Status,
     Verdict,

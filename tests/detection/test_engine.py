@@ -11,16 +11,15 @@ import pytest
 
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
 from tests.fakes.tiny_encoder import write_encoder
+from truthlens.core.plan import DetectorSpec, Plan
 from truthlens.core.records import (
     Answer,
     AnswerKind,
     Coverage,
     DetectorResult,
-    DetectorSpec,
     Endpoint,
     Exchange,
     Passage,
-    Plan,
     Provenance,
     Reason,
     Status,

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.core.errors import DialectError
-from truthlens.core.records import Endpoint, EvidenceRules, Exchange, Message
+from truthlens.core.plan import EvidenceRules
+from truthlens.core.records import Endpoint, Exchange, Message
 from truthlens.exchange.chat import endpoint_of, parse_request, set_model
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.records import EvidenceRules, Message, Passage, Provenance
+from truthlens.core.plan import EvidenceRules
+from truthlens.core.records import Message, Passage, Provenance
 from truthlens.exchange.evidence import Evidence, compile_pattern, take_evidence
 
 A = "The ferry to Skerry Island leaves at eight."

@@ -10,16 +10,14 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec, Role
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
+from truthlens.core.plan import Consensus, Plan, PremiumSettings
 from truthlens.core.records import (
     Answer,
     AnswerKind,
-    Consensus,
     Endpoint,
     Exchange,
     Mode,
     Passage,
-    Plan,
-    PremiumSettings,
     Provenance,
     Span,
     Status,

@@ -9,17 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from truthlens.core.calls import CallFailure, Completion, ModelRequest
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
+from truthlens.core.plan import Plan, StandardSettings
 from truthlens.core.records import (
     Answer,
     AnswerKind,
     Endpoint,
     Exchange,
     Passage,
-    Plan,
     Provenance,
     Reason,
     Span,
-    StandardSettings,
     Status,
     Verdict,
     unchecked,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.plan import Plan
 from truthlens.core.records import (
     Action,
     Answer,
@@ -17,7 +18,6 @@ from truthlens.core.records import (
     Exchange,
     Outcome,
     Passage,
-    Plan,
     Provenance,
     Reason,
     Span,

@@ -8,18 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.records import (
-    Action,
-    Coverage,
-    Mode,
-    Outcome,
-    Plan,
-    Reason,
-    Risk,
-    Status,
-    Verdict,
-    unchecked,
-)
+from truthlens.core.plan import Plan
+from truthlens.core.records import Action, Coverage, Mode, Outcome, Reason, Risk, Status, Verdict, unchecked
 from truthlens.finalize import HEADER_NAMES, format_score, headers, pending_headers, risk_of, worst
 
 PLAN = Plan(decision="careful", threshold=0.6)

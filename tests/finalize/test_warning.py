@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truthlens.core.plan import Plan
 from truthlens.core.records import (
     Action,
     Answer,
@@ -15,7 +16,6 @@ from truthlens.core.records import (
     Endpoint,
     Exchange,
     Outcome,
-    Plan,
     Reason,
     Status,
     Verdict,

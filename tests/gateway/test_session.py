@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from truthlens.core.plan import Plan
 from truthlens.core.records import (
     Action,
     Mode,
     Outcome,
-    Plan,
     Reason,
     RequestHead,
     ResponseHead,

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fakes.standard_tools import FIRST, task
-from truthlens.core.records import StandardSettings
+from truthlens.core.plan import StandardSettings
 from truthlens.mitigation import accept
 
 _MENDED = "The pump runs at 600 rpm. The housing is made of cast iron."

@@ -28,7 +28,8 @@ from tests.fakes.premium_panel import (
     tools_of,
 )
 from truthlens.core.calls import CallFailure, Completion, ModelSpec, Role
-from truthlens.core.records import Consensus, Mode, Reason, Status, Verdict, unchecked
+from truthlens.core.plan import Consensus
+from truthlens.core.records import Mode, Reason, Status, Verdict, unchecked
 from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Task
 from truthlens.mitigation.opinions import Opinion
 from truthlens.mitigation.premium import premium

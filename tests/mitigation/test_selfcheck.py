@@ -7,7 +7,8 @@ import pytest
 
 from tests.fakes.standard_tools import FIRST, HangingAsk, ScriptedAsk, ScriptedRescore, task, tools
 from truthlens.core.calls import CallFailure, Role
-from truthlens.core.records import Endpoint, StandardSettings
+from truthlens.core.plan import StandardSettings
+from truthlens.core.records import Endpoint
 from truthlens.mitigation.contract import Stop
 from truthlens.mitigation.selfcheck import read_answers, read_questions, self_check
 from truthlens.mitigation.standard import standard

@@ -21,17 +21,8 @@ from tests.fakes.standard_tools import (
     verdict_of,
 )
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
-from truthlens.core.records import (
-    Coverage,
-    Endpoint,
-    Mode,
-    Plan,
-    Reason,
-    StandardSettings,
-    Status,
-    Verdict,
-    unchecked,
-)
+from truthlens.core.plan import Plan, StandardSettings
+from truthlens.core.records import Coverage, Endpoint, Mode, Reason, Status, Verdict, unchecked
 from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Tools
 from truthlens.mitigation.standard import Draft, correct, less_checked, standard, target_of
 

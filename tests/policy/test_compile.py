@@ -5,16 +5,8 @@ from pathlib import Path
 import pytest
 
 from truthlens.core.errors import PolicyError
-from truthlens.core.records import (
-    Aggregation,
-    DetectorSpec,
-    EvidenceRules,
-    Mode,
-    OnUnchecked,
-    Plan,
-    Streaming,
-    WarningPosition,
-)
+from truthlens.core.plan import DetectorSpec, EvidenceRules, Plan
+from truthlens.core.records import Aggregation, Mode, OnUnchecked, Streaming, WarningPosition
 from truthlens.policy import (
     InvalidPolicyError,
     Limits,

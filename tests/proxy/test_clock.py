@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from truthlens.core.errors import StartError
 from truthlens.core.hold import hold_s
-from truthlens.core.records import MitigationSettings, Mode, OnUnchecked, Plan
+from truthlens.core.plan import MitigationSettings, Plan
+from truthlens.core.records import Mode, OnUnchecked
 from truthlens.policy import Policy, Severity, default_policy, load_policy
 from truthlens.proxy.clock import clock_diagnostics, read_envoy
 from truthlens.proxy.config import Address, EnvoySettings, Upstream, render

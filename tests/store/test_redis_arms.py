@@ -16,7 +16,8 @@ from redis import Redis
 
 from tests.fakes.auto_redis_server import LossyLine, RedisServer
 from truthlens.core.errors import StartError
-from truthlens.core.records import Mode, Plan
+from truthlens.core.plan import Plan
+from truthlens.core.records import Mode
 from truthlens.mitigation.bandit import Bandit, prior
 from truthlens.store.arms import MOST_REWARDS, Counts, MemoryArms
 from truthlens.store.redis_arms import RedisArms
@@ -103,7 +104,7 @@ async def test_a_process_whose_clock_is_wrong_spoils_nothing(redis_server: Redis
 
 _ADDING = """
 import asyncio, sys, time
-from truthlens.core.records import Mode
+from truthlens.core.records import (Mode)
 from truthlens.store.redis_arms import RedisArms
 
 async def main():

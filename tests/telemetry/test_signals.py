@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from truthlens.core.records import Action, Coverage, Outcome, Plan, Reason, Status, Verdict, unchecked
+from truthlens.core.plan import Plan
+from truthlens.core.records import Action, Coverage, Outcome, Reason, Status, Verdict, unchecked
 from truthlens.telemetry.signals import Signals
 
 CONTRACT = {

@@ -16,7 +16,8 @@ from rich.text import Text
 from truthlens.cli import options
 from truthlens.cli.explanations import explanation_lines
 from truthlens.core.errors import DialectError
-from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Plan, Provenance, Verdict
+from truthlens.core.plan import Plan
+from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
 from truthlens.detection.engine import Engine, load_encoder
 from truthlens.detection.explain import explained
 from truthlens.finalize import verdict_object

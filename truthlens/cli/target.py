@@ -15,11 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from truthlens.core.errors import PolicyError
-from truthlens.core.records import (
-    ModelIdentity,
-    Plan,
-    Verdict,
-)
+from truthlens.core.plan import Plan
+from truthlens.core.records import ModelIdentity, Verdict
 from truthlens.detection.engine import Engine, load_encoder
 from truthlens.detection.identity import model_identity
 from truthlens.hub.data import as_exchange

@@ -5,7 +5,8 @@ Nothing here waits or counts time; that is for ``Deadline`` and for the gateway.
 
 from __future__ import annotations
 
-from truthlens.core.records import Mode, Plan
+from truthlens.core.plan import Plan
+from truthlens.core.records import Mode, Streaming
 
 MARGIN_S = 2.0
 """Seconds between the end of a hold and the moment at which Envoy gives up: for the way of the body and of the reply."""
@@ -34,3 +35,18 @@ def override_s(plan: Plan) -> float | None:
     longer than the filter's ``max_message_timeout`` (left out: every one).
     """
     return None if plan.mode is Mode.LIGHTWEIGHT else hold_s(plan) + MARGIN_S
+
+
+def streamed_hold_s(plan: Plan) -> float | None:
+    """The most seconds that a message of a streamed answer is held, or ``None`` where streams are held whole.
+
+    Under ``observe`` only the end of the stream is held, for one detection; under ``gate`` text waits until its sentence
+    is complete or ``max_hold_s`` is over, and then for its detection. Envoy's own ``message_timeout`` must exceed it:
+    what it is asked for in ``override_s`` does not outlast one message of a stream.
+    """
+    match plan.streaming:
+        case Streaming.OBSERVE:
+            return plan.timeout_s
+        case Streaming.GATE:
+            return plan.stream.max_hold_s + plan.timeout_s
+    return None

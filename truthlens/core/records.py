@@ -23,6 +23,7 @@ from truthlens.core.explanation import Explanation
 if TYPE_CHECKING:
     from truthlens.core.calls import CallRecord
     from truthlens.core.mending import Mended
+    from truthlens.core.plan import Plan
 
 
 class Status(StrEnum):
@@ -105,6 +106,14 @@ class OnUnchecked(StrEnum):
     BLOCK = "block"
 
 
+class OnFlagged(StrEnum):
+    """What a gated stream does with a flagged sentence."""
+
+    MARK = "mark"
+    WITHHOLD = "withhold"
+    STOP = "stop"
+
+
 class WarningPosition(StrEnum):
     """Where the warning stands relative to the answer."""
 
@@ -175,8 +184,8 @@ class Exchange:
 
     ``structured`` is true where the client asked for JSON (``response_format`` other than text,
     ``guided_json`` and the like): no warning may be pasted into such an answer. ``echoed`` is text that the
-    backend was asked to repeat before the answer (completions with ``echo``). ``notes`` are codes of what
-    limited the taking of evidence.
+    backend was asked to repeat before the answer (completions with ``echo``). ``choices`` is how many answers were
+    asked for (``n``). ``notes`` are codes of what limited the taking of evidence.
     """
 
     endpoint: Endpoint
@@ -187,6 +196,7 @@ class Exchange:
     stream: bool = False
     structured: bool = False
     echoed: str = ""
+    choices: int = 1
     notes: tuple[str, ...] = ()
 
 
@@ -328,145 +338,6 @@ class Verdict:
 def unchecked(reason: Reason, *, threshold: float = 0.0) -> Verdict:
     """The verdict of an answer that nothing was scored of."""
     return Verdict(status=Status.UNCHECKED, reason=reason, threshold=threshold)
-
-
-@dataclass(frozen=True, slots=True)
-class DetectorSpec:
-    """A detector that a plan runs, with its weight in fusion (> 0)."""
-
-    name: str
-    weight: float = 1.0
-
-
-class Consensus(StrEnum):
-    """How premium mode makes one answer of several (white paper 3.3.3, 5.5.4).
-
-    ``judge``: the judge arbitrates the differences. ``segment_vote``: claims are kept by majority, weighed by their
-    grounding. ``weighted_fusion``: the answer nearest to all others, weighted by reliability. ``replacement``: single
-    claims are replaced by a more reliable model's (Finch-Zk). ``debate``: proposer and critic argue, the judge
-    writes what survives.
-    """
-
-    JUDGE = "judge"
-    SEGMENT_VOTE = "segment_vote"
-    WEIGHTED_FUSION = "weighted_fusion"
-    REPLACEMENT = "replacement"
-    DEBATE = "debate"
-
-
-@dataclass(frozen=True, slots=True)
-class StandardSettings:
-    """Settings of the standard mode (white paper 6.1).
-
-    ``convergence_threshold`` is the score (0..1) at which an answer counts as mended, ``None`` the plan's threshold.
-    An iteration that gains less than ``min_gain`` is the last one. ``self_check`` lets the model answer verification
-    questions from the evidence before it corrects (Chain-of-Verification). ``min_retention`` is the share (0..1) of
-    the answer's unflagged content that a rewrite must keep.
-    """
-
-    max_iterations: int = 3
-    convergence_threshold: float | None = None
-    min_gain: float = 0.01
-    self_check: bool = False
-    min_retention: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class PremiumSettings:
-    """Settings of the premium mode (white paper 6.1).
-
-    ``consensus`` ``None`` means ``judge`` where there is a judge, else ``replacement``. ``significance`` is the share
-    (0..1) of the answer's claims that other models must dispute before anything is done about it;
-    ``debate_rounds`` is 1 to 3. ``side_by_side`` false asks other models only once an answer was flagged.
-    """
-
-    verification_models: tuple[str, ...] = ()
-    judge_model: str | None = None
-    max_iterations: int = 5
-    require_consensus: bool = False
-    consensus: Consensus | None = None
-    significance: float = 0.1
-    debate_rounds: int = 3
-    side_by_side: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class AutoSettings:
-    """Settings of mode auto.
-
-    ``modes`` are the arms. The reward (0..1) of an exchange is what ``mitigation.reward`` says; the two weights
-    price its latency (per 10 s) and its extra tokens (per 10,000). Evidence loses half of its weight every
-    ``half_life_s``.
-    """
-
-    modes: tuple[Mode, ...] = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.PREMIUM)
-    latency_weight: float = 0.2
-    token_weight: float = 0.2
-    half_life_s: float = 7 * 86400.0
-
-
-@dataclass(frozen=True, slots=True)
-class MitigationSettings:
-    """Bounds of every mode that calls models, for one exchange.
-
-    ``deadline_s`` bounds all that is done about an answer, detection included; ``None`` means 30 s in standard and
-    60 s in the modes above it. ``max_tokens`` counts prompts and completions of all extra calls. ``max_cost_usd``
-    counts models that have a price. ``forward_authorization`` lets the client's own Authorization header go to the
-    model that gave the answer, and to no other.
-    """
-
-    deadline_s: float | None = None
-    max_tokens: int = 50_000
-    max_cost_usd: float | None = None
-    forward_authorization: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceRules:
-    """How passages are taken out of a request.
-
-    A system message counts as evidence when it holds a marked block, or when it has at least
-    ``system_min_chars`` characters and less than ``system_instruction_share`` of its sentences instruct
-    (0..1). ``user_patterns`` are extra regular expressions; each has one group that captures a passage.
-    """
-
-    system_min_chars: int = 200
-    system_instruction_share: float = 0.7
-    user_patterns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A compiled decision: all that the stages need to know of the policy for one exchange.
-
-    ``threshold`` is resolved to a number in 0..1. ``aggregation`` ``None`` means the model's own default,
-    ``model_id`` ``None`` the bundled model, ``warning_template`` ``None`` the built-in one for the answer's
-    script. ``policy_version`` names the file contents that it came from.
-    """
-
-    decision: str
-    enabled: bool = True
-    mode: Mode = Mode.LIGHTWEIGHT
-    threshold: float = 0.6
-    aggregation: Aggregation | None = None
-    streaming: Streaming = Streaming.BUFFER
-    on_unchecked: OnUnchecked = OnUnchecked.ANNOTATE
-    details: bool = False
-    detectors: tuple[DetectorSpec, ...] = (DetectorSpec(DetectorName.ENCODER),)
-    model_id: str | None = None
-    use_cpu: bool = True
-    warning_template: str | None = None
-    warning_position: WarningPosition = WarningPosition.BEFORE
-    require_disclaimer: bool = True
-    disclaimer_template: str | None = None
-    timeout_s: float = 4.0
-    standard: StandardSettings = StandardSettings()
-    premium: PremiumSettings = PremiumSettings()
-    auto: AutoSettings = AutoSettings()
-    mitigation: MitigationSettings = MitigationSettings()
-    evidence: EvidenceRules = EvidenceRules()
-    model_refs: tuple[str, ...] = ()
-    policy_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

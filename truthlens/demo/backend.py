@@ -17,7 +17,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from truthlens.core.errors import DialectError
-from truthlens.core.records import Endpoint, EvidenceRules, Exchange
+from truthlens.core.plan import EvidenceRules
+from truthlens.core.records import Endpoint, Exchange
 from truthlens.demo.answers import DemoAnswer, answer
 from truthlens.demo.requests import MODELS, tool_call
 from truthlens.exchange.chat import parse_request

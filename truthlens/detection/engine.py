@@ -16,15 +16,14 @@ from dataclasses import replace
 from typing import Protocol
 
 from truthlens.core.errors import DetectorError
+from truthlens.core.plan import DetectorSpec, Plan
 from truthlens.core.records import (
     Aggregation,
     Answer,
     AnswerKind,
     DetectorName,
     DetectorResult,
-    DetectorSpec,
     Exchange,
-    Plan,
     Reason,
     Verdict,
     unchecked,

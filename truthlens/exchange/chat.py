@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from truthlens.core.errors import DialectError
-from truthlens.core.records import Endpoint, EvidenceRules, Exchange, Message
+from truthlens.core.plan import EvidenceRules
+from truthlens.core.records import Endpoint, Exchange, Message
 from truthlens.exchange import jsontext
 from truthlens.exchange.content import request_text
 from truthlens.exchange.evidence import take_evidence
@@ -55,6 +56,7 @@ class Request:
     stream: bool
     structured: bool
     echoed: str
+    choices: int = 1
 
     @property
     def user_text(self) -> str:
@@ -93,6 +95,7 @@ def read_request(body: bytes, endpoint: Endpoint) -> Request:
         stream=request.get("stream") is True,
         structured=_is_structured(request),
         echoed=_echoed(request, messages),
+        choices=_choices(request),
     )
 
 
@@ -108,6 +111,7 @@ def exchange_of(request: Request, rules: EvidenceRules) -> Exchange:
         stream=request.stream,
         structured=request.structured,
         echoed=request.echoed,
+        choices=request.choices,
         notes=evidence.notes,
     )
 
@@ -179,6 +183,11 @@ def _is_structured(request: Mapping[str, object]) -> bool:
     if isinstance(response_format, dict) and response_format.get("type") not in (None, "text"):
         return True
     return any(request.get(name) not in (None, "", False, {}, []) for name in _FORMAT_FIELDS)
+
+
+def _choices(request: Mapping[str, object]) -> int:
+    n = request.get("n")
+    return n if isinstance(n, int) and not isinstance(n, bool) and n > 0 else 1
 
 
 def _echoed(request: Mapping[str, object], messages: tuple[Message, ...]) -> str:

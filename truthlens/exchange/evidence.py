@@ -13,7 +13,8 @@ from functools import lru_cache
 
 import regex
 
-from truthlens.core.records import EvidenceRules, Message, Passage, Provenance
+from truthlens.core.plan import EvidenceRules
+from truthlens.core.records import Message, Passage, Provenance
 from truthlens.exchange.documents import document_passages, json_passages
 from truthlens.exchange.instructions import instruction_share
 from truthlens.exchange.paragraphs import paragraph_passages, paragraphs

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from truthlens.core.records import Outcome, Plan, Reason, Risk, Status, Verdict, unchecked
+from truthlens.core.plan import Plan
+from truthlens.core.records import Outcome, Reason, Risk, Status, Verdict, unchecked
 
 HEADER_NAMES = (
     "x-truthlens-enabled",

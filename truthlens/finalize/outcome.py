@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from truthlens.core.mending import Judged, Mended
-from truthlens.core.records import Action, Answer, OnUnchecked, Outcome, Plan, Status
+from truthlens.core.plan import Plan
+from truthlens.core.records import Action, Answer, OnUnchecked, Outcome, Status
 from truthlens.finalize.details import blocked_body
 from truthlens.finalize.headers import NOTHING_TO_CHECK, worst
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from truthlens.core.records import (
-    Answer,
-    AnswerKind,
-    Exchange,
-    Mode,
-    Outcome,
-    Plan,
-    Verdict,
-    WarningPosition,
-)
+from truthlens.core.plan import Plan
+from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Outcome, Verdict, WarningPosition
 from truthlens.core.text import is_chinese, is_json
 
 WARNING_NOT_PASTED = "warning-not-pasted"

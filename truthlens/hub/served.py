@@ -16,12 +16,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from truthlens.core.errors import DetectorError
-from truthlens.core.records import (
-    Aggregation,
-    Coverage,
-    DetectorResult,
-    Span,
-)
+from truthlens.core.records import Aggregation, Coverage, DetectorResult, Span
 from truthlens.core.text import merge_ranges
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.fusion import spans_of

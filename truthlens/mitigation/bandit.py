@@ -19,7 +19,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from truthlens.core.records import AutoSettings, Mode, Plan
+from truthlens.core.plan import AutoSettings, Plan
+from truthlens.core.records import Mode
 from truthlens.mitigation.reward import expected_reward
 
 PRIOR_STRENGTH = 10.0

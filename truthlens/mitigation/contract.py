@@ -14,7 +14,8 @@ from typing import Protocol
 from truthlens.core.calls import Ask, CallFailure, ModelSpec, Role
 from truthlens.core.deadline import Deadline
 from truthlens.core.mending import Attempt, Fate, Mended, Stop
-from truthlens.core.records import Answer, Exchange, Plan, Verdict
+from truthlens.core.plan import Plan
+from truthlens.core.records import Answer, Exchange, Verdict
 
 __all__ = ["Attempt", "Compare", "Fate", "Mended", "Rescore", "Stop", "Task", "Tools", "failed"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from truthlens.core.mending import Mended
-from truthlens.core.records import Mode, Plan, Verdict
+from truthlens.core.plan import Plan
+from truthlens.core.records import Mode, Verdict
 from truthlens.mitigation.contract import Task, Tools
 from truthlens.mitigation.opinions import Opinion
 from truthlens.mitigation.premium import premium

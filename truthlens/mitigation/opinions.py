@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from truthlens.core.calls import Ask, ModelRequest, ModelSpec, Role
 from truthlens.core.deadline import Deadline
-from truthlens.core.records import Exchange, Plan
+from truthlens.core.plan import Plan
+from truthlens.core.records import Exchange
 from truthlens.mitigation.asking import Opinion, said
 from truthlens.mitigation.request import same_request
 

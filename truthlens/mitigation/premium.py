@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from truthlens.core.calls import CallFailure, Role
 from truthlens.core.deadline import Deadline
-from truthlens.core.records import Consensus, Mode
+from truthlens.core.plan import Consensus
+from truthlens.core.records import Mode
 from truthlens.mitigation import accept
 from truthlens.mitigation.agreement import Agreement
 from truthlens.mitigation.alignment import INCOMPLETE

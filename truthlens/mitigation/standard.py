@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
 from truthlens.core.errors import CallError
-from truthlens.core.records import Endpoint, Mode, Plan, Status, Verdict
+from truthlens.core.plan import Plan
+from truthlens.core.records import Endpoint, Mode, Status, Verdict
 from truthlens.mitigation import accept, prompts, request
 from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Task, Tools, failed
 from truthlens.mitigation.correction import correction_prompt

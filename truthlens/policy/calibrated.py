@@ -13,7 +13,8 @@ from typing import Any
 
 from truthlens import __version__
 from truthlens.core.errors import ModelError
-from truthlens.core.records import ModelIdentity, Plan
+from truthlens.core.plan import Plan
+from truthlens.core.records import ModelIdentity
 from truthlens.policy.diagnostics import KeyPath, Report
 from truthlens.policy.schema import MissRateThreshold
 from truthlens.policy.threshold_record import (

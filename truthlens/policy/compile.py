@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from truthlens.core.calls import ModelSpec, Price
-from truthlens.core.records import Plan
+from truthlens.core.plan import Plan
 from truthlens.policy.calibrated import Calibrations, Contents, Identify, record_contents
 from truthlens.policy.diagnostics import Diagnostic, InvalidPolicyError, KeyPath, Report, Severity
 from truthlens.policy.lint import PlacedDecision, lint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from truthlens.core.records import Plan
+from truthlens.core.plan import Plan
 from truthlens.policy.diagnostics import KeyPath, Report
 from truthlens.policy.plan import Decision
 from truthlens.policy.rules import ConditionType, atoms, can_match

@@ -7,16 +7,15 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from truthlens.core.calls import ModelSpec
-from truthlens.core.records import (
+from truthlens.core.plan import (
     AutoSettings,
     Consensus,
     MitigationSettings,
-    Mode,
     Plan,
     PremiumSettings,
     StandardSettings,
-    Streaming,
 )
+from truthlens.core.records import Mode
 from truthlens.policy.diagnostics import KeyPath, Report
 from truthlens.policy.schema import Behaviour, PluginConfiguration, Section
 
@@ -68,15 +67,6 @@ class ModeSettings:
         written = keys.model_fields_set
         key = "mode" if "mode" in written else "default_mode"
         decides = bool(written & {"mode", "default_mode"})
-        if (decides or "streaming" in written) and (
-            plan.mode is not Mode.LIGHTWEIGHT and plan.streaming is not Streaming.BUFFER
-        ):
-            self.report.error(
-                (*path, "streaming" if "streaming" in written else key),
-                f"mode {plan.mode} changes whole answers and cannot work with streaming {plan.streaming}, "
-                "where text leaves before it is judged",
-                "write streaming: buffer, or mode lightweight",
-            )
         if decides and plan.mode not in AVAILABLE_MODES:
             self.report.warn(
                 (*path, key),

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from truthlens.core.calls import ModelSpec
-from truthlens.core.records import Facts, Plan, RequestHead
+from truthlens.core.plan import Plan
+from truthlens.core.records import Facts, RequestHead
 from truthlens.policy.diagnostics import Diagnostic
 from truthlens.policy.rules import Atom, Rule, Truth, evaluate
 from truthlens.policy.signals import Signals, View, route_values

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
 
-from truthlens.core.records import Aggregation, Consensus, Mode, OnUnchecked, Streaming, WarningPosition
+from truthlens.core.plan import Consensus
+from truthlens.core.records import Aggregation, Mode, OnFlagged, OnUnchecked, Streaming, WarningPosition
 
 Unit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}$")]
@@ -179,6 +180,33 @@ class MitigationSection(Section):
     )
 
 
+class StreamSection(Section):
+    """How streamed answers are treated under `streaming: observe` and `streaming: gate`."""
+
+    warning: bool | None = Field(
+        default=None, description="false: a flagged answer does not end with the warning. Default true."
+    )
+    mark_template: Text | None = Field(
+        default=None, description="gate, mark: stands behind a flagged sentence. Default built in."
+    )
+    notice_template: Text | None = Field(
+        default=None,
+        description="gate, withhold and stop: stands in the place of the text. Default built in.",
+    )
+    max_hold_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=60,
+        description="gate: seconds after which text is scored although its sentence is not complete. Default 3.",
+    )
+    max_hold_bytes: int | None = Field(
+        default=None,
+        ge=4096,
+        le=524_288,
+        description="gate: bytes of a stream that are held before no more is read. Default 65536.",
+    )
+
+
 class EvidenceSection(Section):
     """How passages are taken out of a request."""
 
@@ -211,6 +239,10 @@ class Behaviour(Section):
     streaming: Annotated[Streaming, _Lax] | None = Field(
         default=None, description="What is done with a streamed answer. Default buffer."
     )
+    on_flagged: Annotated[OnFlagged, _Lax] | None = Field(
+        default=None,
+        description="What is done with a flagged sentence of a stream under streaming gate. Default mark.",
+    )
     on_unchecked: Annotated[OnUnchecked, _Lax] | None = Field(
         default=None, description="What is done with an answer not fully checked. Default annotate."
     )
@@ -241,6 +273,7 @@ class Behaviour(Section):
     premium: PremiumSection | None = None
     auto: AutoSection | None = None
     mitigation: MitigationSection | None = None
+    stream: StreamSection | None = None
     evidence: EvidenceSection | None = None
 
 

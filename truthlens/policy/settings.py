@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from truthlens.core.calls import ModelSpec
-from truthlens.core.records import DetectorName, DetectorSpec, EvidenceRules, Mode, Plan
+from truthlens.core.plan import DetectorSpec, EvidenceRules, Plan
+from truthlens.core.records import DetectorName, Mode
 from truthlens.core.thresholds import threshold_from_cost
 from truthlens.policy.calibrated import Calibrations
 from truthlens.policy.diagnostics import KeyPath, Report
@@ -22,6 +23,7 @@ from truthlens.policy.schema import (
     WeightedDetector,
 )
 from truthlens.policy.shape import suggest
+from truthlens.policy.streams import check_streams, stream_settings
 from truthlens.policy.threshold_record import ThresholdRecord
 
 AVAILABLE_DETECTORS = frozenset({DetectorName.ENCODER})
@@ -56,6 +58,7 @@ class PlanBuilder:
             threshold=self._threshold(base, keys, path),
             aggregation=_or(keys.aggregation, base.aggregation),
             streaming=_or(keys.streaming, base.streaming),
+            stream=stream_settings(base.stream, keys),
             on_unchecked=_or(keys.on_unchecked, base.on_unchecked),
             details=_or(keys.details, base.details),
             detectors=self._detectors(base, keys, path),
@@ -70,6 +73,8 @@ class PlanBuilder:
         )
         self._check_model_folder(plan, keys, path)
         plan = ModeSettings(self.report, self.models, self.check_model).apply(plan, keys, path)
+        if plan.enabled:
+            check_streams(plan, keys, path, self.report)
         self._check_calibrated(plan, keys, path)
         return plan
 

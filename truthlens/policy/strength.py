@@ -6,10 +6,12 @@ never to a weaker one.
 
 from __future__ import annotations
 
-from truthlens.core.records import Mode, OnUnchecked, Plan, Streaming
+from truthlens.core.plan import Plan
+from truthlens.core.records import Mode, OnFlagged, OnUnchecked, Streaming
 
 _MODES = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.AGENTIC, Mode.PREMIUM)
 _STREAMING = (Streaming.OBSERVE, Streaming.GATE, Streaming.BUFFER)
+_ON_FLAGGED = (OnFlagged.MARK, OnFlagged.WITHHOLD, OnFlagged.STOP)
 _ON_UNCHECKED = (OnUnchecked.PASS, OnUnchecked.ANNOTATE, OnUnchecked.BLOCK)
 
 
@@ -35,10 +37,22 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
         found.append(f"on_unchecked {plan.on_unchecked} instead of {than.on_unchecked}")
     if _STREAMING.index(plan.streaming) < _STREAMING.index(than.streaming):
         found.append(f"streaming {plan.streaming} instead of {than.streaming}")
+    found += _stream_weaknesses(plan, than=than)
     missing = {spec.name for spec in than.detectors} - {spec.name for spec in plan.detectors}
     if missing:
         found.append(f"without the detector {', '.join(sorted(missing))}")
     return tuple(found)
+
+
+def _stream_weaknesses(plan: Plan, *, than: Plan) -> list[str]:
+    found = []
+    own, other = plan.stream, than.stream
+    both_gate = plan.streaming is than.streaming is Streaming.GATE
+    if both_gate and _ON_FLAGGED.index(own.on_flagged) < _ON_FLAGGED.index(other.on_flagged):
+        found.append(f"on_flagged {own.on_flagged} instead of {other.on_flagged}")
+    if plan.streaming is not Streaming.BUFFER and other.warning and not own.warning:
+        found.append("without a warning at the end of streams")
+    return found
 
 
 def _rank(plan: Plan) -> float:

@@ -1,0 +1,1 @@
+"""A streamed answer on its way to the client: observed, or gated sentence by sentence."""
