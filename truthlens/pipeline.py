@@ -3,11 +3,12 @@
     request headers   admit   policy snapshot; bypass where the head alone says so
     request body      open    JSON -> Exchange (query, passages) -> plan; model ``auto`` resolved
     response headers  skip    answers that cannot or need not be scored pass, and say why
-    response body     judge   JSON -> answers -> verdicts, mended by mode -> action -> new body and headers
+    response body     judge   body -> answers -> verdicts, mended by mode -> action -> new body and headers
+                      flow    a stream that is observed or gated goes on piece by piece, its verdict at its end
 
 This is the only module that knows the order. Stages return records; metrics and log lines are written here. The
-one broad ``except`` of the serving path stands in ``judge``: whatever fails costs a verdict, not an answer, unless
-the plan says ``on_unchecked: block``.
+one broad ``except`` of the serving path stands in ``judge`` (and for streams in ``streaming.flow``): whatever fails costs
+a verdict, not an answer, unless the plan says ``on_unchecked: block``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from truthlens.core.records import (
     Reason,
     RequestHead,
     ResponseHead,
+    Streaming,
     Verdict,
     unchecked,
 )
@@ -47,11 +49,14 @@ from truthlens.detection.explain import explained
 from truthlens.exchange.chat import endpoint_of, exchange_of, read_request, set_model
 from truthlens.exchange.encoding import decode_body
 from truthlens.exchange.response import Response, parse_response, rewrite_response
-from truthlens.finalize import headers, outcome_of, truthlens_object, usage_object, warn
+from truthlens.exchange.stream import StreamedResponse, parse_stream, rewrite_stream
+from truthlens.finalize import headers, outcome_of, pending_headers, truthlens_object, usage_object, warn
 from truthlens.llm.marks import MARK_HEADER, Marks
 from truthlens.mender import Case, Mender, explained_in_time
 from truthlens.mitigation.ladder import calls_models, mode_to_run
 from truthlens.policy import Policy, PolicyHolder
+from truthlens.streaming.ending import STREAM_ERROR, limited, reason_of
+from truthlens.streaming.flow import Emit, Flow
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
@@ -112,6 +117,17 @@ class Ticket:
     def more_time_s(self) -> float | None:
         """Seconds for which Envoy has to wait for the judgement, or ``None`` where its own clock will do."""
         return override_s(self.plan)
+
+    @property
+    def streaming(self) -> Streaming:
+        """What is done with the answer if it comes as a stream."""
+        return self.plan.streaming
+
+    @property
+    def stream_reason(self) -> Reason | None:
+        """Why a streamed answer will not be scored, where that is known already and needs no verdict chunk."""
+        evidence = self.exchange is not None and any(each.text.strip() for each in self.exchange.passages)
+        return None if evidence or self.wants_details else Reason.NO_CONTEXT
 
     @property
     def wants_details(self) -> bool:
@@ -213,7 +229,7 @@ class Pipeline:
             return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
         # Only now: looking for evidence in the texts is the dearest part of reading a request.
         exchange = exchange_of(request, plan.evidence)
-        kept = plain if calls_models(plan) and not exchange.stream else b""
+        kept = plain if calls_models(plan) else b""
         return replace(
             ticket, plan=plan, exchange=exchange, request_body=request_body, plain=kept, model=model
         )
@@ -254,9 +270,11 @@ class Pipeline:
         assert exchange is not None
         limit, encoding = ticket.policy.limits.max_body_bytes, head.headers.get("content-encoding", "")
 
-        def read() -> Response:
+        parse = parse_stream if head.streams else parse_response
+
+        def read() -> Response | StreamedResponse:
             plain = decode_body(body, encoding, limit=limit)
-            return parse_response(plain, exchange)
+            return parse(plain, exchange)
 
         try:
             response = await self._inline(len(body), read)
@@ -273,7 +291,16 @@ class Pipeline:
             delivered = judged.delivered(response.answers)
             verdicts = await explained_in_time(exchange, delivered, judged.verdicts, time_s=MARGIN_S / 2)
             judged = replace(judged, verdicts=verdicts)
+        failed = False
+        if isinstance(response, StreamedResponse):
+            failed = response.failed
+            reason = reason_of(response.transcript, overflowed=False)
+            if reason is not None and not response.answers:
+                return self._unscored(ticket, reason)
+            judged = replace(judged, verdicts=limited(judged.verdicts, reason))
         outcome = self._outcome(ticket, judged, response.answers)
+        if failed:
+            outcome = replace(outcome, notes=(*outcome.notes, STREAM_ERROR))
         if outcome.action is Action.BLOCK:
             return outcome
         return await self._inline(len(body), lambda: _rewrite(ticket, exchange, response, outcome))
@@ -290,6 +317,48 @@ class Pipeline:
             authorization=ticket.head.headers.get("authorization"),
             models=ticket.policy.models,
         )
+
+    def pending(self, ticket: Ticket) -> Mapping[str, str]:
+        """The headers of a stream whose verdict comes at its end."""
+        return pending_headers(ticket.plan)
+
+    def flow(self, ticket: Ticket, emit: Emit) -> Flow:
+        """What an answer goes through that is observed or gated while it streams.
+
+        Args:
+            ticket: of the exchange.
+            emit: sends the acknowledgement of one message; they come in order.
+        """
+        exchange, plan = ticket.exchange, ticket.plan
+        assert exchange is not None
+        gauge = self._signals.streams.labels(plan.streaming.value)
+        gauge.inc()
+
+        def conclude(outcome: Outcome) -> None:
+            outcome = replace(outcome, latency_s=ticket.request_s + outcome.latency_s)
+            with self._tracer.exchange(ticket.head.headers) as span:
+                describe(span, outcome)
+            if ticket.policy.telemetry.log_text:
+                log_texts(exchange, flow.answers(), request_id=_request_id(ticket.head))
+            self._conclude(ticket, outcome)
+
+        def hold(size: int) -> bool:
+            self._hold(size)
+            return self._held_bytes <= ticket.policy.limits.max_held_bytes
+
+        flow = Flow(
+            plan,
+            exchange,
+            self._engine.follow(plan, exchange),
+            details=ticket.wants_details,
+            model=self._engine.model_name(plan),
+            max_bytes=ticket.policy.limits.max_body_bytes,
+            emit=emit,
+            conclude=conclude,
+            hold=hold,
+            closed=gauge.dec,
+        )
+        return flow
 
     def abandon(self, ticket: Ticket) -> None:
         """Note that the stream ended before its answer was judged (client gone, backend gone)."""
@@ -376,7 +445,9 @@ class Pipeline:
         return work() if size <= _INLINE_BYTES else await asyncio.to_thread(work)
 
 
-def _rewrite(ticket: Ticket, exchange: Exchange, response: Response, outcome: Outcome) -> Outcome:
+def _rewrite(
+    ticket: Ticket, exchange: Exchange, response: Response | StreamedResponse, outcome: Outcome
+) -> Outcome:
     """The outcome with its new body, where the plan or the client wants one."""
     warned = warn(outcome, exchange, response.answers)
     silent = outcome.verdict.score is None and ticket.plan.on_unchecked is OnUnchecked.PASS
@@ -387,6 +458,8 @@ def _rewrite(ticket: Ticket, exchange: Exchange, response: Response, outcome: Ou
     if details is None and usage is not None:
         # The body's own usage stays the first call's; whoever pays must see the rest.
         details = {"usage": usage}
+    if isinstance(response, StreamedResponse):
+        return replace(warned.outcome, body=rewrite_stream(response, warned.texts, details))
     return replace(warned.outcome, body=rewrite_response(response, warned.texts, details))
 
 

@@ -17,6 +17,7 @@ from tests.fakes.tiny_encoder import word_tokenizer
 from truthlens.core.errors import ModelError
 from truthlens.detection.lexical import FEATURE_COUNT, FEATURE_NAMES
 from truthlens.detection.manifest import InputFormat
+from truthlens.detection.pairing import chunks_of
 from truthlens.detection.passages import LONGEST_UNIT, encode_evidence
 from truthlens.detection.templates import build_prompt
 from truthlens.detection.windows import Window, build_windows, load_tokenizer
@@ -269,11 +270,26 @@ def test_features_over_what_was_read_do_not_see_the_rest() -> None:
 
 
 def test_neighbouring_chunks_overlap() -> None:
-    """Two neighbouring chunks share the tokens that the format asks for."""
+    """Chunks of full size share the tokens that the format asks for; the last one ends with the answer."""
     answer = " ".join(f"w{n}" for n in range(100))
     built = build_windows(TOKENIZER, SMALL, query="", passages=["red " * 50], answer=answer)
-    for left, right in pairwise(built.windows):
-        assert left.first + (left.answer.stop - left.answer.start) - right.first == SMALL.answer_overlap
+    assert {window.end - window.first for window in built.windows} == {SMALL.answer_tokens}
+    shared = [left.end - right.first for left, right in pairwise(built.windows)]
+    assert shared[:-1] == [SMALL.answer_overlap] * (len(shared) - 1)
+    assert shared[-1] >= SMALL.answer_overlap
+    assert built.windows[-1].end == len(built.offsets) == 100
+
+
+@given(size=st.integers(2, 40), data=st.data())
+def test_more_tokens_leave_all_chunks_but_the_last_where_they_are(size: int, data: st.DataObject) -> None:
+    """Chunks cover every token, keep their size, and stay when the answer grows."""
+    overlap = data.draw(st.integers(0, size - 1))
+    fewer, more = sorted(data.draw(st.tuples(st.integers(0, 200), st.integers(0, 200))))
+    before, after = (chunks_of(tokens, size=size, overlap=overlap) for tokens in (fewer, more))
+    assert before[:-1] == after[: max(len(before) - 1, 0)]
+    assert {token for start, end in after for token in range(start, end)} == set(range(more))
+    assert {end - start for start, end in after} <= {min(size, more)}
+    assert all(left[1] - right[0] >= overlap for left, right in pairwise(after))
 
 
 def test_a_long_answer_stays_whole_where_the_evidence_leaves_room() -> None:

@@ -72,6 +72,36 @@ def test_no_byte_is_lost_and_cuts_change_nothing(stream: bytes, cuts: list[int],
     assert rest is None or rest.raw
 
 
+PLAIN_PARTS = [
+    b"data: ",
+    b"data: x\n\n",
+    b"data:  y\n\n",
+    b"data: z\n",
+    "data: 真\n\n".encode(),
+    b"x\r",
+    b"x",
+]
+
+
+@settings(max_examples=1500)
+@given(
+    stream=st.lists(st.sampled_from([*PLAIN_PARTS, *ENDS, *ODD, b": ping\n\n"]), max_size=20).map(b"".join),
+    cuts=CUTS,
+    limit=st.just(LIMIT) | st.integers(4, 16),
+)
+@example(stream=b"data: a\rb\n\ndata: c\n\n", cuts=[], limit=LIMIT)
+@example(stream=b"data: a\n\n" + BOM + b"data: b\n\n", cuts=[], limit=LIMIT)
+@example(stream=b"data: caf\xe9\n\ndata: b\n\n", cuts=[], limit=LIMIT)
+def test_plain_frames_are_what_they_are_byte_by_byte(stream: bytes, cuts: list[int], limit: int) -> None:
+    """What comes as whole frames of one line is read by a shorter way, to the same frames."""
+    slowly = decode([bytes([byte]) for byte in stream], limit=limit)
+    assert decode(pieces(stream, cuts), limit=limit) == slowly
+    assert (
+        decode([frame.raw for frame in slowly[0]] + ([slowly[1].raw] if slowly[1] else []), limit=limit)
+        == slowly
+    )
+
+
 @settings(max_examples=1500)
 @given(stream=STREAMS, cuts=CUTS)
 @example(stream=BOM + b"data: x\n\n" + BOM + b"data: y\n\ndata: z\n\n", cuts=[])

@@ -16,6 +16,7 @@ from truthlens.core.records import (
     RequestHead,
     ResponseHead,
     Status,
+    Streaming,
     Verdict,
     unchecked,
 )
@@ -31,7 +32,7 @@ from truthlens.gateway.events import (
     ResponseHeaders,
     Trailers,
 )
-from truthlens.gateway.session import Judge, Open, ProtocolError, Session
+from truthlens.gateway.session import Judge, Open, Piece, ProtocolError, Session, State
 
 PLAN = Plan("support")
 BUFFERED = FilterModes(BodyMode.BUFFERED, BodyMode.NONE)
@@ -42,6 +43,8 @@ class Ticket:
     reason: Reason | None = None
     request_body: bytes | None = None
     more_time_s: float | None = None
+    streaming: Streaming = Streaming.BUFFER
+    stream_reason: Reason | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,9 @@ class Desk:
 
     def admit(self, head: RequestHead) -> Ticket:
         return self.ticket
+
+    def pending(self, ticket: Ticket) -> Mapping[str, str]:
+        return {"x-truthlens-enabled": "true", "x-truthlens-status": "pending"}
 
     def skip(self, ticket: Ticket, reason: Reason) -> Judgement:
         self.skipped.append(reason)
@@ -88,12 +94,12 @@ def response(status: int = 200, *, end: bool = False, **headers: str) -> Respons
     return ResponseHeaders(ResponseHead(status, {"content-type": "application/json", **named}), end)
 
 
-def at_response(desk: Desk) -> Session:
+def at_response(desk: Desk, ticket: Ticket | None = None) -> Session:
     """A session whose request has been read."""
     session = Session(desk)
     session.receive(request())
     session.receive(RequestBody(b"{}", True))
-    session.opened(Ticket())
+    session.opened(ticket or Ticket())
     return session
 
 
@@ -147,7 +153,8 @@ def test_headers_of_ours_sent_by_the_backend_are_removed_but_for_the_routes_defa
     [
         (response(500), Reason.UPSTREAM_ERROR),
         (response(302), Reason.UPSTREAM_ERROR),
-        (response(content_type="text/event-stream; charset=utf-8"), Reason.STREAMING),
+        (response(content_type="text/event-stream", end=True), Reason.EMPTY_ANSWER),
+        (response(content_type="text/event-stream", content_encoding="zstd"), Reason.ENCODING),
         (response(content_type="text/html"), Reason.DIALECT),
         (response(content_type=""), Reason.DIALECT),
         (response(content_encoding="zstd"), Reason.ENCODING),
@@ -304,3 +311,73 @@ def test_messages_out_of_order_end_the_stream() -> None:
 def test_trailers_pass() -> None:
     """Trailers are acknowledged in any state."""
     assert at_response(Desk()).receive(Trailers(Phase.RESPONSE_TRAILERS)) == Continue(Phase.RESPONSE_TRAILERS)
+
+
+STREAM = {"content_type": "text/event-stream; charset=utf-8"}
+
+
+def test_a_stream_that_is_to_be_held_whole_is_asked_for_like_json() -> None:
+    """Under streaming buffer any mode may act, so the whole body is needed."""
+    session = at_response(Desk())
+    reply = session.receive(response(**STREAM))
+    assert isinstance(reply, Continue)
+    assert (reply.response_body, dict(reply.set_headers)) == (BodyMode.BUFFERED, {})
+    assert isinstance(session.receive(ResponseBody(b"data: [DONE]\n\n", True)), Judge)
+
+
+@pytest.mark.parametrize("streaming", [Streaming.OBSERVE, Streaming.GATE])
+def test_a_stream_that_is_followed_comes_in_pieces_behind_pending_headers(streaming: Streaming) -> None:
+    """The route's defaults are overwritten, and what would describe the backend's body is removed."""
+    session = at_response(Desk(), Ticket(streaming=streaming))
+    head = response(
+        **STREAM, content_length="100", etag="1", x_truthlens_status="unchecked", x_truthlens_reason="unavailable",
+        x_truthlens_score="0.00",
+    )  # fmt: skip
+    reply = session.receive(head)
+    assert isinstance(reply, Continue)
+    assert reply.response_body is BodyMode.STREAMED
+    assert dict(reply.set_headers) == {"x-truthlens-enabled": "true", "x-truthlens-status": "pending"}
+    assert set(reply.remove_headers) == {
+        "content-length", "etag", "x-truthlens-reason", "x-truthlens-score"
+    }  # fmt: skip
+    assert session.state is State.STREAM
+    assert session.receive(ResponseBody(b"data: 1", False)) == Piece(b"data: 1", False)
+    assert session.receive(ResponseBody(b"", True)) == Piece(b"", True)
+
+
+def test_pieces_pass_in_order_and_the_outcome_is_told_once() -> None:
+    """The figures for the access log ride on the first piece that leaves once they are known."""
+    session = at_response(Desk(), Ticket(streaming=Streaming.OBSERVE))
+    session.receive(response(**STREAM))
+    outcome = Outcome(PLAN, Verdict(Status.CHECKED, score=0.5, threshold=0.4))
+    assert session.passed(None, end=False, outcome=None) == Continue(Phase.RESPONSE_BODY)
+    assert not session.concluded
+    told = session.passed(b"x", end=False, outcome=outcome)
+    assert isinstance(told, Continue)
+    assert (told.body, told.metadata["score"], told.metadata["detected"]) == (b"x", 0.5, True)
+    assert session.concluded
+    assert session.passed(None, end=True, outcome=outcome) == Continue(Phase.RESPONSE_BODY)
+    assert session.state is State.ENDED
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [({"content_encoding": "gzip"}, Reason.ENCODING), ({}, Reason.NO_CONTEXT)],
+)
+def test_a_stream_that_cannot_be_followed_passes_with_its_reason(
+    headers: dict[str, str], reason: Reason
+) -> None:
+    """Its headers say so at once, and no body is shipped."""
+    desk = Desk()
+    session = at_response(desk, Ticket(streaming=Streaming.GATE, stream_reason=Reason.NO_CONTEXT))
+    reply = session.receive(response(**STREAM, **headers))
+    assert isinstance(reply, Continue)
+    assert (desk.skipped, reply.response_body) == ([reason], None)
+    assert reply.set_headers["x-truthlens-reason"] == reason.value
+
+
+def test_a_json_answer_is_held_whole_whatever_is_done_with_streams() -> None:
+    session = at_response(Desk(), Ticket(streaming=Streaming.OBSERVE, stream_reason=Reason.NO_CONTEXT))
+    reply = session.receive(response())
+    assert isinstance(reply, Continue)
+    assert reply.response_body is BodyMode.BUFFERED

@@ -47,14 +47,14 @@ def test_unmarked_answers_have_unknown_tokens_unless_supported() -> None:
 
 def test_windows_of_a_marked_answer_have_their_own_label() -> None:
     """Only the window that holds the error is positive."""
-    response = "The tree is rowan. " * 12 + "The tree is hazel."
+    response = "The tree is hazel. " + "The tree is rowan. " * 12
     start = response.index("hazel")
     context = Example(
         "1", "made", "qa", "", ("the tree is rowan . " * 20,), response, 1, ((start, start + 5),), "g"
     )
     items = encode_examples(TOKENIZER, [context], format_of=lambda _: FMT)
     assert len(items) > 1
-    assert [item.label for item in items] == [0] * (len(items) - 1) + [1]
+    assert [item.label for item in items] == [1] + [0] * (len(items) - 1)
 
 
 def test_unmarked_windows_have_the_label_of_the_answer() -> None:

@@ -320,12 +320,10 @@ def test_the_completions_api_is_scored(stack: Stack) -> None:
     assert response.json()["choices"][0]["text"].endswith(GROUNDED)
 
 
-def test_streams_pass_untouched(stack: Stack) -> None:
-    """An SSE answer arrives byte for byte, as it comes, marked as unchecked."""
-    events = (
-        b"".join(b'data: {"choices": [{"index": 0, "delta": {"content": "%d "}}]}\n\n' % i for i in range(50))
-        + b"data: [DONE]\n\n"
-    )
+def test_a_stream_is_held_whole_where_nothing_else_is_said(stack: Stack) -> None:
+    """It is judged like any other answer: full headers, and what is not flagged arrives byte for byte."""
+    deltas = [{"choices": [{"index": 0, "delta": {"content": f" {word}"}}]} for word in GROUNDED.split()]
+    events = "".join(f"data: {json.dumps(delta)}\n\n" for delta in deltas).encode() + b"data: [DONE]\n\n"
     script(
         stack,
         Raw(
@@ -337,10 +335,14 @@ def test_streams_pass_untouched(stack: Stack) -> None:
             close=True,
         ),
     )
-    response = stack.post({**REQUEST, "stream": True}, headers=FLAG_ALL)
+    response = stack.post({**REQUEST, "stream": True}, headers={"x-domain": "support"})
     assert response.content == events
-    assert response.headers["x-truthlens-status"] == "unchecked"
-    assert response.headers["x-truthlens-reason"] == "streaming"
+    assert response.headers["x-truthlens-status"] == "checked"
+    assert response.headers["x-truthlens-detected"] == "false"
+    flagged = stack.post({**REQUEST, "stream": True}, headers=FLAG_ALL)
+    assert flagged.headers["x-truthlens-action"] == "warn"
+    assert flagged.content.endswith(events)
+    assert flagged.content.count(b"data:") == events.count(b"data:") + 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -112,7 +113,7 @@ def test_an_ungrounded_answer_carries_the_warning(client: openai.OpenAI) -> None
 def test_the_printed_lines_work_as_they_stand(up: Up) -> None:
     """Each curl line is run by a shell, as a newcomer pastes it."""
     lines = [line for line in up.output.read_text().splitlines() if line.startswith("curl ")]
-    assert len(lines) == 3
+    assert len(lines) == 4
     replies = [
         subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, timeout=60, check=True).stdout
         for line in lines
@@ -121,6 +122,10 @@ def test_the_printed_lines_work_as_they_stand(up: Up) -> None:
     assert "x-truthlens-detected: true" in replies[1]
     assert '"spans"' in replies[1]
     assert "x-truthlens-reason: no-context" in replies[2]
+    assert "x-truthlens-status: pending" in replies[3]
+    verdict, done = replies[3].strip().split("\n\n")[-2:]
+    assert json.loads(verdict.removeprefix("data: "))["truthlens"]["detected"] is True
+    assert done == "data: [DONE]"
 
 
 def test_a_chinese_answer_is_not_judged_by_an_english_model(client: openai.OpenAI) -> None:

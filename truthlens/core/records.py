@@ -50,7 +50,6 @@ class Reason(StrEnum):
     TIMEOUT = "timeout"
     OVERLOADED = "overloaded"
     LANGUAGE = "language"
-    STREAMING = "streaming"
     UNAVAILABLE = "unavailable"
 
 
@@ -221,6 +220,16 @@ class ResponseHead:
     status: int
     headers: Mapping[str, str]
 
+    @property
+    def media_type(self) -> str:
+        """The body's media type in lower case, without parameters; ``""`` where none is given."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def streams(self) -> bool:
+        """Whether the body is a stream of server-sent events."""
+        return self.media_type == "text/event-stream"
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -341,6 +350,22 @@ def unchecked(reason: Reason, *, threshold: float = 0.0) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """How a streamed answer went through.
+
+    ``lag_s`` are the seconds between the end of the answer and its verdict, for which the end of the stream was held.
+    ``held_s`` is the longest that text was held, ``held_bytes`` the most that was. ``sentences`` counts what was decided
+    under ``gate``: ``passed``, ``flagged``, ``unchecked``.
+    """
+
+    streaming: Streaming
+    lag_s: float = 0.0
+    held_s: float = 0.0
+    held_bytes: int = 0
+    sentences: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
 class ModelIdentity:
     """Which model a folder holds, as far as its scores go.
 
@@ -363,7 +388,7 @@ class Outcome:
     ``initial_score`` is set only where the answer was changed by an extra generation. ``mended`` says, per choice,
     what was done about it (``None`` where nothing was), ``calls`` which models were asked for that; ``mending_s``
     are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
-    disclaimer because the models did not agree.
+    disclaimer because the models did not agree. ``stream`` is set for answers that were observed or gated.
     """
 
     plan: Plan
@@ -383,3 +408,4 @@ class Outcome:
     calls: tuple[CallRecord, ...] = ()
     mending_s: float = 0.0
     disputed: frozenset[int] = frozenset()
+    stream: StreamRecord | None = None

@@ -21,21 +21,27 @@ _LINES = (
     ),
     ("no context to check against: the headers say unchecked", "no-context", DEFAULT_MODEL),
 )
+_STREAMED = (
+    "the invented answer as a stream: its verdict comes before [DONE]",
+    "ibuprofen-dose",
+    UNGROUNDED_MODEL,
+)
 
 
 def curl_lines(base_url: str) -> list[tuple[str, str]]:
-    """Three titles with a one-line ``curl`` command each; the response headers are shown.
+    """Four titles with a one-line ``curl`` command each; the response headers are shown.
 
     Args:
         base_url: Address of the gateway, with or without ``/v1``.
     """
     root = base_url.rstrip("/").removesuffix("/v1")
     lines = []
-    for title, name, model in _LINES:
-        body = json.dumps(chat_request(BY_NAME[name], model=model), ensure_ascii=False)
+    for title, name, model in (*_LINES, _STREAMED):
+        fields = {"stream": True} if title == _STREAMED[0] else {}
+        body = json.dumps(chat_request(BY_NAME[name], model=model, **fields), ensure_ascii=False)
         words = [
             "curl",
-            "-sS",
+            "-sSN" if fields else "-sS",
             "-i",
             f"{root}/v1/chat/completions",
             "-H",

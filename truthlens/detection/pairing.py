@@ -7,7 +7,6 @@ groups of it that are nearest to the chunk (``windows`` with ``evidence_windows`
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,13 +55,15 @@ class Claim:
 
 
 def chunks_of(tokens: int, *, size: int, overlap: int) -> list[Chunk]:
-    """Even ranges of at most ``size`` tokens that cover ``tokens``, each sharing ``overlap`` with the next."""
+    """Ranges of ``size`` tokens that cover ``tokens``, each sharing ``overlap`` with the next; one where all fits.
+
+    They begin at fixed steps, so that more tokens leave all but the last as they are; the last is moved back until it
+    ends with the answer, and shares more with the one before.
+    """
     if tokens <= size:
         return [(0, tokens)] if tokens else []
-    count = math.ceil((tokens - overlap) / (size - overlap))
-    size = math.ceil((tokens + (count - 1) * overlap) / count)
-    starts = [number * (size - overlap) for number in range(count)]
-    return [(start, min(start + size, tokens)) for start in starts]
+    starts = [*range(0, tokens - size, size - overlap), tokens - size]
+    return [(start, start + size) for start in starts]
 
 
 def claims_of(answer: str) -> list[Claim]:

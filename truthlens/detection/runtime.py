@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,9 @@ from truthlens.detection.windows import Window
 
 Device = Literal["auto", "cpu", "cuda"]
 """Where a model runs; ``auto`` is a GPU where there is one."""
-# On a CPU a batch gains nothing over its windows one by one, and padding costs; so batches stay small.
-BUDGET_TOKENS_CPU = 1024
+# On a CPU a batch gains nothing over its windows one by one, and padding costs. And an int8 graph takes one scale for
+# all of a batch, so that a window's scores would depend on its companions: on a CPU windows go one by one.
+BUDGET_TOKENS_CPU = 1
 BUDGET_TOKENS_GPU = 32_768
 
 Stop = Callable[[], bool]
@@ -34,6 +35,10 @@ Stop = Callable[[], bool]
 def never() -> bool:
     """The ``Stop`` of work that is always wanted."""
     return False
+
+
+State = tuple[NDArray[np.generic], ...]
+"""What the costly part of a model makes of one window."""
 
 
 class TokenModel(Protocol):
@@ -51,6 +56,32 @@ class TokenModel(Protocol):
 
         Raises:
             DetectorError: the model failed, its output is not finite, or ``stop`` said true.
+        """
+
+
+@runtime_checkable
+class PartedModel(Protocol):
+    """A token model that may have two parts, of which the costly one does not read the windows' features.
+
+    Both in turn give what ``log_odds`` gives, to the bit.
+    """
+
+    @property
+    def parted(self) -> bool:
+        """Whether it has two parts; without, the methods below must not be called."""
+
+    def states(self, window: Window) -> State:
+        """What the costly part makes of the window, whatever its features.
+
+        Raises:
+            DetectorError: the model failed.
+        """
+
+    def odds_of(self, window: Window, state: State) -> NDArray[np.float32]:
+        """Log-odds of the window's answer tokens from its ``states``, as ``TokenModel.log_odds`` gives them.
+
+        Raises:
+            DetectorError: the model failed, or its output is not finite.
         """
 
 
@@ -80,7 +111,7 @@ def run_batched(
             raise DetectorError("scoring was given up after its deadline")
         logits = forward(collate([windows[index] for index in batch]))
         for row, index in enumerate(batch):
-            found[index] = _log_odds(logits[row, windows[index].answer], label)
+            found[index] = odds_from(logits[row, windows[index].answer], label)
     return found
 
 
@@ -140,7 +171,12 @@ def cpu_quota() -> int:
     return max(1, cores)
 
 
-def _log_odds(logits: NDArray[np.float32], label: int) -> NDArray[np.float32]:
+def odds_from(logits: NDArray[np.float32], label: int) -> NDArray[np.float32]:
+    """Log-odds of ``label``, shape (tokens,), from logits of shape (tokens, labels).
+
+    Raises:
+        DetectorError: there are fewer labels than that, or a logit is not finite.
+    """
     if logits.shape[-1] <= max(label, 1):
         raise DetectorError(
             f"the model gives {logits.shape[-1]} label(s); expected at least {max(label, 1) + 1}"

@@ -44,6 +44,11 @@ class Window:
     features: NDArray[np.float32] | None = None
     relevance: NDArray[np.float32] | None = None
 
+    @property
+    def end(self) -> int:
+        """Index, in the answer's own token sequence, behind the last answer token of the window."""
+        return self.first + int(self.answer.stop - self.answer.start)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Windows:
@@ -89,6 +94,18 @@ def read_evidence(
     )
 
 
+def lay_out(
+    tokenizer: Tokenizer, fmt: InputFormat, *, query: str, passages: Sequence[str], evidence: Evidence
+) -> Layout:
+    """How the windows of any answer are laid out beside ``evidence``; arguments as of ``build_windows``.
+
+    Raises:
+        ModelError: see ``build_windows``.
+    """
+    frame = frame_of(tokenizer, fmt, query=query, passages=passages, evidence=evidence)
+    return Layout(fmt, special_ids(tokenizer), frame, evidence)
+
+
 def build_windows(
     tokenizer: Tokenizer,
     fmt: InputFormat,
@@ -99,6 +116,7 @@ def build_windows(
     max_windows: int = 256,
     max_evidence_tokens: int = MAX_EVIDENCE_TOKENS,
     evidence: Evidence | None = None,
+    layout: Layout | None = None,
 ) -> Windows:
     """Every window that the encoder must read to score all of ``answer`` against all of ``passages``.
 
@@ -111,6 +129,7 @@ def build_windows(
         max_windows: bound on the work for one answer; ``coverage`` shows where it cut.
         max_evidence_tokens: bound on the evidence that is tokenised; ``coverage`` shows where it cut.
         evidence: ``read_evidence`` of the same passages and format, where several answers share them.
+        layout: ``lay_out`` of that evidence and the same query, where several answers share it.
 
     Raises:
         ModelError: the tokenizer truncates or lacks the special tokens, or the format leaves no room.
@@ -121,8 +140,8 @@ def build_windows(
     offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
     if evidence is None:
         evidence = read_evidence(tokenizer, fmt, passages, max_evidence_tokens=max_evidence_tokens)
-    frame = frame_of(tokenizer, fmt, query=query, passages=passages, evidence=evidence)
-    layout = Layout(fmt, special_ids(tokenizer), frame, evidence)
+    if layout is None:
+        layout = lay_out(tokenizer, fmt, query=query, passages=passages, evidence=evidence)
     index = evidence.index if _compares_words(fmt, layout) else None
     chunks = chunks_of(len(offsets), size=layout.chunk_size, overlap=fmt.answer_overlap)
     if layout.chunk_with_all:

@@ -14,6 +14,7 @@ from truthlens.exchange.jsontext import show
 
 MAX_FRAME_BYTES = 1_048_576
 
+_PLAIN = b"data: "
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"[\r\n]")
 _TEXT_LINE_END = re.compile(r"\r\n|\r|\n")
@@ -83,8 +84,8 @@ class Decoder:
 
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that ``data`` completes, in order."""
-        self._buffer += data
         frames: list[Frame] = []
+        self._buffer += data if self._buffer else data[self._feed_plain(data, frames) :]
         while (end := self._next_frame_end()) is not None:
             frames += self._take(end)
         while len(self._buffer) - self._start > self._limit:
@@ -92,6 +93,27 @@ class Decoder:
             frames.append(self._piece(self._start + self._limit, whole=False))
         self._drop_taken()
         return frames
+
+    def _feed_plain(self, data: bytes, frames: list[Frame]) -> int:
+        """Read the frames at the front of ``data`` that are one data line each, ended by LF; where they end.
+
+        Nearly all frames of nearly all streams are such. Nothing may be held, so that ``data`` begins with a frame.
+        """
+        start = 0
+        while data.startswith(_PLAIN, start):
+            end = data.find(b"\n", start)
+            if end < 0 or data[end + 1 : end + 2] != b"\n" or end + 2 - start > self._limit:
+                break
+            value = data[start + len(_PLAIN) : end]
+            if b"\r" in value:
+                break
+            try:
+                frames.append(Frame(data[start : end + 2], value.decode()))
+            except UnicodeDecodeError:
+                break
+            start = end + 2
+            self._first = False
+        return start
 
     def finish(self) -> Frame | None:
         """What is left at the end of the stream, ``None`` where nothing is; the decoder is spent after it.
@@ -207,6 +229,11 @@ def set_data(frame: Frame, data: str) -> bytes:
             lines[place] = between.join(_data_line(line, value) for value in values[:taken])
             values = values[taken:]
     return frame.raw[: frame.lead] + b"".join(lines)
+
+
+def reread(frame: Frame, raw: bytes) -> Frame:
+    """``frame`` after its bytes were changed to ``raw``, by ``set_data`` for example."""
+    return _read(raw, frame.lead, whole=frame.whole)
 
 
 def _data_line(line: bytes, value: bytes) -> bytes:

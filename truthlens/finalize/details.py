@@ -140,11 +140,11 @@ def blocked_body(reason: Reason | None) -> bytes:
 def _choice(
     delivery: Delivery, verdict: Verdict, mended: Mended | None, passages: Sequence[Passage]
 ) -> dict[str, object]:
-    moved = replace(verdict, spans=tuple(_moved(span, delivery.offset) for span in verdict.spans))
+    shown = replace(verdict, spans=tuple(moved(span, delivery.offset) for span in verdict.spans))
     return {
         "index": delivery.index,
         "warned": delivery.warned,
-        **verdict_object(moved, text=delivery.text, passages=passages),
+        **verdict_object(shown, text=delivery.text, passages=passages),
         **({"mitigation": _mitigation(mended)} if mended is not None else {}),
     }
 
@@ -179,8 +179,8 @@ def _models(outcome: Outcome) -> list[str]:
     return list(dict.fromkeys([outcome.model] * bool(outcome.model) + asked))
 
 
-def _moved(span: Span, offset: int) -> Span:
-    """``span`` where it stands in a text that has ``offset`` more characters in front."""
+def moved(span: Span, offset: int) -> Span:
+    """``span``, and the differences in it, where they stand in a text that has ``offset`` more characters in front."""
     explanation = span.explanation
     if explanation is not None:
         differences = tuple(

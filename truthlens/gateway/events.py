@@ -75,7 +75,7 @@ class ResponseHeaders:
 
 @dataclass(frozen=True, slots=True)
 class ResponseBody:
-    """The backend's whole body (BUFFERED)."""
+    """The backend's whole body (BUFFERED), or the next piece of it (STREAMED)."""
 
     body: bytes
     end_of_stream: bool
@@ -98,7 +98,8 @@ Event = RequestHeaders | RequestBody | ResponseHeaders | ResponseBody | Trailers
 class Continue:
     """Let the message of ``phase`` pass, changed as told.
 
-    ``body`` replaces the whole body (``content-length`` must be among ``set_headers``). The two body modes
+    ``body`` replaces the body of the message; where that is the whole body, ``content-length`` must be among
+    ``set_headers``. The two body modes
     override the filter's; ``None`` for both leaves them. An override is absolute: Envoy takes a body mode that
     is left out of it as NONE, hence both are always sent together.
     """

@@ -8,7 +8,7 @@ cleanly before its exchange has ended, because Envoy takes a clean close as "let
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -18,11 +18,22 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from truthlens.core.errors import StartError
-from truthlens.core.records import ResponseHead
+from truthlens.core.records import Outcome, ResponseHead
 from truthlens.gateway import wire
 from truthlens.gateway._pb import ext_proc_pb2 as pb
 from truthlens.gateway.events import MoreTime, Reply
-from truthlens.gateway.session import Desk, Judge, Judgement, Open, ProtocolError, Session, Ticket
+from truthlens.gateway.session import (
+    Desk,
+    Judge,
+    Judgement,
+    Open,
+    Piece,
+    ProtocolError,
+    Session,
+    State,
+    Ticket,
+)
+from truthlens.streaming.contract import Ack
 
 log = structlog.get_logger("truthlens.gateway")
 
@@ -38,8 +49,27 @@ _OPTIONS = [
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_ping_strikes", 0),
 ]
+_LET_GO_S = 1.0
 # gRPC's and Envoy's own metadata; everything else was put on the route by the operator.
 _OWN_METADATA = ("grpc-", ":", "user-agent", "te", "content-type", "x-envoy-", "x-forwarded-", "x-request-id")
+
+
+class Flow(Protocol):
+    """A streamed answer on its way."""
+
+    @property
+    def droppable(self) -> bool:
+        """Whether the stream may go on without us as well as with us."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The outcome, once it is known."""
+
+    async def feed(self, data: bytes, *, end: bool) -> None:
+        """Take in the next piece; returns once there is room for another."""
+
+    async def aclose(self) -> None:
+        """End all work."""
 
 
 class Pipeline(Desk, Protocol):
@@ -50,6 +80,9 @@ class Pipeline(Desk, Protocol):
 
     async def judge(self, ticket: Any, head: ResponseHead, body: bytes) -> Judgement:
         """Judge the response."""
+
+    def flow(self, ticket: Any, emit: Callable[[Ack], Awaitable[None]]) -> Flow:
+        """What a streamed answer goes through; ``emit`` sends on each piece, in order."""
 
     def abandon(self, ticket: Any) -> None:
         """Note that the stream ended before its exchange did."""
@@ -72,6 +105,8 @@ class Server:
         self._address = address
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(options=_OPTIONS)
+        # Handlers of streams that may go on without us: see ``drain``.
+        self._droppable: set[asyncio.Task[Any]] = set()
         handler = grpc.stream_stream_rpc_method_handler(
             self._process, pb.ProcessingRequest.FromString, pb.ProcessingResponse.SerializeToString
         )
@@ -108,11 +143,16 @@ class Server:
         Args:
             notice_s: how long to report NOT_SERVING before new streams are refused; longer than Envoy's health
                 check interval times its unhealthy threshold.
-            grace_s: how long the streams in flight may then take.
+            grace_s: how long the exchanges in flight may then take. Shortly before it is over, streams that are only
+                observed are let go by a clean close, upon which Envoy passes the rest of them; all others are cut.
         """
         await self.set_serving(False)
         await asyncio.sleep(notice_s)
-        await self._server.stop(grace_s)
+        stopping = asyncio.ensure_future(self._server.stop(grace_s))
+        await asyncio.wait({stopping}, timeout=max(0.0, grace_s - _LET_GO_S))
+        for task in self._droppable:
+            task.cancel()
+        await stopping
 
     async def stop(self) -> None:
         """Stop at once."""
@@ -128,6 +168,8 @@ class Server:
                 if reply is None:
                     return
                 await context.write(wire.render(reply))
+                if session.state is State.STREAM:
+                    await self._follow(session, route, stream)
         except asyncio.CancelledError:
             # How Envoy ends most streams, finished or not; re-raising would only print a traceback.
             return
@@ -138,6 +180,29 @@ class Server:
             stream.close()
             if not session.concluded and session.ticket is not None:
                 self._pipeline.abandon(session.ticket)
+
+    async def _follow(self, session: Session, route: Mapping[str, str], stream: _Stream) -> None:
+        """Pass a streamed body on, piece by piece, until its last piece has gone or nobody reads it any more."""
+
+        async def emit(ack: Ack) -> None:
+            await stream.write(session.passed(ack.body, end=ack.end, outcome=flow.outcome))
+
+        flow = self._pipeline.flow(session.ticket, emit)
+        task = asyncio.current_task()
+        if task is not None and flow.droppable:
+            self._droppable.add(task)
+        try:
+            while session.state is State.STREAM and (message := await stream.read()) is not grpc.aio.EOF:
+                result = session.receive(wire.parse(message, route))
+                if isinstance(result, Piece):
+                    await flow.feed(result.body, end=result.end)
+                else:
+                    assert not isinstance(result, Open | Judge)
+                    await stream.write(result)
+        finally:
+            if task is not None:
+                self._droppable.discard(task)
+            await flow.aclose()
 
     async def _step(self, session: Session, event: Any, stream: _Stream) -> Reply | None:
         """The reply to ``event``, or ``None`` where nobody waits for it any more."""
@@ -151,6 +216,7 @@ class Server:
                 self._pipeline.judge(result.ticket, result.head, result.body)
             )
             return None if judgement is None else session.judged(judgement)
+        assert not isinstance(result, Piece)
         return result
 
 

@@ -1,12 +1,12 @@
 """One ext_proc stream as a state machine: an event in, one reply or one piece of work out. No I/O.
 
     request headers ─▶ request body ─▶ response headers ─▶ response body ─▶ ended
-            │                │                 │
+            │                │                 │  └─────▶ pieces of a stream ─┘
             └── bypass: no body is shipped ────┴── nothing to score: headers only
 
 The session knows HTTP: which bodies to ask Envoy for, which headers must go or be made right. What an answer
 is worth is the pipeline's business: the session hands it work (``Open``, ``Judge``) and gets a record back.
-Exactly one reply is given for every event.
+Exactly one reply is given for every event; to the pieces of a streamed body in their order, but not at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from truthlens.core.errors import TruthLensError
-from truthlens.core.records import Action, Outcome, Reason, RequestHead, ResponseHead, Status
+from truthlens.core.records import Action, Outcome, Reason, RequestHead, ResponseHead, Status, Streaming
 from truthlens.gateway.events import (
     BodyMode,
     Continue,
@@ -38,6 +38,8 @@ PREFIX = "x-truthlens-"
 # between is visible to the client.
 _ROUTE_DEFAULTS = frozenset({"x-truthlens-enabled", "x-truthlens-status", "x-truthlens-reason"})
 _ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "br", "deflate"})
+# A body that may change is not the entity that these describe.
+_ENTITY_HEADERS = ("etag", "content-md5", "digest")
 
 
 class ProtocolError(TruthLensError):
@@ -58,6 +60,14 @@ class Ticket(Protocol):
     @property
     def more_time_s(self) -> float | None:
         """Seconds for which Envoy is asked to wait for the judgement, or ``None`` where its own clock will do."""
+
+    @property
+    def streaming(self) -> Streaming:
+        """What is done with the answer if it comes as a stream."""
+
+    @property
+    def stream_reason(self) -> Reason | None:
+        """Why a streamed answer will not be scored and nothing has to be said within it, if that is known already."""
 
 
 class Judgement(Protocol):
@@ -85,6 +95,9 @@ class Desk(Protocol):
     def skip(self, ticket: Any, reason: Reason) -> Judgement:
         """The judgement of an answer that is not scored."""
 
+    def pending(self, ticket: Any) -> Mapping[str, str]:
+        """The ``x-truthlens-*`` headers of a stream whose verdict comes at its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Open:
@@ -103,7 +116,15 @@ class Judge:
     body: bytes
 
 
-Work = Open | Judge
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The next piece of a streamed response; each is answered by one ``Session.passed``, in order."""
+
+    body: bytes
+    end: bool
+
+
+Work = Open | Judge | Piece
 
 
 class State(Enum):
@@ -113,6 +134,7 @@ class State(Enum):
     REQUEST_BODY = auto()
     RESPONSE_HEADERS = auto()
     RESPONSE_BODY = auto()
+    STREAM = auto()
     ENDED = auto()
 
 
@@ -126,6 +148,12 @@ class Session:
         self._desk = desk
         self._response = ResponseHead(0, {})
         self._bodiless = False
+        self._told = False
+
+    @property
+    def response(self) -> ResponseHead:
+        """Status and headers of the backend's response, once they have come."""
+        return self._response
 
     def receive(self, event: Event) -> Reply | Work:
         """Take the next event.
@@ -147,6 +175,8 @@ class Session:
                 if not event.end_of_stream:
                     return self._pass(Phase.RESPONSE_BODY, Reason.TOO_LARGE)
                 return Judge(self.ticket, self._response, event.body)
+            case ResponseBody() if self.state is State.STREAM:
+                return Piece(event.body, event.end_of_stream)
             case Trailers():
                 return Continue(event.phase)
             case RequestBody() | ResponseBody() if self.state in (State.RESPONSE_HEADERS, State.ENDED):
@@ -181,17 +211,32 @@ class Session:
         if outcome.body is not None:
             headers["content-length"] = str(len(outcome.body))
             # A changed body leaves uncompressed, and is not the entity that these described.
-            remove += tuple(
-                h
-                for h in ("content-encoding", "etag", "content-md5", "digest")
-                if h in self._response.headers
-            )
+            remove += tuple(h for h in ("content-encoding", *_ENTITY_HEADERS) if h in self._response.headers)
         return Continue(
             Phase.RESPONSE_BODY,
             set_headers=headers,
             remove_headers=remove,
             body=outcome.body,
             metadata=_metadata(outcome),
+        )
+
+    def passed(self, body: bytes | None, *, end: bool, outcome: Outcome | None) -> Reply:
+        """A piece of a stream may go.
+
+        Args:
+            body: what leaves in its place, or ``None`` where it leaves as it came.
+            end: whether it was the last one.
+            outcome: of the exchange, once it is known.
+        """
+        if outcome is not None:
+            self.concluded = True
+        if end:
+            self.state = State.ENDED
+        told, self._told = self._told, self._told or outcome is not None
+        return Continue(
+            Phase.RESPONSE_BODY,
+            body=body,
+            metadata=_metadata(outcome) if outcome is not None and not told else {},
         )
 
     def _request_headers(self, event: RequestHeaders) -> Reply:
@@ -219,15 +264,23 @@ class Session:
     def _response_headers(self, event: ResponseHeaders) -> Reply:
         assert self.ticket is not None
         self._response = event.head
+        streams = event.head.streams and self.ticket.streaming is not Streaming.BUFFER
         reason = self.ticket.reason or _reason_of(
-            event.head, ended=event.end_of_stream, max_body_bytes=self._desk.max_body_bytes
+            event.head,
+            ended=event.end_of_stream,
+            streams=streams,
+            max_body_bytes=self._desk.max_body_bytes,
         )
+        if reason is None and streams:
+            reason = self.ticket.stream_reason
         if reason is None and self.state is State.REQUEST_BODY:
             reason = Reason.UPSTREAM_ERROR
         if reason is None and self._bodiless:
             reason = Reason.DIALECT
         if reason is not None:
             return self._pass(Phase.RESPONSE_HEADERS, reason)
+        if streams:
+            return self._stream(event.head)
         self.state = State.RESPONSE_BODY
         return Continue(
             Phase.RESPONSE_HEADERS,
@@ -235,6 +288,20 @@ class Session:
                 name for name in event.head.headers if name.startswith(PREFIX) and name not in _ROUTE_DEFAULTS
             ),
             response_body=BodyMode.BUFFERED,
+        )
+
+    def _stream(self, head: ResponseHead) -> Reply:
+        """The headers leave now, the body piece by piece."""
+        self.state = State.STREAM
+        headers = dict(self._desk.pending(self.ticket))
+        spoofed = tuple(name for name in head.headers if name.startswith(PREFIX) and name not in headers)
+        # Envoy would send the old length with whatever is put into the body.
+        stale = tuple(name for name in ("content-length", *_ENTITY_HEADERS) if name in head.headers)
+        return Continue(
+            Phase.RESPONSE_HEADERS,
+            set_headers=headers,
+            remove_headers=tuple(dict.fromkeys(spoofed + _stale(headers) + stale)),
+            response_body=BodyMode.STREAMED,
         )
 
     def _pass(self, phase: Phase, reason: Reason) -> Reply:
@@ -284,20 +351,20 @@ def _check_modes(modes: FilterModes | None) -> None:
         )
 
 
-def _reason_of(head: ResponseHead, *, ended: bool, max_body_bytes: int) -> Reason | None:
-    """Why a response can be told not to be scored from its head alone."""
+def _reason_of(head: ResponseHead, *, ended: bool, streams: bool, max_body_bytes: int) -> Reason | None:
+    """Why a response can be told not to be scored from its head alone; ``streams``: its body comes piece by piece."""
     if not 200 <= head.status < 300:
         return Reason.UPSTREAM_ERROR
-    media_type = head.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type == "text/event-stream":
-        return Reason.STREAMING
     if ended:
         return Reason.EMPTY_ANSWER
-    if media_type != "application/json" and not media_type.endswith("+json"):
+    if head.media_type != "application/json" and not (head.streams or head.media_type.endswith("+json")):
         return Reason.DIALECT
-    encodings = head.headers.get("content-encoding", "").lower().split(",")
-    if any(encoding.strip() not in _ENCODINGS for encoding in encodings):
+    encodings = {each.strip() for each in head.headers.get("content-encoding", "").lower().split(",")}
+    # What is compressed is read as a whole or not at all; the backend was asked for a plain answer.
+    if not encodings <= ({"", "identity"} if streams else _ENCODINGS):
         return Reason.ENCODING
+    if streams:
+        return None
     length = head.headers.get("content-length", "")
     if length.isdigit() and int(length) > max_body_bytes:
         return Reason.TOO_LARGE

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from truthlens.core.hold import MARGIN_S, hold_s, override_s
-from truthlens.core.records import OnUnchecked, Plan
+from truthlens.core.plan import Plan
+from truthlens.core.records import OnUnchecked
 from truthlens.policy.diagnostics import Diagnostic, Report
 from truthlens.policy.plan import Policy
 from truthlens.policy.source import read_document

@@ -88,6 +88,9 @@ def log_exchange(
         coverage_evidence=min((c.evidence_ratio for c in coverages), default=None),
         model=outcome.model or None,
         stream=stream,
+        streaming=outcome.stream.streaming.value if outcome.stream else None,
+        lag_ms=round(outcome.stream.lag_s * 1000, 2) if outcome.stream else None,
+        held_ms=round(outcome.stream.held_s * 1000, 2) if outcome.stream else None,
         request_ms=round(request_s * 1000, 2),
         response_ms=round(response_s * 1000, 2),
     )

@@ -135,6 +135,32 @@ class Signals:
             "truthlens_abandoned", "Exchanges that ended before their answer was judged.", registry=registry
         )
         self.inflight = Gauge("truthlens_inflight", "Exchanges being read or judged.", registry=registry)
+        self.streams = Gauge(
+            "truthlens_streams",
+            "Answers being observed or gated while they stream.",
+            ("streaming",),
+            registry=registry,
+        )
+        self.stream_lag = Histogram(
+            "truthlens_stream_verdict_lag_seconds",
+            "Time from the end of a streamed answer to its verdict, for which the end of the stream was held.",
+            ("streaming",),
+            buckets=_LATENCY_BUCKETS,
+            registry=registry,
+        )
+        self.stream_hold = Histogram(
+            "truthlens_stream_hold_seconds",
+            "The longest time that text of a streamed answer was held.",
+            ("streaming",),
+            buckets=_LATENCY_BUCKETS,
+            registry=registry,
+        )
+        self.stream_sentences = Counter(
+            "truthlens_stream_sentences",
+            "Sentences of gated streams: result is passed, flagged or unchecked.",
+            ("decision", "result"),
+            registry=registry,
+        )
         self.held_bytes = Gauge(
             "truthlens_held_bytes", "Bytes of bodies being read or judged.", registry=registry
         )
@@ -175,6 +201,7 @@ class Signals:
             self.latency.labels(mode, operation).observe(seconds)
         self.actions.labels(decision, outcome.action.value).inc()
         self._observe_mending(outcome)
+        self._observe_stream(outcome)
         if verdict.reason is not None and verdict.status is not Status.CHECKED:
             self.unchecked.labels(decision, verdict.reason.value).inc()
         if verdict.score is None:
@@ -213,6 +240,15 @@ class Signals:
         for mended in outcome.mended:
             if mended is not None:
                 self.mitigations.labels(decision, mended.mode.value, mended.stop.value).inc()
+
+    def _observe_stream(self, outcome: Outcome) -> None:
+        stream = outcome.stream
+        if stream is None:
+            return
+        self.stream_lag.labels(stream.streaming.value).observe(stream.lag_s)
+        self.stream_hold.labels(stream.streaming.value).observe(stream.held_s)
+        for result, count in stream.sentences.items():
+            self.stream_sentences.labels(outcome.plan.decision, result).inc(count)
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus text format."""

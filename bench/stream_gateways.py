@@ -1,0 +1,155 @@
+"""What ``bench/stream.py`` measures: one backend, and in front of it three Envoys, each with another processor or none."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from bench.stream_texts import REQUEST
+from tests.fakes.ports import free_port
+from tests.integration.stack import Stack, wait_for
+from truthlens.proxy.config import Address, EnvoySettings, Upstream, envoy_config
+from truthlens.proxy.process import envoy_binary, is_listening
+
+ROOT = Path(__file__).parents[1]
+MODES = ("observe", "gate", "buffer")
+# Almost nothing is flagged, so that every path delivers the same text; the verdict is asked for as a chunk.
+POLICY = """\
+trusted_headers: [x-domain]
+hallucination: {enabled: true, default_mode: lightweight, threshold: 0.999, details: true}
+signals:
+  domains:
+    - {name: observe, headers: {x-domain: [observe]}}
+    - {name: gate, headers: {x-domain: [gate]}}
+    - {name: buffer, headers: {x-domain: [buffer]}}
+decisions:
+  - name: observe
+    priority: 90
+    rules: {type: domain, name: observe}
+    plugins: [{type: hallucination, configuration: {streaming: observe}}]
+  - name: gate
+    priority: 80
+    rules: {type: domain, name: gate}
+    plugins: [{type: hallucination, configuration: {streaming: gate, stream: {max_hold_s: MAX_HOLD}}}]
+  - name: buffer
+    priority: 70
+    rules: {type: domain, name: buffer}
+    plugins: [{type: hallucination, configuration: {streaming: buffer}}]
+"""
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way to the backend; ``processor`` and ``envoy`` are the processes whose CPU is counted."""
+
+    name: str
+    address: Address
+    envoy: int
+    processor: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class BackendProcess:
+    """``bench/stream_backend.py`` as the backend of a ``Stack``."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it listens."""
+        self.process = _module("stream_backend", str(self.port))
+        wait_for(lambda: is_listening(Address("127.0.0.1", self.port)), "the backend")
+
+    def stop(self) -> None:
+        """End it."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+@contextlib.contextmanager
+def truthlens(folder: Path, *, max_hold_s: float, message_timeout_s: float = 10.0) -> Iterator[Stack]:
+    """Backend, sidecar and Envoy."""
+    policy = POLICY.replace("MAX_HOLD", f"{max_hold_s:g}")
+    stack = Stack(folder, policy, backend=BackendProcess(), message_timeout_s=message_timeout_s)
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+@contextlib.contextmanager
+def paths(stack: Stack) -> Iterator[list[Route]]:
+    """Envoy alone, Envoy with a processor that only acknowledges, and the modes of streams that leave at once."""
+    assert stack.envoy is not None
+    assert stack.sidecar is not None
+    with contextlib.ExitStack() as processes:
+        alone, alone_pid = _envoy(stack, None, processes)
+        bare = Address("127.0.0.1", free_port())
+        echo = _module("stream_bare", str(bare))
+        processes.callback(echo.kill)
+        wait_for(lambda: is_listening(bare), "the bare processor")
+        echoed, echoed_pid = _envoy(stack, bare, processes)
+        yield [
+            Route("Envoy alone", alone, alone_pid),
+            Route("bare echo", echoed, echoed_pid, echo.pid),
+            *[
+                Route(mode, stack.listen, stack.envoy.pid, stack.sidecar.pid, {"x-domain": mode})
+                for mode in ("observe", "gate")
+            ],
+        ]
+
+
+def _module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", f"bench.{name}", *arguments], cwd=ROOT)
+
+
+def _envoy(stack: Stack, extproc: Address | None, processes: contextlib.ExitStack) -> tuple[Address, int]:
+    """Another Envoy in front of the same backend, with another processor or (``None``) without any; and its pid."""
+    address = Address("127.0.0.1", free_port())
+    settings = EnvoySettings(
+        listen=address,
+        extproc=[extproc or stack.extproc],
+        upstream=Upstream("127.0.0.1", stack.backend.port, tls=False),
+        access_log=str(stack.folder / f"access-{address.port}.log"),
+    )
+    config = envoy_config(settings)
+    if extproc is None:
+        manager = config["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+        manager["http_filters"] = manager["http_filters"][1:]
+        manager["route_config"]["virtual_hosts"][0]["routes"] = [
+            {"match": {"prefix": "/"}, "route": {"cluster": "llm_backend", "timeout": "0s"}}
+        ]
+        config["static_resources"]["clusters"] = config["static_resources"]["clusters"][:1]
+    file = stack.folder / f"envoy-{address.port}.json"
+    file.write_text(json.dumps(config))
+    process = subprocess.Popen(
+        [
+            envoy_binary(),
+            "-c",
+            str(file),
+            "--log-level",
+            "error",
+            "--use-dynamic-base-id",
+            "--concurrency",
+            "1",
+        ]
+    )
+    processes.callback(process.kill)
+    wait_for(lambda: is_listening(address), "an Envoy")
+    if extproc is not None:
+        # Envoy starts with the cluster unhealthy until its first health check.
+        url = f"http://{address}/v1/chat/completions"
+        timing = {"x-bench": '{"tokens": 1}'}
+        body = {**REQUEST, "stream": True}
+        wait_for(lambda: "x-bare" in httpx.post(url, json=body, headers=timing).headers, "the bare processor")
+    return address, process.pid

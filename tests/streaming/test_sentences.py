@@ -1,0 +1,99 @@
+"""Sentences of a text that grows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truthlens.core.text import sentences
+from truthlens.streaming.sentences import SentenceSplitter
+
+PIECES = st.sampled_from(
+    [
+        *"Ax1é中.!?… \n\t()\"'”]。！；）_",
+        "...",
+        "Mr",
+        "e.g",
+        "approx",
+        "12",
+        "word ",
+        "a longer stretch of words ",
+        ". ",
+        "      ",
+        "----------",
+    ]
+)
+
+
+def fed(splitter: SentenceSplitter, *texts: str) -> list[list[tuple[int, int]]]:
+    return [splitter.feed(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("texts", "complete"),
+    [
+        (["It is 3.", "5 m. ", "Next"], [[], [(0, 12)], []]),
+        (["One.", " ", "Two."], [[], [(0, 4)], []]),
+        (["One", "\n", "\n", "Two\n"], [[], [(0, 3)], [], [(5, 8)]]),
+        (["See e.g.", " this", ". "], [[], [], [(0, 14)]]),
+        (["他说：“好。", "”", "我", "走。了"], [[], [], [(0, 7)], [(7, 10)]]),
+        (['"Yes.', '" ', "No"], [[], [(0, 6)], []]),
+        (["  One. Two! Three? ", ""], [[(2, 6), (7, 11), (12, 18)], []]),
+        (["One.", "..", ". "], [[], [], [(0, 7)]]),
+        (["word   ", "   ", "\n"], [[], [], [(0, 4)]]),
+    ],
+)
+def test_a_sentence_is_complete_once_its_end_cannot_change(
+    texts: list[str], complete: list[list[tuple[int, int]]]
+) -> None:
+    assert fed(SentenceSplitter(), *texts) == complete
+
+
+@given(st.lists(st.lists(PIECES, max_size=4).map("".join), max_size=30))
+def test_however_a_text_is_cut_its_sentences_are_those_of_the_whole(texts: list[str]) -> None:
+    splitter = SentenceSplitter()
+    found = [found for text in texts for found in splitter.feed(text)]
+    rest = splitter.close()
+    assert found + ([rest] if rest else []) == sentences("".join(texts))
+
+
+@given(st.lists(PIECES, min_size=1, max_size=40))
+def test_a_sentence_is_given_with_the_character_that_settles_it(texts: list[str]) -> None:
+    """One that ends where the text does could still grow, whatever comes next."""
+    splitter = SentenceSplitter()
+    so_far = ""
+    found: list[tuple[int, int]] = []
+    for text in texts:
+        for character in text:
+            so_far += character
+            found += splitter.feed(character)
+            following = [so_far + more for more in ("x", "\n", "。", '"')]
+            certain = [whole for whole in sentences(following[0])[:-1] if whole[1] < len(so_far)]
+            assert found == certain
+            assert all(sentences(whole)[: len(found)] == found for whole in following)
+
+
+def test_closing_ends_the_open_text_without_the_white_space_around_it() -> None:
+    splitter = SentenceSplitter(start=10)
+    assert splitter.feed(" One. and a ha ") == [(11, 15)]
+    assert splitter.first == 16
+    assert splitter.close() == (16, 24)
+    assert splitter.first is None
+    assert splitter.close() is None
+    assert splitter.feed("lf. ") == [(25, 28)]
+    assert splitter.feed("  ") == []
+    assert splitter.close() is None
+
+
+def test_text_that_is_not_to_be_split_stays_open() -> None:
+    splitter = SentenceSplitter()
+    assert splitter.feed("{} One. Two.\n", split=False) == []
+    assert splitter.close() == (0, 12)
+
+
+def test_what_is_kept_of_a_long_sentence_is_short() -> None:
+    splitter = SentenceSplitter()
+    for _ in range(2000):
+        splitter.feed("v1.2 and ")
+    assert len(splitter._window) < 64

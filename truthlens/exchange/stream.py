@@ -1,0 +1,146 @@
+"""Whole streams of the OpenAI chat and completions APIs: their answers, and their bytes with new answers.
+
+The counterpart of ``response`` for bodies of server-sent events. Deliberately not here: deciding what an answer's new
+text is (``finalize``), streams that are passed on while they come (``streaming``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from truthlens.core.errors import DialectError
+from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
+from truthlens.exchange.chunks import Choice, Chunk, ChunkKind, Transcript, parse_chunk
+from truthlens.exchange.draft import Draft
+from truthlens.exchange.response import LOGPROBS_DROPPED
+from truthlens.exchange.retelling import retell
+from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedResponse:
+    """One response that came as a stream of chunks.
+
+    ``answers`` has one entry per choice, in the order in which the choices began, ``finish_reasons`` likewise
+    (``None`` where a choice was cut off). ``usage`` is the backend's own count, whole numbers only. ``failed`` says
+    that an error object stands in the stream, ``opaque`` counts the frames that could not be read. ``frames``,
+    ``chunks``, ``transcript`` and ``echoes`` are what ``rewrite_stream`` edits.
+    """
+
+    endpoint: Endpoint
+    answers: tuple[Answer, ...]
+    finish_reasons: tuple[str | None, ...] = ()
+    model: str = ""
+    usage: Mapping[str, int] = field(default_factory=dict)
+    failed: bool = False
+    opaque: int = 0
+    echoes: tuple[str, ...] = field(default=(), repr=False)
+    frames: tuple[Frame, ...] = field(default=(), repr=False)
+    chunks: tuple[Chunk, ...] = field(default=(), repr=False)
+    transcript: Transcript = field(default_factory=lambda: Transcript(Endpoint.CHAT), repr=False)
+
+
+def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
+    """The answers of a stream.
+
+    Chunks of one ``index`` are one choice; a choice without one is known by its place in its chunk. Text is taken
+    to its last byte, also out of a last frame without a blank line: there are clients that show it.
+
+    Args:
+        body: Decoded response body.
+        exchange: The request half. Where an answer starts with ``echoed``, the answer is what follows.
+
+    Raises:
+        DialectError: No frame is a chunk of the API.
+    """
+    frames = _frames(body)
+    chunks = tuple(parse_chunk(frame, exchange.endpoint) for frame in frames)
+    transcript = Transcript(exchange.endpoint)
+    for chunk in chunks:
+        transcript.add(chunk)
+    transcript.end()
+    kinds = {chunk.kind for chunk in chunks}
+    # Streams of other APIs have errors and counts that look alike, but no choices.
+    foreign = ChunkKind.OPAQUE in kinds or not kinds & {ChunkKind.USAGE, ChunkKind.ERROR}
+    if ChunkKind.CHOICES not in kinds and foreign:
+        raise DialectError(
+            f"none of {len(frames)} frames is a chunk of the API; expected chunks with choices"
+        )
+    choices = transcript.choices.values()
+    echoes = tuple(
+        exchange.echoed if exchange.echoed and choice.text.startswith(exchange.echoed) else ""
+        for choice in choices
+    )
+    return StreamedResponse(
+        endpoint=exchange.endpoint,
+        answers=tuple(_answer(choice, echo) for choice, echo in zip(choices, echoes, strict=True)),
+        finish_reasons=tuple(choice.finish_reason for choice in choices),
+        model=transcript.model,
+        usage=transcript.usage,
+        failed=transcript.failed,
+        opaque=transcript.opaque,
+        echoes=echoes,
+        frames=frames,
+        chunks=chunks,
+        transcript=transcript,
+    )
+
+
+def rewrite_stream(
+    response: StreamedResponse, texts: Mapping[int, str], truthlens: Mapping[str, object] | None
+) -> bytes:
+    """The stream with new answers and, where given, one more chunk with the ``truthlens`` object.
+
+    Every frame that needs no change leaves as its own bytes, in its place. What stands before or after an unchanged
+    answer comes in a chunk of its own; an answer that is new itself takes the places of the old one's text, sentence
+    by sentence. The frames whose text changed, and all frames of an answer that is new itself, lose their
+    ``logprobs``; ``truthlens.notes`` says so, also where no object was asked for. The ``truthlens`` chunk stands
+    before the marker of the end, or last where there is none. A ``truthlens`` member that the backend sent is removed
+    wherever anything changes.
+
+    Args:
+        response: What ``parse_stream`` gave.
+        texts: New text by ``Answer.index``; other choices are not touched. Text that the backend echoed
+            stays in front of it.
+        truthlens: The object to add, or ``None``.
+
+    Raises:
+        DialectError: A chunk that is to be changed nests too deeply.
+        ValueError: ``texts`` names a choice that the response lacks or that holds no text.
+    """
+    known = {answer.index: answer.text for answer in response.answers if answer.kind is AnswerKind.TEXT}
+    if not set(known).issuperset(texts):
+        raise ValueError(
+            f"choices {sorted(set(texts) - set(known))} cannot be changed; with text: {sorted(known)}"
+        )
+    changed = {index: text for index, text in texts.items() if text != known[index]}
+    if not changed and truthlens is None:
+        return b"".join(frame.raw for frame in response.frames)
+    draft = Draft(response.frames, response.chunks, response.transcript)
+    for answer, echo in zip(response.answers, response.echoes, strict=True):
+        if answer.index in changed:
+            retell(draft, answer, changed[answer.index], echo=echo)
+    extra = dict(truthlens) if truthlens is not None else {}
+    if draft.logprobs_dropped:
+        notes = extra.get("notes")
+        extra["notes"] = [*(notes if isinstance(notes, list | tuple) else ()), LOGPROBS_DROPPED]
+    if truthlens is not None or draft.logprobs_dropped:
+        draft.put_verdict(extra)
+    return draft.written()
+
+
+def _frames(body: bytes) -> tuple[Frame, ...]:
+    """All frames, however long: the body is held already."""
+    decoder = Decoder(max_frame_bytes=max(len(body), MAX_FRAME_BYTES))
+    frames = decoder.feed(body)
+    rest = decoder.finish()
+    return (*frames, rest) if rest is not None else tuple(frames)
+
+
+def _answer(choice: Choice, echo: str) -> Answer:
+    text = choice.text[len(echo) :]
+    kind = choice.kind
+    if kind is AnswerKind.TEXT and not text.strip():
+        kind = AnswerKind.EMPTY
+    return Answer(index=choice.index, kind=kind, text=text)

@@ -1,0 +1,354 @@
+"""Drives one streamed answer: scores it while it is written, and sends each acknowledgement as soon as it may go.
+
+At most one scoring is under way at a time. The order of messages is the relay's business, what becomes of sentences the
+gate's; here they are only brought together with detection, with time and with room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from truthlens.core.hold import MARGIN_S
+from truthlens.core.mending import Judged
+from truthlens.core.plan import Plan
+from truthlens.core.records import (
+    Answer,
+    AnswerKind,
+    Exchange,
+    OnUnchecked,
+    Outcome,
+    Reason,
+    Streaming,
+    StreamRecord,
+    Verdict,
+    unchecked,
+)
+from truthlens.detection.following import Following
+from truthlens.exchange.edits import content_chunk, done_frame, final_chunk
+from truthlens.exchange.sse import encode
+from truthlens.mender import explained_in_time
+from truthlens.streaming.contract import Ack, Ask
+from truthlens.streaming.ending import Gated, answers_of, ending_of, limited, reason_of
+from truthlens.streaming.gate import Gate
+from truthlens.streaming.relay import Relay
+
+log = structlog.get_logger("truthlens.streaming")
+
+Emit = Callable[[Ack], Awaitable[None]]
+# Text is looked at again for windows to score once it has grown by as much.
+_AHEAD_CHARS = 256
+# Held bytes are reported in steps, because every chunk of every stream changes them.
+_ACCOUNT_BYTES = 4096
+_LEAST_TIME_S = 0.05
+
+
+class Flow:
+    """One streamed answer under ``observe`` or ``gate``.
+
+    Args:
+        plan: of mode lightweight.
+        exchange: the request half.
+        following: detection for this exchange.
+        details: whether a verdict chunk is wanted.
+        model: name of the detector's model.
+        max_bytes: of the stream, beyond which it is not checked.
+        emit: sends one acknowledgement; called in order, one at a time.
+        conclude: takes the outcome of the stream, once, before the acknowledgements that its end waited for.
+        hold: counts bytes held (negative: let go); false where there is no room for more.
+        closed: told once, when all work has ended.
+        clock: monotonic, in seconds.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        exchange: Exchange,
+        following: Following,
+        *,
+        details: bool,
+        model: str,
+        max_bytes: int,
+        emit: Emit,
+        conclude: Callable[[Outcome], None],
+        hold: Callable[[int], bool],
+        closed: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._plan = plan
+        self._exchange = exchange
+        self._following = following
+        self._details = details
+        self._model = model
+        self._emit = emit
+        self._conclude = conclude
+        self._hold = hold
+        self._closed = closed
+        self._clock = clock
+        gated = plan.streaming is Streaming.GATE
+        self._relay = Relay(exchange.endpoint, choices=exchange.choices, gated=gated, max_bytes=max_bytes)
+        self._gate = Gate(plan, exchange, self._relay.transcript) if gated else None
+        self._lock = asyncio.Lock()
+        self._room = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._counted = 0
+        self._looked = 0
+        self._ended_at: float | None = None
+        self._most_held = 0
+        self._longest_held_s = 0.0
+        self.outcome: Outcome | None = None
+        """The outcome, once it is known; nothing is held for long from then on."""
+
+    @property
+    def concluded(self) -> bool:
+        """Whether the outcome is known."""
+        return self.outcome is not None
+
+    @property
+    def droppable(self) -> bool:
+        """Whether the stream may go on without us as well as with us: nothing in it is withheld."""
+        return self._gate is None
+
+    async def feed(self, data: bytes, *, end: bool) -> None:
+        """Take in the next message; returns once there is room for another."""
+        entries = self._relay.feed(data, end=end)
+        if not self.concluded:
+            if self._gate is not None:
+                now = self._clock()
+                for entry in entries:
+                    self._gate.take(entry, now=now)
+            self._account()
+            self._advance()
+        await self._flush()
+        while self._task is not None and self._relay.held_bytes >= self._plan.stream.max_hold_bytes:
+            self._room.clear()
+            await self._room.wait()
+
+    async def aclose(self) -> None:
+        """End all work; for a stream that has ended, or that nobody reads any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        self._hold(-self._counted)
+        self._counted = 0
+        self._closed()
+
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers so far, as the backend wrote them."""
+        return answers_of(self._relay.transcript, self._exchange)
+
+    def _advance(self) -> None:
+        """Begin what can be done now, unless something is under way."""
+        if self.concluded or self._task is not None:
+            return
+        if self._relay.ended and self._ended_at is None:
+            self._ended_at = self._clock()
+        if self._gate is not None:
+            self._advance_gate(self._gate)
+        elif self._relay.ended:
+            self._start(self._finish())
+        elif self._may_score_ahead():
+            self._start(self._following.ahead(self.answers()))
+
+    def _advance_gate(self, gate: Gate) -> None:
+        relay, now = self._relay, self._clock()
+        if relay.overflowed and self._plan.on_unchecked is OnUnchecked.BLOCK:
+            self._start(self._finish(cut=Reason.TOO_LARGE))
+            return
+        pressed = relay.held_bytes >= self._plan.stream.max_hold_bytes
+        asks = gate.ask(now=now, ended=relay.ended, pressed=pressed)
+        if gate.stopped:
+            self._stop_at(gate)
+            self._start(self._finish())
+        elif asks:
+            self._start(self._score(gate, asks))
+        elif relay.ended:
+            self._start(self._finish())
+        elif gate.next_expiry is not None:
+            self._wake_at(gate.next_expiry)
+
+    def _may_score_ahead(self) -> bool:
+        length = sum(choice.length for choice in self._relay.transcript.choices.values())
+        if length < self._looked + _AHEAD_CHARS:
+            return False
+        self._looked = length
+        return self._following.due(self.answers())
+
+    def _wake_at(self, moment: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(max(0.0, moment - self._clock()) + 0.001, self._advance)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        self._task = asyncio.create_task(self._run(work))
+
+    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - the border of the stream: our failure costs the verdict
+            # The type alone: a message or a traceback may quote the text that was being judged.
+            log.error("judging a stream failed", error=type(error).__name__, decision=self._plan.decision)
+            self._give_up(Reason.DETECTOR_ERROR)
+        finally:
+            self._task = None
+        self._advance()
+        await self._flush()
+
+    async def _flush(self) -> None:
+        async with self._lock:
+            for ack in self._relay.acks():
+                await self._emit(ack)
+        self._account()
+        self._room.set()
+
+    # --- scoring ------------------------------------------------------------------------------------------
+
+    async def _score(self, gate: Gate, asks: Sequence[Ask]) -> None:
+        """Score what the gate asks for, and let it decide."""
+        began = self._clock()
+        oldest = gate.oldest if gate.oldest is not None else began
+        answers = [Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks]
+        # What waited for another scoring has less time for its own: text is held no longer than the plan says.
+        latest = oldest + self._plan.stream.max_hold_s + self._plan.timeout_s
+        followed = await self._following.detect(
+            answers,
+            [ask.ranges for ask in asks],
+            timeout_s=min(self._plan.timeout_s, max(_LEAST_TIME_S, latest - began)),
+        )
+        gate.decide(asks, followed.ranges)
+        self._stop_at(gate)
+        self._longest_held_s = max(self._longest_held_s, self._clock() - oldest)
+
+    def _stop_at(self, gate: Gate) -> None:
+        """Where the gate has ended the stream, nothing behind that may leave before the verdict is known."""
+        if gate.stop_entry is not None:
+            self._relay.hold(gate.stop_entry)
+
+    async def _finish(self, *, cut: Reason | None = None) -> None:
+        """Judge the whole answer, conclude, and let the end of the stream go."""
+        gate, relay = self._gate, self._relay
+        reason = cut or reason_of(relay.transcript, overflowed=relay.overflowed)
+        first_answers = self.answers()
+        gated = _gated(gate) if gate is not None else None
+        answers = first_answers
+        if gated is not None:
+            answers = tuple(
+                replace(answer, text=gated.texts.get(answer.index, answer.text)) for answer in first_answers
+            )
+        first = limited((await self._following.detect(first_answers)).verdicts, reason)
+        verdicts = first
+        if answers != first_answers:
+            kept = limited((await self._following.detect(answers)).verdicts, reason)
+            # Of an answer that was withheld as a whole, what is known is the verdict on it.
+            verdicts = tuple(
+                new if answer.text.strip() else old
+                for answer, new, old in zip(answers, kept, first, strict=True)
+            )
+        if self._details:
+            verdicts = await explained_in_time(self._exchange, answers, verdicts, time_s=MARGIN_S / 2)
+        ending = ending_of(
+            self._plan,
+            self._exchange,
+            answers,
+            Judged(verdicts, first),
+            model=self._model,
+            details=self._details,
+            gated=replace(gated, stopped=True) if gated is not None and cut is not None else gated,
+            reason=reason,
+            failed=relay.transcript.failed,
+        )
+        self._end(ending.outcome)
+        final = b""
+        if ending.details is not None:
+            final = encode(final_chunk(relay.transcript, ending.details), newline=relay.newline)
+        if cut is not None:
+            relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
+        elif gate is not None and gate.stopped:
+            assert gate.stop_entry is not None
+            relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
+        else:
+            relay.close(ending.closing, final)
+
+    def _give_up(self, reason: Reason) -> None:
+        """Conclude without a verdict, and let everything pass, or nothing more where the plan says so."""
+        if self.concluded:
+            return
+        answers = self.answers()
+        verdicts: tuple[Verdict, ...] = tuple(
+            unchecked(reason, threshold=self._plan.threshold) for _ in answers
+        )
+        stopped = self._gate is not None and self._plan.on_unchecked is OnUnchecked.BLOCK
+        ending = ending_of(
+            self._plan,
+            self._exchange,
+            answers,
+            Judged(verdicts, verdicts),
+            model=self._model,
+            details=False,
+            gated=Gated(stopped=stopped),
+            reason=reason,
+        )
+        self._end(ending.outcome)
+        if stopped:
+            self._relay.cut(self._filtered() + done_frame(newline=self._relay.newline))
+        else:
+            self._relay.open()
+
+    def _filtered(self) -> bytes:
+        """Frames that finish every choice that has not finished, as filtered."""
+        relay = self._relay
+        return b"".join(
+            encode(
+                content_chunk(relay.transcript, index, "", finish_reason="content_filter"),
+                newline=relay.newline,
+            )
+            for index, choice in relay.transcript.choices.items()
+            if not choice.finished
+        )
+
+    def _end(self, outcome: Outcome) -> None:
+        now = self._clock()
+        lag_s = now - (self._ended_at if self._ended_at is not None else now)
+        record = StreamRecord(
+            self._plan.streaming,
+            lag_s=lag_s,
+            held_s=max(self._longest_held_s, lag_s),
+            held_bytes=self._most_held,
+            sentences=dict(self._gate.results) if self._gate is not None else {},
+        )
+        self.outcome = replace(outcome, stream=record, latency_s=record.held_s)
+        self._conclude(self.outcome)
+
+    def _account(self) -> None:
+        """Report what is held: messages, and the text of the answers."""
+        held = self._relay.held_bytes
+        self._most_held = max(self._most_held, held)
+        if not self.concluded:
+            held += sum(choice.length for choice in self._relay.transcript.choices.values())
+        grown = held - self._counted
+        if abs(grown) < _ACCOUNT_BYTES and held:
+            return
+        self._counted = held
+        if not self._hold(grown) and grown > 0 and not self.concluded:
+            if self._task is not None:
+                self._task.cancel()
+            self._give_up(Reason.OVERLOADED)
+
+
+def _gated(gate: Gate) -> Gated:
+    return Gated(
+        texts={choice: gate.delivered(choice) for choice in gate.choices},
+        insertions={choice: gate.insertions(choice) for choice in gate.choices},
+        marked=gate.marked,
+        withheld=gate.withheld,
+        stopped=gate.stopped,
+    )

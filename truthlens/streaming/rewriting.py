@@ -1,0 +1,110 @@
+"""The bytes of a gated frame: other texts, choices that have ended taken out, and the finish of those that end with it.
+
+Deliberately not here: which text is changed, and why (``gate``, ``gated_choice``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from truthlens.core.errors import DialectError
+from truthlens.exchange import jsontext
+from truthlens.exchange.chunks import ChunkKind, Delta, Transcript
+from truthlens.exchange.edits import content_chunk, edit_texts
+from truthlens.exchange.sse import Frame, encode, reread, set_data
+from truthlens.streaming.contract import Entry
+
+STOP_REASON = "content_filter"
+"""The finish reason of a choice that was stopped. Source: OpenAI API, chat completion chunk, ``finish_reason``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What becomes of the choices of one frame, by index.
+
+    ``texts`` are new texts of choices that have text in it. ``dropped`` choices are taken out; ``stopped`` ones finish
+    behind the frame, with ``STOP_REASON`` instead of a reason of their own.
+    """
+
+    texts: Mapping[int, str] = field(default_factory=dict)
+    dropped: Collection[int] = ()
+    stopped: Collection[int] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.texts or self.dropped or self.stopped)
+
+
+def rewrite(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
+    """What leaves in the place of an entry with choices; ``b""`` where nothing is left in it.
+
+    A chunk that nests too deeply to be edited is replaced by new chunks, one for each choice, with its text, role and
+    finish reason alone.
+    """
+    chunk, newline = entry.chunk, entry.frame.newline
+    kept = b""
+    more = chunk.kind is not ChunkKind.CHOICES or chunk.usage
+    if more or any(_says(delta, changes) for delta in chunk.deltas):
+        try:
+            kept = _edited(entry.frame, chunk.deltas, changes, transcript)
+        except DialectError:
+            kept = _rebuilt(entry, changes, transcript)
+    if kept and changes.stopped and not entry.frame.whole:
+        kept += 2 * newline
+    return kept + b"".join(
+        encode(content_chunk(transcript, index, "", finish_reason=STOP_REASON), newline=newline)
+        for index in sorted(changes.stopped)
+    )
+
+
+def _says(delta: Delta, changes: Changes) -> bool:
+    """Whether the delta still adds anything to the answer."""
+    index = delta.index
+    if index in changes.dropped:
+        return False
+    if delta.role or delta.reasoning or delta.tool_call or delta.refusal:
+        return True
+    if delta.finish_reason is not None and index not in changes.stopped:
+        return True
+    if index in changes.texts:
+        return bool(changes.texts[index])
+    return bool(delta.text) or delta.logprobs
+
+
+def _edited(frame: Frame, deltas: Sequence[Delta], changes: Changes, transcript: Transcript) -> bytes:
+    if changes.texts:
+        frame = reread(frame, edit_texts(frame, changes.texts, endpoint=transcript.endpoint))
+    if not changes.dropped and not changes.stopped:
+        return frame.raw
+
+    def edit_choice(place: int, raw: str) -> str | None:
+        index = deltas[place].index if place < len(deltas) else None
+        if index in changes.dropped:
+            return None
+        if index not in changes.stopped or not raw.startswith("{"):
+            return raw
+        return jsontext.edit_object(raw, lambda key, value: "null" if key == "finish_reason" else value)
+
+    def edit_top(key: str, raw: str) -> str:
+        return jsontext.edit_array(raw, edit_choice) if key == "choices" and raw.startswith("[") else raw
+
+    assert frame.data is not None
+    try:
+        return set_data(frame, jsontext.edit_object(frame.data, edit_top))
+    except RecursionError:
+        raise DialectError("chunk nests too deeply to be edited") from None
+
+
+def _rebuilt(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
+    left = dict(changes.texts)
+    frames = []
+    for delta in entry.chunk.deltas:
+        index = delta.index
+        if index in changes.dropped:
+            continue
+        # A choice that is repeated has its whole text in the first.
+        text = left.pop(index, "") if index in changes.texts else delta.text
+        finish_reason = None if index in changes.stopped else delta.finish_reason
+        chunk = content_chunk(transcript, index, text, role=delta.role, finish_reason=finish_reason)
+        frames.append(encode(chunk, newline=entry.frame.newline))
+    return b"".join(frames)
