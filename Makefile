@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto ablation train clean setup-test setup-dev
+.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow ablation train clean setup-test setup-dev
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -85,6 +85,9 @@ bench-mitigation: $(VENV)/.test ## What the modes mend and what that costs, on r
 
 bench-similarity: $(VENV)/.dev ## Alignment of claims, and what int8 costs it: make bench-similarity DATA=folder
 	$(BIN)/python bench/similarity.py --data $(DATA) $(ARGS)
+
+bench-follow: $(VENV)/.test ## Cost of scoring while an answer grows, and the lag of its verdict
+	$(BIN)/python bench/follow.py $(ARGS)
 
 bench-auto: $(VENV)/.test ## Mode auto against fixed modes, simulated
 	$(BIN)/python bench/auto.py $(ARGS)

@@ -32,8 +32,9 @@ import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.gateway import cpu_seconds, machine
+from bench.gateway import machine
 from bench.stream_client import Lane, Stream, request_bytes
+from bench.stream_cpu import Spent, cpu_figures
 from bench.stream_gateways import Route, paths, truthlens
 from bench.stream_memory import held_memory
 from bench.stream_report import BASE, compare, figures, show
@@ -87,26 +88,19 @@ async def load(
     timing = {"tokens": options.tokens, "interval_s": interval_s, "first_s": FIRST_S}
     each, rounds = _shape(count, min(options.streams, 32 * count))
     streams: dict[str, list[Stream]] = {route.name: [] for route in routes}
-    spent: dict[str, list[tuple[float, float, float]]] = {route.name: [] for route in routes}
+    spent: dict[str, list[Spent]] = {route.name: [] for route in routes}
     for route in routes:
         await stream_round(route, min(count, 4), 1, {**timing, "tokens": len(WORDS)})
     for number in range(rounds):
         turn = number % len(routes)
         for route in (*routes[turn:], *routes[:turn]):
-            before = _spent(route)
+            before = Spent.of(route)
             streams[route.name] += await stream_round(route, count, each, timing)
-            after = _spent(route)
-            spent[route.name].append((after[0] - before[0], after[1] - before[1], _busy(before, after)))
+            spent[route.name].append(Spent.of(route).since(before))
     rows = {}
     for route in routes:
         read = streams[route.name]
-        processor, envoy, busy = (list(values) for values in zip(*spent[route.name], strict=True))
-        rows[route.name] = {
-            **figures(read),
-            "processor_cpu_ms": sum(processor) / len(read) * 1000 if route.processor else None,
-            "envoy_cpu_ms": sum(envoy) / len(read) * 1000,
-            "machine_busy": statistics.mean(busy),
-        }
+        rows[route.name] = {**figures(read), **cpu_figures(spent[route.name], len(read), route)}
     compare(rows)
     return {
         "tokens": options.tokens,
@@ -145,19 +139,6 @@ async def stream_round(route: Route, count: int, each: int, timing: dict[str, An
     if short := [stream for stream in found if len(stream.received) != timing["tokens"]]:
         raise RuntimeError(f"{route.name}: {len(short)} streams have lost or doubled tokens")
     return found
-
-
-def _spent(route: Route) -> tuple[float, float, float, float]:
-    """CPU seconds of the processor and of Envoy; busy and all seconds of the machine."""
-    fields = [int(value) for value in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-    tick = os.sysconf("SC_CLK_TCK")
-    idle = fields[3] + fields[4]
-    processor = cpu_seconds(route.processor) if route.processor else 0.0
-    return processor, cpu_seconds(route.envoy), (sum(fields) - idle) / tick, sum(fields) / tick
-
-
-def _busy(before: Sequence[float], after: Sequence[float]) -> float:
-    return (after[2] - before[2]) / (after[3] - before[3])
 
 
 def whole_answers(routes: Sequence[Route]) -> dict[str, float]:

@@ -39,6 +39,11 @@ class Stream:
         return (self.received[0] - self.started) / 1e6
 
     @property
+    def first_written_ms(self) -> float:
+        """From the request to the backend's writing of the first token; its own wait is part of it."""
+        return (self.written[0] - self.started) / 1e6
+
+    @property
     def gaps_ms(self) -> list[float]:
         """Between tokens, as they came."""
         return [(after - before) / 1e6 for before, after in pairwise(self.received)]

@@ -47,11 +47,12 @@ decisions:
 
 @dataclass(frozen=True)
 class Route:
-    """One way to the backend; ``processor`` and ``envoy`` are the processes whose CPU is counted."""
+    """One way to the backend; ``envoy``, ``backend`` and ``processor`` are the processes whose CPU is counted."""
 
     name: str
     address: Address
     envoy: int
+    backend: int
     processor: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -67,6 +68,12 @@ class BackendProcess:
         """Start it and wait until it listens."""
         self.process = _module("stream_backend", str(self.port))
         wait_for(lambda: is_listening(Address("127.0.0.1", self.port)), "the backend")
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self.process is not None
+        return self.process.pid
 
     def stop(self) -> None:
         """End it."""
@@ -92,6 +99,7 @@ def paths(stack: Stack) -> Iterator[list[Route]]:
     """Envoy alone, Envoy with a processor that only acknowledges, and the modes of streams that leave at once."""
     assert stack.envoy is not None
     assert stack.sidecar is not None
+    backend = stack.backend.pid
     with contextlib.ExitStack() as processes:
         alone, alone_pid = _envoy(stack, None, processes)
         bare = Address("127.0.0.1", free_port())
@@ -100,10 +108,10 @@ def paths(stack: Stack) -> Iterator[list[Route]]:
         wait_for(lambda: is_listening(bare), "the bare processor")
         echoed, echoed_pid = _envoy(stack, bare, processes)
         yield [
-            Route("Envoy alone", alone, alone_pid),
-            Route("bare echo", echoed, echoed_pid, echo.pid),
+            Route("Envoy alone", alone, alone_pid, backend),
+            Route("bare echo", echoed, echoed_pid, backend, echo.pid),
             *[
-                Route(mode, stack.listen, stack.envoy.pid, stack.sidecar.pid, {"x-domain": mode})
+                Route(mode, stack.listen, stack.envoy.pid, backend, stack.sidecar.pid, {"x-domain": mode})
                 for mode in ("observe", "gate")
             ],
         ]

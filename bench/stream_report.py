@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bench.stream_client import Stream
 
-BASE = "Envoy alone"
+BASE, ECHO = "Envoy alone", "bare echo"
 
 
 def figures(streams: Sequence[Stream]) -> dict[str, Any]:
@@ -23,6 +23,7 @@ def figures(streams: Sequence[Stream]) -> dict[str, Any]:
     return {
         "streams": len(streams),
         "first_token_ms": spread(first),
+        "first_written_ms": spread([stream.first_written_ms for stream in streams]),
         "gap_ms": spread(gaps),
         "token_delay_ms": spread(delays),
         "ending_ms": spread([stream.ending_ms for stream in streams]),
@@ -41,11 +42,15 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def compare(rows: Mapping[str, dict[str, Any]]) -> None:
-    """Add to each row what it has more than Envoy alone has."""
-    base = rows[BASE]
+    """Add to each row what it has more than Envoy alone has, and its CPU as a ratio to the bare processor's."""
+    base, echo = rows[BASE], rows[ECHO]
     for row in rows.values():
+        if row["processor_cpu_ms"] is not None:
+            row["cpu_ratio"] = row["processor_cpu_ms"] / echo["processor_cpu_ms"]
         row["added"] = {
             "first_token_p50_ms": row["first_token_ms"]["p50"] - base["first_token_ms"]["p50"],
+            # Of it, what was over before the backend had the request.
+            "request_p50_ms": row["first_written_ms"]["p50"] - base["first_written_ms"]["p50"],
             "token_delay_p50_ms": row["token_delay_ms"]["p50"] - base["token_delay_ms"]["p50"],
             "token_delay_p99_ms": row["token_delay_ms"]["p99"] - base["token_delay_ms"]["p99"],
             "verdict_lag_p50_ms": row["ending_ms"]["p50"] - base["ending_ms"]["p50"],
@@ -55,13 +60,13 @@ def compare(rows: Mapping[str, dict[str, Any]]) -> None:
 
 def show(result: Mapping[str, Any]) -> None:
     """The figures as tables."""
-    console = Console(width=200)
+    console = Console(width=220)
     for name, load in result["loads"].items():
         table = Table(
             title=f"{name} streams at once, {load['tokens_per_s']:.0f} tokens/s in all; {result['machine']}"
         )
-        for column in ("path", "streams", "first token", "added", "gap p50", "gap p99", "token delay p50", "p99",
-                       "verdict lag p50", "p99", "sidecar CPU ms/stream", "µs/token", "Envoy CPU ms/stream", "machine busy",
+        for column in ("path", "streams", "first token", "added", "before the model", "gap p50", "gap p99", "token delay p50", "p99",
+                       "verdict lag p50", "p99", "sidecar CPU ms/stream", "µs/token", "to echo", "Envoy CPU ms/stream", "machine busy", "of it others",
                        "verdicts"):  # fmt: skip
             table.add_column(column, justify="left" if column in ("path", "verdicts") else "right")
         for path, row in load["paths"].items():
@@ -71,6 +76,7 @@ def show(result: Mapping[str, Any]) -> None:
                 str(row["streams"]),
                 f"{row['first_token_ms']['p50']:.2f}",
                 f"{row['added']['first_token_p50_ms']:+.2f}",
+                f"{row['added']['request_p50_ms']:+.2f}",
                 f"{row['gap_ms']['p50']:.2f}",
                 f"{row['gap_ms']['p99']:.2f}",
                 f"{row['token_delay_ms']['p50']:.2f}",
@@ -79,8 +85,10 @@ def show(result: Mapping[str, Any]) -> None:
                 f"{row['added']['verdict_lag_p99_ms']:+.2f}",
                 f"{cpu:.1f}" if cpu is not None else "–",
                 f"{cpu / load['tokens'] * 1000:.0f}" if cpu is not None else "–",
+                f"{row['cpu_ratio']:.2f}" if cpu is not None else "–",
                 f"{row['envoy_cpu_ms']:.1f}",
                 f"{row['machine_busy']:.0%}",
+                f"{row['others_busy']:.0%}",
                 ", ".join(f"{count}x {status}" for status, count in row["verdicts"].items()),
             )
         console.print(table)

@@ -41,6 +41,10 @@ def generated(root: Path = ROOT) -> dict[Path, str]:
             "Fails open, two sidecar processes, one endpoint each. What each value is for: README.md.",
             extproc=[Address("127.0.0.1", 18080), Address("127.0.0.1", 18081)],
         ),
+        root / "envoy" / "truthlens-behind-router.yaml": _envoy(
+            "Fails open, behind another external processor that routes requests. What each value is for: README.md.",
+            router=Address("127.0.0.1", 18090),
+        ),
         root / "deploy" / "compose" / "envoy.yaml": _envoy(
             "For deploy/compose.yaml: names of its services, admin for Prometheus inside its network.",
             listen=Address(_EVERYWHERE, 10000),
@@ -81,9 +85,15 @@ def _envoy(
     upstream: Upstream = _BACKEND,
     admin: Address = _ADMIN,
     failure_mode_allow: bool = True,
+    router: Address | None = None,
 ) -> str:
     settings = EnvoySettings(
-        listen=listen, extproc=extproc, upstream=upstream, admin=admin, failure_mode_allow=failure_mode_allow
+        listen=listen,
+        extproc=extproc,
+        upstream=upstream,
+        admin=admin,
+        failure_mode_allow=failure_mode_allow,
+        router=router,
     )
     return _yaml(comment, envoy_config(settings))
 

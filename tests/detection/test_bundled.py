@@ -141,3 +141,17 @@ async def test_answers_that_claim_nothing_are_not_flagged(encoder: EncoderDetect
     )
     assert verdict.status is Status.CHECKED
     assert not verdict.flagged
+
+
+def test_an_answer_scores_the_same_whatever_it_is_scored_with(encoder: EncoderDetector) -> None:
+    """An int8 graph scales by batch, so windows go one by one: choices beside it change no figure of an answer."""
+    sentences = facts(12)
+    evidence = Passage(" ".join(sentences), Provenance.DOCUMENTS)
+    exchange = Exchange(Endpoint.CHAT, "", "When do the shops open?", (evidence,))
+    texts = (" ".join(sentences[:3]), sentences[4].replace("closed", "open"), "Dunhollow has 80 pharmacies.")
+    answers = [Answer(place, AnswerKind.TEXT, text) for place, text in enumerate(texts)]
+    together = encoder.detect_all(exchange, answers)
+    alone = [encoder.detect(exchange, answer) for answer in answers]
+    assert [(result.score, result.spans) for result in together] == [
+        (result.score, result.spans) for result in alone
+    ]

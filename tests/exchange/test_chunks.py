@@ -125,6 +125,13 @@ def test_what_stands_beside_a_delta_is_read() -> None:
     assert chunk.usage == {"n": 2}
 
 
+def test_an_empty_finish_reason_is_none() -> None:
+    """There are servers that write one in every chunk."""
+    transcript = read(chat_frame({**content("a"), "finish_reason": ""}), chat_frame(content("b")))
+    assert not transcript.choices[0].finished
+    assert transcript.choices[0].text == "ab"
+
+
 def test_a_completions_chunk_is_read_from_its_text() -> None:
     """The other API has no deltas."""
     frame = chat_frame({"index": 1, "text": "a", "logprobs": {}, "finish_reason": "length"})

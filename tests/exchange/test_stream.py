@@ -155,6 +155,10 @@ def test_an_echo_is_no_part_of_the_answer() -> None:
         assert body.startswith(frames[0])
         assert parse_stream(body, exchange).answers == (Answer(0, AnswerKind.TEXT, new),)
         assert "".join(delta.text for each in read_chunks(body, exchange) for delta in each) == "Say: " + new
+    whole = [chunk({"index": 0, "text": text}) for text in ("Say: ", "It is red.")]
+    body = rewrite_stream(read(*whole, exchange=exchange), {0: f"{NOTICE}It is red."}, None)
+    assert body.startswith(whole[0])
+    assert body.endswith(whole[1])
     assert parse_stream(chunk({"index": 0, "text": "Say: "}), exchange).answers[0].kind is AnswerKind.EMPTY
 
 
@@ -415,6 +419,7 @@ def test_a_character_cut_over_frames_is_replaced_whole() -> None:
 def test_half_a_character_counts_where_it_stands() -> None:
     """A half that nothing followed is U+FFFD, and what is put behind it comes behind it."""
     frames = [chunk(content("a\ud83d")), STOP]
+    assert read(frames[0]).answers[0].text == "a\ufffd"
     assert read(*frames).answers[0].text == "a\ufffd"
     written = rewritten(frames, {0: "a\ufffd Mind."})
     assert written[0] == frames[0]

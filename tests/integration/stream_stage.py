@@ -8,8 +8,9 @@ import re
 import socket
 import struct
 import threading
+import time
 from asyncio import StreamReader
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -220,3 +221,11 @@ def metric(stack: Stack, name: str, **labels: str) -> float:
             if labels.items() <= own.items():
                 total += float(found["value"])
     return total
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Wait until ``condition()`` holds; a generous bound that only a fault reaches."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_S} s"
+        time.sleep(0.002)

@@ -22,7 +22,7 @@ from truthlens.cli import options
 from truthlens.core.errors import StartError
 from truthlens.demo import curl_lines, demo_app
 from truthlens.detection.runtime import cpu_quota
-from truthlens.proxy.config import Address, EnvoySettings, Upstream, render
+from truthlens.proxy.config import DEFAULT_ROUTER_HEADERS, Address, EnvoySettings, Upstream, render
 from truthlens.proxy.process import Envoy
 from truthlens.settings import (
     DEFAULT_CONSOLE,
@@ -36,6 +36,8 @@ from truthlens.telemetry import logs, tracing
 out = Console(soft_wrap=True, highlight=False)
 
 _LEAST_SECRET_BYTES = 16
+# About as fast as a model writes, so that a stream can be seen to be one.
+_DEMO_PACE_S = 0.02
 
 
 def up(
@@ -115,7 +117,9 @@ async def _up(
         demo = backend is None
         if backend is None:
             backend = Upstream("127.0.0.1", _free_port(), tls=False)
-            await stack.enter_async_context(web_server(demo_app(), Address(backend.host, backend.port)))
+            await stack.enter_async_context(
+                web_server(demo_app(pace_s=_DEMO_PACE_S), Address(backend.host, backend.port))
+            )
         settings = replace(settings, upstream=backend)
         with out.status("Loading the policy and the model …"):
             await stack.enter_async_context(node(settings, addresses=lambda: addresses))
@@ -259,6 +263,22 @@ def envoy_config(
     fail_open: Annotated[
         bool, typer.Option("--fail-open/--fail-closed", help="What happens while no sidecar answers.")
     ] = True,
+    router: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of another external processor, such as a semantic router: asked before TruthLens, with headers "
+            "and body of each request.",
+            show_default=False,
+        ),
+    ] = None,
+    router_header: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Request header that only the router may set, x-domain unless given; removed from what clients send. "
+            "Repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Print an Envoy configuration for this gateway (JSON, which Envoy reads as it does YAML)."""
     settings = EnvoySettings(
@@ -266,6 +286,8 @@ def envoy_config(
         extproc=[Address.parse(each, name="--extproc") for each in extproc or [DEFAULT_EXTPROC]],
         upstream=Upstream.parse(upstream),
         failure_mode_allow=fail_open,
+        router=Address.parse(router, name="--router") if router is not None else None,
+        router_headers=[name.lower() for name in router_header or DEFAULT_ROUTER_HEADERS],
     )
     typer.echo(render(settings))
 

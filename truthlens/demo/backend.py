@@ -5,6 +5,7 @@ Chat and completions, JSON and SSE. It generates nothing; see ``answers`` for wh
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -31,15 +32,21 @@ _CJK = re.compile(r"[\u3400-\u9fff]")
 _RULES = EvidenceRules()
 
 
-def demo_app() -> Starlette:
-    """The demo backend as an ASGI application; its routes are those of an OpenAI-compatible server."""
-    return Starlette(
+def demo_app(*, pace_s: float = 0.0) -> Starlette:
+    """The demo backend as an ASGI application; its routes are those of an OpenAI-compatible server.
+
+    Args:
+        pace_s: seconds between the pieces of a streamed answer.
+    """
+    app = Starlette(
         routes=[
             Route("/v1/chat/completions", _chat, methods=["POST"]),
             Route("/v1/completions", _completions, methods=["POST"]),
             Route("/v1/models", _models, methods=["GET"]),
         ]
     )
+    app.state.pace_s = pace_s
+    return app
 
 
 async def _models(_request: Request) -> Response:
@@ -82,7 +89,8 @@ async def _answer(request: Request, endpoint: Endpoint) -> Response:
         return JSONResponse(reply.body())
     options = fields.get("stream_options")
     with_usage = isinstance(options, dict) and options.get("include_usage") is True
-    return StreamingResponse(_events(reply.chunks(with_usage=with_usage)), media_type="text/event-stream")
+    events = _events(reply.chunks(with_usage=with_usage), pace_s=request.app.state.pace_s)
+    return StreamingResponse(events, media_type="text/event-stream")
 
 
 class _Reply:
@@ -154,8 +162,9 @@ class _Reply:
         yield {"delta": {}}, "stop"
 
 
-async def _events(chunks: Iterator[dict[str, object]]) -> AsyncIterator[bytes]:
+async def _events(chunks: Iterator[dict[str, object]], *, pace_s: float) -> AsyncIterator[bytes]:
     for chunk in chunks:
+        await asyncio.sleep(pace_s)
         yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
     yield b"data: [DONE]\n\n"
 

@@ -33,13 +33,14 @@ from truthlens.detection.claims import is_abstention
 from truthlens.detection.detectors import Ranges
 from truthlens.detection.fusion import span_max, spans_of
 from truthlens.detection.layout import Layout
-from truthlens.detection.manifest import Manifest
+from truthlens.detection.manifest import InputFormat, Manifest
 from truthlens.detection.memory import Odds, WindowMemory
+from truthlens.detection.pairing import Chunk, chunks_of
 from truthlens.detection.passages import Evidence
 from truthlens.detection.reading import Reading, read_answer
 from truthlens.detection.runtime import Stop, TokenModel
 from truthlens.detection.scripts import readable
-from truthlens.detection.windows import Window, Windows, build_windows, lay_out, read_evidence
+from truthlens.detection.windows import Windows, build_windows, lay_out, read_evidence
 
 # English prose in word pieces; only says when looking again may be worth while.
 _CHARACTERS_PER_TOKEN = 4.0
@@ -98,6 +99,8 @@ class EncoderFollower:
         self._prepared: _Prepared | Reason | None = None
         # By answer, the characters from which on `ahead` may find something.
         self._due: dict[int, float] = {}
+        # By answer, the token behind the last chunk that was run ahead.
+        self._closed: dict[int, int] = {}
         self._lock = threading.Lock()
 
     def due(self, answers: Sequence[Answer]) -> bool:
@@ -197,17 +200,17 @@ class EncoderFollower:
         reason = None if readable(answer.text, self._languages) else Reason.LANGUAGE
         if reason and not any(readable(answer.text[start:end], self._languages) for start, end in ranges):
             return reason
-        windows = self._windows(prepared, answer.text)
+        windows = self._windows(prepared, answer.text, self.manifest.input)
         if not len(windows.offsets):
             return Reason.EMPTY_ANSWER
         if not windows.windows:
             return Reason.TOO_LARGE
         return _Task(answer, windows, prepared.read, reason)
 
-    def _windows(self, prepared: _Prepared, text: str) -> Windows:
+    def _windows(self, prepared: _Prepared, text: str, fmt: InputFormat) -> Windows:
         return build_windows(
             self._tokenizer,
-            self.manifest.input,
+            fmt,
             query=self._exchange.query,
             passages=prepared.passages,
             answer=text,
@@ -218,18 +221,24 @@ class EncoderFollower:
 
     def _run_ahead(self, prepared: _Prepared, answer: Answer, stop: Stop) -> float:
         """The characters from which on there may be more to run."""
-        text = answer.text
+        text, fmt = answer.text, self.manifest.input
+        if not self._memory.keeps(features=fmt.features is not None):
+            return math.inf
         if not readable(text, self._languages):
             return len(text) + _LOOK_AGAIN
-        windows = self._windows(prepared, text)
-        closed = _closed(windows, text)
-        self._memory.fill(answer.index, closed, stop=stop)
-        if closed and not self._memory.keeps(closed[-1]):
-            return math.inf
-        step = prepared.layout.chunk_size - self.manifest.input.answer_overlap
-        next_end = closed[-1].end + step if closed else prepared.layout.chunk_size + 1
-        tokens = len(windows.offsets)
-        return len(text) + max(_LOOK_AGAIN, (next_end - tokens) * len(text) / max(tokens, 1))
+        ends = [end for _, end in self._tokenizer.encode(text, add_special_tokens=False).offsets]
+        size, overlap = prepared.layout.chunk_size, fmt.answer_overlap
+        closed = _closed(chunks_of(len(ends), size=size, overlap=overlap), ends, text)
+        if closed > self._closed.get(answer.index, 0):
+            # What runs ahead does not read the features, and making them would cost more than all else.
+            windows = self._windows(prepared, text, fmt.model_copy(update={"features": None})).windows
+            lasting = [window for window in windows if window.end <= closed]
+            self._memory.fill(answer.index, lasting, stop=stop)
+            self._closed[answer.index] = closed
+            if not self._memory.keeps(features=fmt.features is not None):
+                return math.inf
+        next_end = closed + size - overlap if closed else size + 1
+        return len(text) + max(_LOOK_AGAIN, (next_end - len(ends)) * len(text) / max(len(ends), 1))
 
     def _read(self, task: _Task, odds: Sequence[Odds]) -> Reading:
         return read_answer(
@@ -284,11 +293,14 @@ def _nothing(reason: Reason) -> DetectorResult:
     return DetectorResult(DetectorName.ENCODER, None, reason=reason)
 
 
-def _closed(windows: Windows, text: str) -> list[Window]:
-    """The windows that further text will not change: the sentence in which their part of the answer ends is over."""
+def _closed(chunks: Sequence[Chunk], ends: Sequence[int], text: str) -> int:
+    """The token behind the last chunk that further text will not change; ``ends`` are where tokens end.
+
+    Those are the chunks that end in a sentence that is over, for its words choose the evidence beside them.
+    """
     ranges = sentences(text)
     open_from = ranges[-1][0] if ranges else 0
-    return [window for window in windows.windows if windows.offsets[window.end - 1, 1] <= open_from]
+    return max((end for _, end in chunks if ends[end - 1] <= open_from), default=0)
 
 
 def _tokens_of(offsets: NDArray[np.int64], start: int, end: int) -> slice:

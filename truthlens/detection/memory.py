@@ -39,10 +39,13 @@ class WindowMemory:
         # Whether something of the most recent call did not fit.
         self._full = most_bytes == 0
 
-    def keeps(self, window: Window) -> bool:
-        """Whether ``window`` is worth running ahead: further text leaves its contents as they are, and there is room."""
-        stays = self._parted is not None or window.features is None
-        return stays and not self._full
+    def keeps(self, *, features: bool) -> bool:
+        """Whether a window that further text leaves as it is is worth running ahead: it will be known, and there is room.
+
+        Args:
+            features: whether the windows carry features; those change with further text.
+        """
+        return not self._full and (self._parted is not None or not features)
 
     def fill(self, answer: int, windows: Sequence[Window], *, stop: Stop) -> None:
         """Run the windows of an answer, as far as there is room, for a later ``log_odds``.
@@ -53,7 +56,7 @@ class WindowMemory:
         known = self._prune(answer, windows)
         for window in windows:
             key = self._key(window)
-            if key not in known and self.keeps(window):
+            if key not in known and not self._full:
                 self._keep(known, key, self._run(window, stop))
 
     def log_odds(self, asked: Sequence[tuple[int, Sequence[Window]]], *, stop: Stop) -> list[list[Odds]]:

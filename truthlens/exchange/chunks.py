@@ -278,7 +278,8 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
         raise DialectError(f"a choice is {jsontext.describe(choice)}; expected an object")
     index = index_of(choice, place)
     finish = choice.get("finish_reason")
-    finish_reason = finish if isinstance(finish, str) else None
+    # There are servers that write an empty one until the end.
+    finish_reason = finish if isinstance(finish, str) and finish else None
     logprobs = choice.get("logprobs") is not None
     if endpoint is Endpoint.COMPLETIONS:
         text = choice.get("text")

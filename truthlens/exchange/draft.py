@@ -126,14 +126,12 @@ class Draft:
 
     def _carries_only_text(self, place: int, index: int) -> bool:
         frame, chunk = self._frames[place], self.chunks[place]
-        if chunk.kind is not ChunkKind.CHOICES or len(chunk.deltas) != 1 or chunk.usage:
+        if chunk.kind is not ChunkKind.CHOICES or len(chunk.deltas) != 1:
             return False
         lines = frame.raw[frame.lead :].splitlines()
         if any(line and line.partition(b":")[0] != b"data" for line in lines):
             return False
         (delta,) = chunk.deltas
-        if delta.finish_reason is not None or delta.reasoning or delta.tool_call or delta.refusal:
-            return False
         if delta.role and not any(
             earlier.role for before in range(place) for earlier in self.deltas(before, index)
         ):

@@ -65,7 +65,7 @@ def carriers(draft: Draft, index: int) -> list[Carrier]:
             starts.append(start)
             places.append([place])
     choice.end()
-    ends = [*starts[1:], choice.length]
+    ends = [*starts, choice.length][1:]
     return [Carrier(start, end, tuple(group)) for start, end, group in zip(starts, ends, places, strict=True)]
 
 

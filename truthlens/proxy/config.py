@@ -13,11 +13,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from truthlens.core.errors import StartError
+from truthlens.proxy.router import CLUSTER as _ROUTER
+from truthlens.proxy.router import FILTER as _ROUTER_FILTER
+from truthlens.proxy.router import router_filters
 
 _TYPE = "type.googleapis.com/envoy."
 _HTTP = f"{_TYPE}extensions.filters.http."
 _EXT_PROC = "envoy.filters.http.ext_proc"
 _MOST_MESSAGE_TIMEOUT_S = 3600.0  # Envoy refuses more
+
+DEFAULT_ROUTER_HEADERS = ("x-domain",)
 
 # Set by the route and overwritten by TruthLens: what a client sees when the sidecar could not be asked.
 FAIL_OPEN_HEADERS = {
@@ -105,7 +110,11 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class EnvoySettings:
-    """What differs between deployments. Times in seconds, sizes in bytes."""
+    """What differs between deployments. Times in seconds, sizes in bytes.
+
+    ``router`` is another external processor, which is asked before TruthLens; ``router_headers`` are the lower-case
+    names of the request headers that only it may set.
+    """
 
     listen: Address
     extproc: Sequence[Address]
@@ -120,6 +129,8 @@ class EnvoySettings:
     buffer_bytes: int = 64 << 20
     concurrency: int | None = None
     access_log: str | None = "/dev/stdout"
+    router: Address | None = None
+    router_headers: Sequence[str] = DEFAULT_ROUTER_HEADERS
 
     def __post_init__(self) -> None:
         """Refuse times that end an exchange in the wrong order, or that Envoy does not take.
@@ -144,11 +155,11 @@ class EnvoySettings:
 
 def envoy_config(settings: EnvoySettings) -> dict[str, Any]:
     """The bootstrap configuration, ready for ``json.dumps`` or a YAML dump."""
+    clusters = [_backend(settings), _sidecar(settings)]
+    if settings.router:
+        clusters.append({**_cluster(_ROUTER, [settings.router]), **_GRPC})
     config: dict[str, Any] = {
-        "static_resources": {
-            "listeners": [_listener(settings)],
-            "clusters": [_backend(settings), _sidecar(settings)],
-        }
+        "static_resources": {"listeners": [_listener(settings)], "clusters": clusters},
     }
     if settings.admin:
         config["admin"] = {"address": settings.admin.to_envoy()}
@@ -174,6 +185,7 @@ def _listener(settings: EnvoySettings) -> dict[str, Any]:
             "virtual_hosts": [{"name": "llm", "domains": ["*"], "routes": _routes(settings)}],
         },
         "http_filters": [
+            *(router_filters(settings.router_headers) if settings.router else []),
             {"name": _EXT_PROC, "typed_config": _processor(settings)},
             {"name": "envoy.filters.http.router", "typed_config": {"@type": f"{_HTTP}router.v3.Router"}},
         ],
@@ -234,12 +246,12 @@ def _routes(settings: EnvoySettings) -> list[dict[str, Any]]:
         "response_headers_to_remove": list(OWN_HEADERS),
     }
     # Model lists, health and metrics of the backend: no message at all to the sidecar.
+    off = {"@type": f"{_HTTP}ext_proc.v3.ExtProcPerRoute", "disabled": True}
+    filters = [_EXT_PROC, *([_ROUTER_FILTER] if settings.router else [])]
     untouched = {
         "match": {"prefix": "/"},
         "route": route,
-        "typed_per_filter_config": {
-            _EXT_PROC: {"@type": f"{_HTTP}ext_proc.v3.ExtProcPerRoute", "disabled": True}
-        },
+        "typed_per_filter_config": dict.fromkeys(filters, off),
     }
     return [checked, untouched]
 
@@ -276,7 +288,21 @@ def _processor(settings: EnvoySettings) -> dict[str, Any]:
 _LIMITS = {"thresholds": [{"max_connections": 10000, "max_pending_requests": 10000, "max_requests": 10000}]}
 
 
-def _cluster(name: str, addresses: Sequence[Address], *, dns: bool) -> dict[str, Any]:
+# HTTP/2, and a processor that is frozen or cut off is found by keepalive.
+_GRPC = {
+    "typed_extension_protocol_options": {
+        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+            "@type": f"{_TYPE}extensions.upstreams.http.v3.HttpProtocolOptions",
+            "explicit_http_config": {
+                "http2_protocol_options": {"connection_keepalive": {"interval": "10s", "timeout": "3s"}}
+            },
+        }
+    }
+}
+
+
+def _cluster(name: str, addresses: Sequence[Address]) -> dict[str, Any]:
+    dns = any(address.port and not _is_ip(address.host) for address in addresses)
     return {
         "name": name,
         "type": "STRICT_DNS" if dns else "STATIC",
@@ -295,8 +321,7 @@ def _is_ip(host: str) -> bool:
 
 def _backend(settings: EnvoySettings) -> dict[str, Any]:
     upstream = settings.upstream
-    address = Address(upstream.host, upstream.port)
-    cluster = _cluster("llm_backend", [address], dns=not _is_ip(upstream.host))
+    cluster = _cluster("llm_backend", [Address(upstream.host, upstream.port)])
     if upstream.tls:
         cluster["transport_socket"] = {
             "name": "envoy.transport_sockets.tls",
@@ -317,8 +342,7 @@ def _backend(settings: EnvoySettings) -> dict[str, Any]:
 
 
 def _sidecar(settings: EnvoySettings) -> dict[str, Any]:
-    dns = any(address.port and not _is_ip(address.host) for address in settings.extproc)
-    cluster = _cluster("truthlens", settings.extproc, dns=dns)
+    cluster = _cluster("truthlens", settings.extproc)
     cluster["lb_policy"] = "LEAST_REQUEST"
     # Without this Envoy would send exchanges to processes that said they are draining.
     cluster["common_lb_config"] = {"healthy_panic_threshold": {"value": 0}}
@@ -332,12 +356,5 @@ def _sidecar(settings: EnvoySettings) -> dict[str, Any]:
             "grpc_health_check": {},
         }
     ]
-    cluster["typed_extension_protocol_options"] = {
-        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-            "@type": f"{_TYPE}extensions.upstreams.http.v3.HttpProtocolOptions",
-            "explicit_http_config": {
-                "http2_protocol_options": {"connection_keepalive": {"interval": "10s", "timeout": "3s"}}
-            },
-        }
-    }
+    cluster.update(_GRPC)
     return cluster

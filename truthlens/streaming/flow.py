@@ -33,7 +33,7 @@ from truthlens.detection.following import Following
 from truthlens.exchange.edits import content_chunk, done_frame, final_chunk
 from truthlens.exchange.sse import encode
 from truthlens.mender import explained_in_time
-from truthlens.streaming.contract import Ack, Ask
+from truthlens.streaming.contract import Ack, Ask, Entry
 from truthlens.streaming.ending import Gated, answers_of, ending_of, limited, reason_of
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
@@ -96,6 +96,7 @@ class Flow:
         self._lock = asyncio.Lock()
         self._room = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._counted = 0
         self._looked = 0
@@ -119,10 +120,7 @@ class Flow:
         """Take in the next message; returns once there is room for another."""
         entries = self._relay.feed(data, end=end)
         if not self.concluded:
-            if self._gate is not None:
-                now = self._clock()
-                for entry in entries:
-                    self._gate.take(entry, now=now)
+            self._take(entries)
             self._account()
             self._advance()
         await self._flush()
@@ -134,9 +132,10 @@ class Flow:
         """End all work; for a stream that has ended, or that nobody reads any more."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
         self._hold(-self._counted)
         self._counted = 0
         self._closed()
@@ -145,10 +144,26 @@ class Flow:
         """The answers so far, as the backend wrote them."""
         return answers_of(self._relay.transcript, self._exchange)
 
+    def _take(self, entries: Sequence[Entry]) -> None:
+        if self._gate is None:
+            return
+        now = self._clock()
+        try:
+            for entry in entries:
+                self._gate.take(entry, now=now)
+        except Exception as error:  # noqa: BLE001 - see _fail
+            self._fail(error)
+
     def _advance(self) -> None:
         """Begin what can be done now, unless something is under way."""
         if self.concluded or self._task is not None:
             return
+        try:
+            self._begin()
+        except Exception as error:  # noqa: BLE001 - see _fail
+            self._fail(error)
+
+    def _begin(self) -> None:
         if self._relay.ended and self._ended_at is None:
             self._ended_at = self._clock()
         if self._gate is not None:
@@ -186,22 +201,34 @@ class Flow:
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(max(0.0, moment - self._clock()) + 0.001, self._advance)
+        self._timer = loop.call_later(max(0.0, moment - self._clock()) + 0.001, self._wake)
+
+    def _wake(self) -> None:
+        """Look at what has waited; what needs no score is decided by that alone, and leaves."""
+        if not self.concluded and self._task is None:
+            self._start(asyncio.sleep(0))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         self._task = asyncio.create_task(self._run(work))
+        # Its last acknowledgements are sent after it has made room for the next.
+        self._running.add(self._task)
+        self._task.add_done_callback(self._running.discard)
 
     async def _run(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except Exception as error:  # noqa: BLE001 - the border of the stream: our failure costs the verdict
-            # The type alone: a message or a traceback may quote the text that was being judged.
-            log.error("judging a stream failed", error=type(error).__name__, decision=self._plan.decision)
-            self._give_up(Reason.DETECTOR_ERROR)
+        except Exception as error:  # noqa: BLE001 - see _fail
+            self._fail(error)
         finally:
             self._task = None
         self._advance()
         await self._flush()
+
+    def _fail(self, error: Exception) -> None:
+        """The border of the stream: a failure of ours costs the verdict, and nothing stays held for it."""
+        # The type alone: a message or a traceback may quote the text that was being judged.
+        log.error("judging a stream failed", error=type(error).__name__, decision=self._plan.decision)
+        self._give_up(Reason.DETECTOR_ERROR)
 
     async def _flush(self) -> None:
         async with self._lock:
@@ -248,9 +275,9 @@ class Flow:
         verdicts = first
         if answers != first_answers:
             kept = limited((await self._following.detect(answers)).verdicts, reason)
-            # Of an answer that was withheld as a whole, what is known is the verdict on it.
+            # Of an answer that was withheld as a whole, what is known is the verdict on it; no place in it was received.
             verdicts = tuple(
-                new if answer.text.strip() else old
+                new if answer.text.strip() else replace(old, spans=())
                 for answer, new, old in zip(answers, kept, first, strict=True)
             )
         if self._details:

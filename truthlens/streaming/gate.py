@@ -159,8 +159,6 @@ class Gate:
         self._results["unchecked"] += entry.chunk.kind is ChunkKind.OPAQUE
         for delta in entry.chunk.deltas:
             self._read(held, delta, now)
-        if entry.chunk.kind is ChunkKind.DONE:
-            self._end_texts(now)
         self._queue.append(held)
         self._release()
 
@@ -178,8 +176,10 @@ class Gate:
         if self.stopped:
             return ()
         if ended:
+            # Halves of surrogate pairs stay alone.
             self._transcript.end()
-            self._end_texts(now)
+            for track in self._tracks.values():
+                track.gated.grow(now)
         asks = []
         for index, track in self._tracks.items():
             gated = track.gated
@@ -251,11 +251,6 @@ class Gate:
         part.end = part.group.end = max(part.start, reach + torn)
         track.torn = part if torn else None
         track.reach = reach
-
-    def _end_texts(self, now: float) -> None:
-        """Take in halves of pairs that stay alone."""
-        for track in self._tracks.values():
-            track.gated.grow(now)
 
     def _judge(self, index: int, start: int, end: int, text: str, verdict: Verdict) -> None:
         track = self._tracks[index]

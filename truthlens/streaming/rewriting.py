@@ -47,7 +47,8 @@ def rewrite(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
     if more or any(_says(delta, changes) for delta in chunk.deltas):
         try:
             kept = _edited(entry.frame, chunk.deltas, changes, transcript)
-        except DialectError:
+        except (DialectError, ValueError):
+            # The second where not even its reading succeeds again, with a few more calls on the stack.
             kept = _rebuilt(entry, changes, transcript)
     if kept and changes.stopped and not entry.frame.whole:
         kept += 2 * newline

@@ -12,6 +12,8 @@ from truthlens.core.text import sentences
 
 # More than the rules look back from a mark: the characters that decide whether a full stop abbreviates.
 _CONTEXT_CHARS = 24
+# The window is cut down to what is needed of it once it is longer than this.
+_WINDOW_CHARS = 64
 # Stands for text that is still to come, and belongs to no mark, quote or white space.
 _NEXT = "x"
 
@@ -41,9 +43,11 @@ class SentenceSplitter:
         known, self.end = self.end, self.end + len(text)
         if self.first is None and (bare := text.lstrip()):
             self.first = self.end - len(bare)
+        plain = self._is_plain(text)
         self._window += text
-        complete = self._complete(known) if split else []
-        self._trim()
+        complete = self._complete(known) if split and not plain else []
+        if complete or len(self._window) > _WINDOW_CHARS:
+            self._trim()
         return complete
 
     def close(self) -> tuple[int, int] | None:
@@ -53,6 +57,11 @@ class SentenceSplitter:
         found = None if first is None else (first, self.end - len(self._window) + len(bare))
         self._start, self._window = self.end, ""
         return found
+
+    def _is_plain(self, text: str) -> bool:
+        """Whether ``text`` can end no sentence: letters, digits and spaces, and no mark before them that waits."""
+        last = self._window[-1:]
+        return text.replace(" ", "").isalnum() and (last in ("", " ") or last.isalnum())
 
     def _complete(self, known: int) -> list[tuple[int, int]]:
         """The sentences that became complete by what follows position ``known``."""
