@@ -88,6 +88,22 @@ def test_a_finish_that_carries_text_gets_the_closing_behind_it() -> None:
     assert out.count(b"data:") == 3
 
 
+def test_a_finish_that_was_changed_already_keeps_its_change() -> None:
+    """The frame holds another choice's text, too, which a gate has changed."""
+    gate = relay(gated=True, choices=2)
+    both = {"choices": [{"index": 0, "delta": {"content": "A."}, "finish_reason": "stop"},
+                        {"index": 1, "delta": {"content": "B."}, "finish_reason": "stop"}]}  # fmt: skip
+    messages = [f"data: {json.dumps(both)}\n\n".encode(), DONE, b""]
+    (entry,) = gate.feed(messages[0], end=False)
+    entry.output, entry.decided = messages[0].replace(b"B.", b"[gone]"), True
+    (done,) = gate.feed(DONE, end=False)
+    done.decided = True
+    gate.feed(b"", end=True)
+    gate.close({0: " Beware."}, b"")
+    out = leaving(messages, gate.acks())
+    assert (texts(out, 0), texts(out, 1)) == ("A. Beware.", "[gone]")
+
+
 def test_a_stream_without_marker_gets_the_verdict_at_its_end() -> None:
     watched = relay()
     messages = [chunk("A."), b""]

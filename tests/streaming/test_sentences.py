@@ -62,6 +62,16 @@ def test_what_stands_before_a_full_stop_is_still_known_in_a_long_text(size: int)
     assert [found for part in parts for found in splitter.feed(part)] == sentences(text)
 
 
+@pytest.mark.parametrize("before", range(70))
+def test_a_full_stop_that_was_no_end_never_becomes_one(before: int) -> None:
+    """Wherever the kept text begins: within the abbreviation too."""
+    text = "x" * before + " approx. three (3) kilometres, as far as we know, or a little more, and back. Then"
+    splitter = SentenceSplitter()
+    assert [found for character in text for found in splitter.feed(character)] == [
+        (0 if before else 1, len(text) - 5)
+    ]
+
+
 @given(st.lists(st.lists(PIECES, max_size=4).map("".join), max_size=30))
 def test_however_a_text_is_cut_its_sentences_are_those_of_the_whole(texts: list[str]) -> None:
     splitter = SentenceSplitter()

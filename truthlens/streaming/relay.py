@@ -283,17 +283,26 @@ class Relay:
 
     def _append(self, choice: int, text: str) -> None:
         target = self._finish_of(choice)
-        if target is not None and choice in target.entry.texts:
-            entry = target.entry
-            frame = entry.frame if entry.output is None else Decoder().feed(entry.output)[0]
-            chunk = parse_chunk(frame, self.transcript.endpoint)
-            own = "".join(delta.text for delta in chunk.deltas if delta.index == choice)
-            entry.output = edit_content(frame, choice, own + text, endpoint=self.transcript.endpoint)
+        if target is not None and choice in target.entry.texts and self._lengthen(target.entry, choice, text):
             return
         self._put(
             target or self._done(),
             encode(content_chunk(self.transcript, choice, text), newline=self._newline),
         )
+
+    def _lengthen(self, entry: Entry, choice: int, text: str) -> bool:
+        """Put ``text`` behind the choice's own in the frame that finishes it; false where none holds any."""
+        endpoint = self.transcript.endpoint
+        frames = [entry.frame] if entry.output is None else Decoder().feed(entry.output)
+        for place, frame in enumerate(frames):
+            deltas = [delta for delta in parse_chunk(frame, endpoint).deltas if delta.index == choice]
+            own = "".join(delta.text for delta in deltas)
+            if own and any(delta.finish_reason is not None for delta in deltas):
+                raws = [each.raw for each in frames]
+                raws[place] = edit_content(frame, choice, own + text, endpoint=endpoint)
+                entry.output = b"".join(raws)
+                return True
+        return False
 
     def _finish_of(self, choice: int) -> _Placed | None:
         for placed in self._frames:
