@@ -89,6 +89,7 @@ PLAIN_PARTS = [
     cuts=CUTS,
     limit=st.just(LIMIT) | st.integers(4, 16),
 )
+@example(stream=b"data: z\n" + BOM + b"\n", cuts=[], limit=4)
 @example(stream=b"data: a\rb\n\ndata: c\n\n", cuts=[], limit=LIMIT)
 @example(stream=b"data: a\n\n" + BOM + b"data: b\n\n", cuts=[], limit=LIMIT)
 @example(stream=b"data: caf\xe9\n\ndata: b\n\n", cuts=[], limit=LIMIT)

@@ -169,6 +169,8 @@ class Decoder:
     def _piece(self, end: int, *, whole: bool) -> Frame:
         raw = bytes(self._buffer[self._start : end])
         self._start = end
+        # What follows in the buffer is not the start of the stream any more.
+        self._first = False
         return Frame(raw=raw, oversize=True, whole=whole)
 
     def _line_start(self, end: int) -> int:
