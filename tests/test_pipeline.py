@@ -15,6 +15,7 @@ from truthlens.core.records import Action, Reason, RequestHead, ResponseHead, St
 from truthlens.detection.engine import Detector, Engine
 from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
+from truthlens.streaming.contract import Ack
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
 
@@ -242,3 +243,97 @@ decisions:
     assert reason({}) is None
     rig.holder.swap(compile_policy("hallucination: {enabled: false}\n", file="p.yaml"))
     assert reason({}) is Reason.DISABLED
+
+
+SSE = ResponseHead(200, {"content-type": "text/event-stream"})
+DONE = b"data: [DONE]\n\n"
+
+
+def sse(text: str = "Tea is free.", finish: str | None = "stop") -> bytes:
+    delta = {"id": "1", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}]}
+    return f"data: {json.dumps(delta)}\n\n".encode()
+
+
+async def test_a_stream_held_whole_is_judged_like_any_answer() -> None:
+    """Its warning is one more chunk; the console and the metrics know that it was a stream."""
+    rig = Rig(BASE, FixedDetector(scored(0.9)))
+    judgement = await rig.pipeline.judge(await rig.request({**REQUEST, "stream": True}), SSE, sse() + DONE)
+    assert judgement.headers["x-truthlens-score"] == "0.90"
+    assert judgement.outcome.body is not None
+    assert judgement.outcome.body.endswith(sse() + DONE)
+    assert judgement.outcome.body.count(b"data:") == 3
+    (entry,) = rig.recent.entries()
+    assert entry.streaming == "buffer"
+    assert rig.metric("truthlens_stream_verdict_lag_seconds_count", streaming="buffer") == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'event: message_start\ndata: {"type": "message_start"}\n\n', Reason.DIALECT),
+        (b'data: {"error": {"message": "boom"}}\n\n' + DONE, Reason.UPSTREAM_ERROR),
+    ],
+)
+async def test_a_stream_without_an_answer_passes_with_its_reason(body: bytes, reason: Reason) -> None:
+    rig = Rig(BASE, FixedDetector(scored(0.9)))
+    judgement = await rig.pipeline.judge(await rig.request(), SSE, body)
+    assert (judgement.outcome.body, judgement.outcome.verdict.reason) == (None, reason)
+
+
+async def test_a_stream_that_broke_off_is_judged_by_what_came() -> None:
+    """The note says that the backend failed; a frame that could not be read makes the verdict partial."""
+    rig = Rig(BASE, FixedDetector(scored(0.1)))
+    broken = sse(finish=None) + b'data: {"error": {"message": "boom"}}\n\n'
+    judgement = await rig.pipeline.judge(await rig.request(), SSE, broken)
+    assert judgement.outcome.verdict.status is Status.CHECKED
+    assert "stream-error" in judgement.outcome.notes
+    judgement = await rig.pipeline.judge(await rig.request(), SSE, sse() + b"data: ???\n\n" + DONE)
+    assert (judgement.outcome.verdict.status, judgement.outcome.verdict.reason) == (
+        Status.PARTIAL,
+        Reason.DIALECT,
+    )
+
+
+async def test_a_stream_that_is_followed_is_concluded_once() -> None:
+    """Metrics, the console and the gauge of streams tell of it."""
+    rig = Rig("hallucination: {threshold: 0.5, streaming: observe}\n", FixedDetector(scored(0.9)))
+    ticket = await rig.request({**REQUEST, "stream": True})
+    assert rig.pipeline.pending(ticket)["x-truthlens-status"] == "pending"
+    acks = []
+
+    async def emit(ack: Ack) -> None:
+        acks.append(ack)
+
+    flow = rig.pipeline.flow(ticket, emit)
+    assert rig.metric("truthlens_streams", streaming="observe") == 1
+    await flow.feed(sse(finish=None), end=False)
+    await flow.feed(sse("", "stop") + DONE, end=False)
+    async with asyncio.timeout(20):
+        while len(acks) < 2:
+            await asyncio.sleep(0)
+    await flow.feed(b"", end=True)
+    await flow.aclose()
+    assert [ack.end for ack in acks] == [False, False, True]
+    assert rig.metric("truthlens_streams", streaming="observe") == 0
+    assert rig.metric("truthlens_held_bytes") == 0
+    assert rig.metric("truthlens_actions_total", decision="default", action="warn") == 1
+    (entry,) = rig.recent.entries()
+    assert (entry.streaming, entry.detected) == ("observe", True)
+
+
+@pytest.mark.parametrize(
+    ("content", "details", "reason"),
+    [
+        ("Is tea free?", False, Reason.NO_CONTEXT),
+        ("Is tea free?", True, None),
+        ("<context>Tea is free.</context>\nIs tea free?", False, None),
+    ],
+)
+async def test_a_stream_without_evidence_need_not_be_followed(
+    content: str, details: bool, reason: Reason | None
+) -> None:
+    """Unless its verdict is wanted within it."""
+    policy = f"hallucination: {{streaming: gate, details: {str(details).lower()}}}\n"
+    rig = Rig(policy, FixedDetector(scored(0.1)))
+    ticket = await rig.request({"model": "m", "messages": [{"role": "user", "content": content}]})
+    assert ticket.stream_reason is reason

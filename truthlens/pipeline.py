@@ -41,6 +41,7 @@ from truthlens.core.records import (
     RequestHead,
     ResponseHead,
     Streaming,
+    StreamRecord,
     Verdict,
     unchecked,
 )
@@ -262,8 +263,15 @@ class Pipeline:
             finally:
                 self._hold(-len(body))
                 ticket.keep.release()
-        outcome = replace(outcome, latency_s=ticket.request_s + self._clock() - started)
-        return self._conclude(ticket, outcome)
+        response_s = self._clock() - started
+        if head.streams:
+            outcome = replace(
+                outcome,
+                stream=StreamRecord(
+                    Streaming.BUFFER, lag_s=response_s, held_s=response_s, held_bytes=len(body)
+                ),
+            )
+        return self._conclude(ticket, replace(outcome, latency_s=ticket.request_s + response_s))
 
     async def _judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Outcome:
         exchange = ticket.exchange

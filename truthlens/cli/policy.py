@@ -11,11 +11,10 @@ from rich.console import Console
 
 from truthlens.cli import options
 from truthlens.cli.target import identifier, model_finder
-from truthlens.core.hold import hold_s
 from truthlens.policy import InvalidPolicyError, Policy, check_file, compile_policy
 from truthlens.policy.compile import read_text
 from truthlens.policy.diagnostics import Diagnostic, Severity
-from truthlens.proxy.clock import clock_diagnostics, read_envoy
+from truthlens.proxy.clock import clock_diagnostics, longest_hold_s, read_envoy
 from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 
@@ -51,7 +50,8 @@ def check(
     if envoy and usable:
         text = read_text(file)
         policy = compile_policy(text, file=str(file), model_exists=finder, identify=identify)
-        held_s = max((hold_s(plan) for plan in (*policy.plans, policy.default) if plan.enabled), default=0.0)
+        plans = (*policy.plans, policy.default)
+        held_s = max((longest_hold_s(plan) for plan in plans if plan.enabled), default=0.0)
         note = f", answers of {file} are held for up to {held_s:g} s"
         for path in envoy:
             sound &= _report(path, _fit(policy, text, path), strict=strict, note=note)

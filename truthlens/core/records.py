@@ -354,8 +354,8 @@ class StreamRecord:
     """How a streamed answer went through.
 
     ``lag_s`` are the seconds between the end of the answer and its verdict, for which the end of the stream was held.
-    ``held_s`` is the longest that text was held, ``held_bytes`` the most that was. ``sentences`` counts what was decided
-    under ``gate``: ``passed``, ``flagged``, ``unchecked``.
+    ``held_s`` is the longest that text was held (under ``buffer`` without the time that the backend took), ``held_bytes``
+    the most that was. ``sentences`` counts what was decided under ``gate``: ``passed``, ``flagged``, ``unchecked``.
     """
 
     streaming: Streaming
@@ -388,7 +388,7 @@ class Outcome:
     ``initial_score`` is set only where the answer was changed by an extra generation. ``mended`` says, per choice,
     what was done about it (``None`` where nothing was), ``calls`` which models were asked for that; ``mending_s``
     are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
-    disclaimer because the models did not agree. ``stream`` is set for answers that were observed or gated.
+    disclaimer because the models did not agree. ``stream`` is set for answers that came as a stream and were judged.
     """
 
     plan: Plan

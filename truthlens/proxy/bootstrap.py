@@ -40,11 +40,21 @@ class Modes:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another ext_proc filter of the chain that Envoy waits for; ``first`` says that it comes before TruthLens's."""
+
+    name: str
+    first: bool
+    modes: Modes
+
+
+@dataclass(frozen=True, slots=True)
 class RouteClock:
     """A route on which the filter is active. Times in seconds, 0 for no limit.
 
     ``timeout`` and ``headers`` (of responses, set by the route; lower-case names) are ``None`` where the routes do not
     stand in the file. ``decisions`` are the names that the route gives in the metadata ``truthlens-decision``.
+    ``neighbours`` are the other ext_proc filters that are active on the route.
     """
 
     path: KeyPath
@@ -55,6 +65,7 @@ class RouteClock:
     timeout: Setting[float] | None = None
     headers: Mapping[str, str] | None = None
     decisions: frozenset[str] = frozenset()
+    neighbours: tuple[Neighbour, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +193,14 @@ class _Reader:
                 "the routes do not stand in this file; their timeouts and headers are not checked",
                 "check them by docs/time.md",
             )
-            yield RouteClock(manager.path, idle, stream, _modes([config]), flag(config["failure_mode_allow"]))
+            yield RouteClock(
+                path=manager.path,
+                idle=idle,
+                stream=stream,
+                modes=_modes([config]),
+                fails_open=flag(config["failure_mode_allow"]),
+                neighbours=tuple(_neighbours(manager, (), entry)),
+            )
         for host, route in actions:
             levels = _levels((table, host, route), entry)
             if levels.off:
@@ -199,6 +217,7 @@ class _Reader:
                 timeout=seconds(self.report, action["timeout"], _ROUTE_TIMEOUT_S),
                 headers=_headers((table, host, route)),
                 decisions=_decisions((config, *levels.overrides)),
+                neighbours=tuple(_neighbours(manager, (table, host, route), entry)),
             )
 
     def _cluster(self, name: Node) -> ClusterClock | None:
@@ -232,6 +251,21 @@ def _names_truthlens(entry: Node) -> bool:
         service.under("google_grpc", "target_uri"),
     )
     return any("truthlens" in name.text.lower() for name in names)
+
+
+def _neighbours(manager: Node, places: tuple[Node, ...], ours: Node) -> Iterator[Neighbour]:
+    """The other processors of the chain; none where TruthLens's cannot be told from them."""
+    if not _names_truthlens(ours):
+        return
+    first = True
+    for entry in manager["http_filters"].each():
+        if entry.path == ours.path:
+            first = False
+            continue
+        config, levels = entry["typed_config"], _levels(places, entry)
+        waits = not flag(config["observability_mode"]).value
+        if config.type == _PROCESSOR and waits and not levels.off and not _names_truthlens(entry):
+            yield Neighbour(entry["name"].text, first, _modes([config, *levels.overrides]))
 
 
 def _levels(places: tuple[Node, ...], entry: Node) -> _Levels:

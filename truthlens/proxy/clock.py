@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from truthlens.core.hold import MARGIN_S, hold_s, override_s
+from truthlens.core.hold import MARGIN_S, hold_s, override_s, streamed_hold_s
 from truthlens.core.plan import Plan
 from truthlens.core.records import OnUnchecked
 from truthlens.policy.diagnostics import Diagnostic, Report
 from truthlens.policy.plan import Policy
 from truthlens.policy.source import read_document
 from truthlens.proxy.bootstrap import EnvoyClock, ProcessorClock, RouteClock, read_envoy
+from truthlens.proxy.chain import check_chain
 from truthlens.proxy.config import FAIL_OPEN_HEADERS
 from truthlens.proxy.nodes import Setting
 
-__all__ = ["EnvoyClock", "clock_diagnostics", "read_envoy"]
+__all__ = ["EnvoyClock", "clock_diagnostics", "longest_hold_s", "read_envoy"]
 
 # Two clocks that end together are a race. A second tells who wins; Envoy's values are suggested with more to spare.
 _RACE_S = 1.0
@@ -39,6 +40,11 @@ def clock_diagnostics(policy: Policy, envoy: EnvoyClock, *, policy_text: str = "
         _Check(report, policy, processor, places).run()
     # Filters and routes may share a value, and then say the same of it.
     return list(dict.fromkeys([*report.errors, *report.warnings]))
+
+
+def longest_hold_s(plan: Plan) -> float:
+    """The most seconds that ``plan`` holds anything: a whole answer, or text of a stream."""
+    return max(hold_s(plan), streamed_hold_s(plan) or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class _Check:
                 self._ceilings(plan, route)
             self._unchecked(route)
             self._route(route)
+            check_chain(self.report, route, self._plans(route))
         self._filter()
         self._cluster()
 
@@ -81,19 +88,22 @@ class _Check:
 
     def _own_timeout(self, plan: Plan, route: RouteClock) -> None:
         """A plan that asks for no more time lives on ``message_timeout``."""
-        limit, needed = self.processor.message_timeout, hold_s(plan) + MARGIN_S
+        limit, held_s = self.processor.message_timeout, longest_hold_s(plan)
+        needed = held_s + MARGIN_S
         if limit.value >= needed:
             return
+        streamed = held_s > hold_s(plan)
+        what = f"hold text of a stream for {held_s:g} s" if streamed else f"take {held_s:g} s for an answer"
         remedy = self._remedy(plan, limit, "message_timeout", needed, room_s=limit.value - MARGIN_S)
-        if limit.value <= hold_s(plan):
+        if limit.value <= held_s:
             message = (
-                f"{_named(plan)} may take {plan.timeout_s:g} s for an answer, but {_says(limit, 'message_timeout')}: "
-                f"{_after(limit.value, route)}"
+                f"{_named(plan)} may {what}, but {_says(limit, 'message_timeout')}: "
+                f"{_after(limit.value, route, streamed=streamed)}"
             )
             self.report.error(limit.path, message, remedy)
         else:
             message = (
-                f"{_named(plan)} may take {plan.timeout_s:g} s for an answer, and {_says(limit, 'message_timeout')}: less than "
+                f"{_named(plan)} may {what}, and {_says(limit, 'message_timeout')}: less than "
                 f"{MARGIN_S:g} s are left for the way of the body"
             )
             self.report.warn(limit.path, message, remedy)
@@ -118,8 +128,9 @@ class _Check:
 
     def _ceilings(self, plan: Plan, route: RouteClock) -> None:
         """What ends an exchange whatever the filter says."""
-        needed, idle = hold_s(plan) + MARGIN_S, route.idle
-        held = f"{_named(plan)} holds an answer for up to {hold_s(plan):g} s, which takes more than {needed:g} s of Envoy"
+        held_s, idle = longest_hold_s(plan), route.idle
+        needed = held_s + MARGIN_S
+        held = f"{_named(plan)} holds an answer for up to {held_s:g} s, which takes more than {needed:g} s of Envoy"
         if 0 < idle.value <= needed:
             name = str(idle.path[-1])
             message = f"{held}, but {_says(idle, name)} and ends an exchange in which nothing moves, with 504 in any case"
@@ -137,7 +148,10 @@ class _Check:
 
     def _remedy(self, plan: Plan, limit: Setting[float], name: str, needed: float, *, room_s: float) -> str:
         """Both ways out: more time from Envoy, or less for the plan, where any is left for it."""
-        key = "timeout_s" if override_s(plan) is None else "mitigation.deadline_s"
+        key = "mitigation.deadline_s"
+        if override_s(plan) is None:
+            key = "timeout_s"
+            room_s = round(room_s - (longest_hold_s(plan) - plan.timeout_s), 3)
         raised = f"{'write' if limit.written else 'add'} {name}: {needed:g}s or more"
         # Less than one detection takes is no deadline.
         if room_s <= 0 or (override_s(plan) is not None and room_s < plan.timeout_s):
@@ -241,12 +255,15 @@ def _says(limit: Setting[float] | Setting[int], name: str, *, unit: str = " s") 
     return f"{name} is {limit.value:g}{unit}{'' if limit.written else ' by default'}"
 
 
-def _after(seconds: float, route: RouteClock) -> str:
-    what = (
-        "the answer passes unchecked"
-        if route.fails_open.value
-        else "the client gets 504 instead of the answer"
-    )
+def _after(seconds: float, route: RouteClock, *, streamed: bool = False) -> str:
+    if streamed:
+        what = "the stream passes on unchecked" if route.fails_open.value else "the stream breaks off"
+    else:
+        what = (
+            "the answer passes unchecked"
+            if route.fails_open.value
+            else "the client gets 504 instead of the answer"
+        )
     return f"after {seconds:g} s {what}"
 
 

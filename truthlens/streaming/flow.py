@@ -134,11 +134,14 @@ class Flow:
             self._timer.cancel()
         for task in self._running:
             task.cancel()
-        if self._running:
-            await asyncio.wait(self._running)
-        self._hold(-self._counted)
-        self._counted = 0
-        self._closed()
+        try:
+            if self._running:
+                await asyncio.wait(self._running)
+        finally:
+            # Envoy resets a stream whenever it likes, and so may cancel whoever waits here.
+            self._hold(-self._counted)
+            self._counted = 0
+            self._closed()
 
     def answers(self) -> tuple[Answer, ...]:
         """The answers so far, as the backend wrote them."""

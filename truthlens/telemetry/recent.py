@@ -11,7 +11,11 @@ from truthlens.core.records import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One ended exchange. ``score`` is ``None`` where it was not checked; ``latency_ms`` is what TruthLens added."""
+    """One ended exchange.
+
+    ``score`` is ``None`` where it was not checked; ``latency_ms`` is what TruthLens added; ``streaming`` is how a streamed
+    answer was treated, ``""`` for any other.
+    """
 
     time: datetime
     decision: str
@@ -26,6 +30,7 @@ class Entry:
     latency_ms: int
     initial_score: float | None = None
     calls: int = 0
+    streaming: str = ""
 
 
 class Recent:
@@ -52,6 +57,7 @@ class Recent:
                 latency_ms=round(outcome.latency_s * 1000),
                 initial_score=outcome.initial_score,
                 calls=sum(call.attempts > 0 for call in outcome.calls),
+                streaming=outcome.stream.streaming.value if outcome.stream else "",
             )
         )
 
