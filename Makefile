@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow ablation train clean setup-test setup-dev
+.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream ablation train clean setup-test setup-dev
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -33,17 +33,21 @@ $(VENV)/.dev: $(VENV)/.test
 
 setup: $(VENV)/.serve ## Make .venv and install what serving needs
 
-setup-test: $(VENV)/.test ## Install what the tests need
+# What the JavaScript clients of the tests need; without npm their tests are skipped, with the reason.
+tests/sdk/node_modules/.package-lock.json: tests/sdk/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix tests/sdk && touch $@; fi
+
+setup-test: $(VENV)/.test tests/sdk/node_modules/.package-lock.json ## Install what the tests need
 
 setup-dev: $(VENV)/.dev ## Install what development needs
 
 run: $(VENV)/.serve ## Start everything (Envoy, sidecar, console, demo backend) and stay up; ARGS are passed on
 	$(BIN)/truthlens up $(ARGS)
 
-test: $(VENV)/.test ## Install what the tests need and run them all, a real Envoy included
+test: $(VENV)/.test tests/sdk/node_modules/.package-lock.json ## Install what the tests need and run them all, a real Envoy included
 	$(BIN)/python -m pytest $(ARGS)
 
-check: $(VENV)/.dev ## Format, lint, types, import borders, tests, generated files: what CI and reviewers run
+check: $(VENV)/.dev tests/sdk/node_modules/.package-lock.json ## Format, lint, types, import borders, tests, generated files: what CI and reviewers run
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -88,6 +92,9 @@ bench-similarity: $(VENV)/.dev ## Alignment of claims, and what int8 costs it: m
 
 bench-follow: $(VENV)/.test ## Cost of scoring while an answer grows, and the lag of its verdict
 	$(BIN)/python bench/follow.py $(ARGS)
+
+bench-stream: $(VENV)/.test ## First token, gaps, verdict lag, CPU and memory of streams, side by side with none and a bare echo
+	$(BIN)/python bench/stream.py $(ARGS)
 
 bench-auto: $(VENV)/.test ## Mode auto against fixed modes, simulated
 	$(BIN)/python bench/auto.py $(ARGS)

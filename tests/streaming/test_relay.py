@@ -202,6 +202,34 @@ def test_a_cut_ends_the_stream_before_what_is_undecided(undecided: bool) -> None
     assert leaving(messages, acks + gate.acks()) == chunk("One. ") + DONE
 
 
+@pytest.mark.parametrize("end_has_come", [False, True])
+def test_a_cut_with_nothing_left_to_decide_is_said_at_the_end_of_the_body(end_has_come: bool) -> None:
+    gate = relay(gated=True)
+    (entry,) = gate.feed(chunk("A."), end=False)
+    entry.decided = True
+    assert gate.acks() == [Ack()]
+    if end_has_come:
+        gate.feed(b"", end=True)
+        assert gate.acks() == []
+    gate.cut(VERDICT + DONE)
+    if not end_has_come:
+        gate.feed(b"", end=True)
+    assert gate.acks() == [Ack(VERDICT + DONE, end=True)]
+
+
+def test_a_stop_behind_a_frame_that_has_left_is_said_in_the_place_of_the_next() -> None:
+    gate = relay(gated=True)
+    (entry,) = gate.feed(chunk("A."), end=False)
+    entry.decided = True
+    assert gate.acks() == [Ack()]
+    gate.feed(chunk("B.")[:9], end=False)
+    gate.stop(entry, VERDICT + DONE)
+    assert gate.acks() == [Ack(b"")]
+    gate.feed(chunk("B.")[9:] + chunk("C."), end=False)
+    gate.feed(DONE, end=False)
+    assert gate.acks() == [Ack(VERDICT + DONE), Ack(b"")]
+
+
 def test_beyond_its_bound_text_is_no_longer_collected() -> None:
     watched = relay(max_bytes=300)
     for _ in range(5):

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from truthlens.core.hold import MARGIN_S
+from truthlens.core.hold import MARGIN_S, streamed_hold_s
 from truthlens.core.mending import Judged
 from truthlens.core.plan import Plan
 from truthlens.core.records import (
@@ -98,6 +98,7 @@ class Flow:
         self._task: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._judged: tuple[tuple[Answer, ...], tuple[Verdict, ...]] | None = None
         self._counted = 0
         self._looked = 0
         self._ended_at: float | None = None
@@ -244,17 +245,18 @@ class Flow:
 
     async def _score(self, gate: Gate, asks: Sequence[Ask]) -> None:
         """Score what the gate asks for, and let it decide."""
-        began = self._clock()
-        oldest = gate.oldest if gate.oldest is not None else began
-        answers = [Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks]
-        # What waited for another scoring has less time for its own: text is held no longer than the plan says.
-        latest = oldest + self._plan.stream.max_hold_s + self._plan.timeout_s
-        followed = await self._following.detect(
-            answers,
-            [ask.ranges for ask in asks],
-            timeout_s=min(self._plan.timeout_s, max(_LEAST_TIME_S, latest - began)),
-        )
-        gate.decide(asks, followed.ranges)
+        oldest = gate.oldest if gate.oldest is not None else self._clock()
+        asked = {ask.choice: ask for ask in asks}
+        if self._relay.ended:
+            # Whole answers: this scoring gives the verdict at the end as well.
+            answers = self.answers()
+        else:
+            answers = tuple(Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks)
+        ranges = [asked[each.index].ranges if each.index in asked else () for each in answers]
+        followed = await self._following.detect(answers, ranges, timeout_s=self._time_s(oldest))
+        self._judged = (answers, followed.verdicts)
+        found = {each.index: verdicts for each, verdicts in zip(answers, followed.ranges, strict=True)}
+        gate.decide(asks, [found[ask.choice] for ask in asks])
         self._stop_at(gate)
         self._longest_held_s = max(self._longest_held_s, self._clock() - oldest)
 
@@ -274,10 +276,10 @@ class Flow:
             answers = tuple(
                 replace(answer, text=gated.texts.get(answer.index, answer.text)) for answer in first_answers
             )
-        first = limited((await self._following.detect(first_answers)).verdicts, reason)
+        first = limited(await self._verdicts(first_answers), reason)
         verdicts = first
         if answers != first_answers:
-            kept = limited((await self._following.detect(answers)).verdicts, reason)
+            kept = limited(await self._verdicts(answers), reason)
             # Of an answer that was withheld as a whole, what is known is the verdict on it; no place in it was received.
             verdicts = tuple(
                 new if answer.text.strip() else replace(old, spans=())
@@ -307,6 +309,19 @@ class Flow:
             relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
         else:
             relay.close(ending.closing, final)
+
+    async def _verdicts(self, answers: tuple[Answer, ...]) -> tuple[Verdict, ...]:
+        """The verdicts on the answers at the end of the stream, unless the last scoring gave them already."""
+        if self._judged is not None and self._judged[0] == answers:
+            return self._judged[1]
+        since = self._ended_at if self._ended_at is not None else self._clock()
+        return (await self._following.detect(answers, timeout_s=self._time_s(since))).verdicts
+
+    def _time_s(self, since: float) -> float:
+        """Seconds for one scoring of what is held since ``since``: what waited for another has less left."""
+        hold_s = streamed_hold_s(self._plan)
+        assert hold_s is not None, "whole answers are not followed"
+        return min(self._plan.timeout_s, max(_LEAST_TIME_S, since + hold_s - self._clock()))
 
     def _give_up(self, reason: Reason) -> None:
         """Conclude without a verdict, and let everything pass, or nothing more where the plan says so."""

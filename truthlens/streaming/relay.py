@@ -117,7 +117,9 @@ class Relay:
             placed = _Placed(place, place + len(frame.raw), entry, waits=self.ended)
             place = placed.end
             self._frames.append(placed)
-        self.ended = self.ended or end
+        if end:
+            self.ended = True
+            message.extra, self._closing = self._closing, b""
         self._messages.append(message)
         if frames:
             self._newline = frames[-1].newline
@@ -166,13 +168,16 @@ class Relay:
     def stop(self, entry: Entry, final: bytes) -> None:
         """End the stream behind ``entry`` with the frames ``final``; nothing that follows leaves."""
         self._stopped = True
-        found = False
+        left = all(placed.entry is not entry for placed in self._frames)
+        found = left
         for placed in self._frames:
             if found:
                 placed.entry.output, placed.before, placed.after = b"", b"", b""
             elif placed.entry is entry:
                 found = True
                 placed.after += final
+        if left:
+            self._close_next(final)
         self.open()
 
     def cut(self, final: bytes) -> None:
@@ -184,8 +189,15 @@ class Relay:
         if undecided:
             undecided[0].entry.output = final
         else:
-            self._closing = final
+            self._close_next(final)
         self.open()
+
+    def _close_next(self, final: bytes) -> None:
+        """Let ``final`` leave in the place of the next frame, or at the end of the body."""
+        if self._messages and self._messages[-1].last:
+            self._messages[-1].extra += final
+        else:
+            self._closing = final
 
     def _read(self, frame: Frame) -> Entry:
         self.overflowed = self.overflowed or self.total_bytes > self._max_bytes
