@@ -68,7 +68,11 @@ def show(result: Mapping[str, Any]) -> None:
         for column in ("path", "streams", "first token", "added", "before the model", "gap p50", "gap p99", "token delay p50", "p99",
                        "verdict lag p50", "p99", "sidecar CPU ms/stream", "µs/token", "to echo", "Envoy CPU ms/stream", "machine busy", "of it others",
                        "verdicts"):  # fmt: skip
-            table.add_column(column, justify="left" if column in ("path", "verdicts") else "right")
+            table.add_column(
+                column,
+                justify="left" if column in ("path", "verdicts") else "right",
+                no_wrap=column in ("path", "verdicts"),
+            )
         for path, row in load["paths"].items():
             cpu = row["processor_cpu_ms"]
             table.add_row(

@@ -61,6 +61,16 @@ def test_what_fits_is_said_to_fit(policy: Path) -> None:
     ]
 
 
+def test_the_longest_hold_is_that_of_a_stream_where_it_is(policy: Path) -> None:
+    """Under gate text waits for the end of its sentence, and then for its scoring."""
+    policy.write_text(
+        "hallucination: {default_mode: lightweight, streaming: gate, stream: {max_hold_s: 4}}\n"
+    )
+    result = check(policy, "--envoy", ENVOY)
+    assert result.status == 0
+    assert result.lines[-1] == f"{ENVOY}: ok, answers of {policy} are held for up to 8 s"
+
+
 def test_a_loop_that_cannot_fit_names_the_values_to_change(policy: Path, tmp_path: Path) -> None:
     """Envoy's with its line, the policy's with its line; exit status 1, the other file being sound or not."""
     short = tmp_path / "envoy.yaml"

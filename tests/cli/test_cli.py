@@ -173,3 +173,12 @@ def test_envoy_config_is_json_with_an_endpoint_a_process() -> None:
     result = run("envoy-config", "--extproc", "127.0.0.1:1", "--extproc", "127.0.0.1:2", "--fail-closed")
     sidecar = json.loads(result.stdout)["static_resources"]["clusters"][1]
     assert len(sidecar["load_assignment"]["endpoints"][0]["lb_endpoints"]) == 2
+
+
+def test_envoy_config_puts_a_router_first() -> None:
+    """With the header that only it may set; names of headers are taken in any case."""
+    result = run("envoy-config", "--router", "127.0.0.1:3", "--router-header", "X-Tier")
+    listener = json.loads(result.stdout)["static_resources"]["listeners"][0]
+    first, second, *_ = listener["filter_chains"][0]["filters"][0]["typed_config"]["http_filters"]
+    assert first["typed_config"]["mutations"]["request_mutations"] == [{"remove": "x-tier"}]
+    assert second["name"] == "envoy.filters.http.ext_proc/router"

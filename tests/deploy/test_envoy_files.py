@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from truthlens.core.hold import MARGIN_S, streamed_hold_s
 from truthlens.core.plan import Plan
+from truthlens.core.records import Streaming
 from truthlens.gateway.server import MAX_MESSAGE_BYTES
 from truthlens.policy import Limits
 from truthlens.proxy.config import FAIL_OPEN_HEADERS, OWN_HEADERS
@@ -37,6 +39,11 @@ def _load(path: Path) -> dict[str, Any]:
 
 def _manager(config: dict[str, Any]) -> dict[str, Any]:
     return config["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+
+
+def _filter(config: dict[str, Any], name: str = "envoy.filters.http.ext_proc") -> dict[str, Any]:
+    (found,) = [entry for entry in _manager(config)["http_filters"] if entry["name"] == name]
+    return found["typed_config"]
 
 
 def _routes(config: dict[str, Any]) -> list[dict[str, Any]]:
@@ -88,22 +95,38 @@ def test_the_three_files_differ_in_what_their_names_say() -> None:
     base, closed, two = (
         _load(ROOT / "envoy" / f"truthlens{suffix}.yaml") for suffix in ("", "-fail-closed", "-two-processes")
     )
-    assert _manager(base)["http_filters"][0]["typed_config"]["failure_mode_allow"] is True
-    assert _manager(closed)["http_filters"][0]["typed_config"]["failure_mode_allow"] is False
+    assert _filter(base)["failure_mode_allow"] is True
+    assert _filter(closed)["failure_mode_allow"] is False
     endpoints = _cluster(two, "truthlens")["load_assignment"]["endpoints"][0]["lb_endpoints"]
     assert len(endpoints) == 2
-    _manager(closed)["http_filters"][0]["typed_config"]["failure_mode_allow"] = True
+    _filter(closed)["failure_mode_allow"] = True
     assert closed == base
     del endpoints[1]
     assert two == base
+
+
+def test_behind_a_router_nothing_else_is_different() -> None:
+    """Two more filters in front, one more cluster, and the other routes are none of the router's business."""
+    base, routed = (_load(ROOT / "envoy" / f"truthlens{suffix}.yaml") for suffix in ("", "-behind-router"))
+    cleared, router, *rest = _manager(routed)["http_filters"]
+    assert cleared["typed_config"]["mutations"] == {"request_mutations": [{"remove": "x-domain"}]}
+    modes = router["typed_config"]["processing_mode"]
+    assert (modes["request_body_mode"], modes["response_header_mode"]) == ("BUFFERED", "SKIP")
+    assert _routes(routed)[1]["typed_per_filter_config"].pop(router["name"])["disabled"] is True
+    assert routed["static_resources"]["clusters"].pop()["name"] == "router"
+    _manager(routed)["http_filters"] = rest
+    assert routed == base
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_limits_fit_together(path: Path) -> None:
     """Timeouts and sizes of Envoy leave room for those of the policy and of the gRPC server."""
     config = _load(path)
-    processor = _manager(config)["http_filters"][0]["typed_config"]
+    processor = _filter(config)
     assert _seconds(processor["message_timeout"]) > 2 * Plan(decision="x").timeout_s
+    gated = streamed_hold_s(Plan(decision="x", streaming=Streaming.GATE))
+    assert gated is not None
+    assert _seconds(processor["message_timeout"]) >= gated + MARGIN_S
     assert _seconds(_manager(config)["stream_idle_timeout"]) > _seconds(processor["message_timeout"])
     assert Limits().max_body_bytes < _routes(config)[0]["request_body_buffer_limit"] < MAX_MESSAGE_BYTES
     (check,) = _cluster(config, "truthlens")["health_checks"]

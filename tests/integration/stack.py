@@ -80,7 +80,7 @@ class Stack:
             access_log=str(self.folder / "access.log"),
         )
         config = self.folder / "envoy.json"
-        config.write_text(render(replace(settings, **self._options)))
+        config.write_text(self.bootstrap(replace(settings, **self._options)))
         log = (self.folder / "envoy.log").open("ab")
         self.envoy = subprocess.Popen(
             [envoy_binary(), "-c", str(config), "--log-level", "warning", "--use-dynamic-base-id",
@@ -91,6 +91,10 @@ class Stack:
         log.close()
         wait_for(self._envoy_listens, "Envoy listening")
         self.wait_healthy()
+
+    def bootstrap(self, settings: EnvoySettings) -> str:
+        """The text of Envoy's configuration; where a test needs one that no settings give, it has a stack of its own."""
+        return render(settings)
 
     def _envoy_listens(self) -> bool:
         assert self.envoy is not None

@@ -1,6 +1,7 @@
 """Policies behind Envoy configurations: what does not fit, and that the remedies mend it.
 
-Each file in ``envoys`` is checked against ``careful-policy.yaml`` and gives exactly the lines of the text file beside it.
+Each file in ``envoys`` is checked against ``careful-policy.yaml``, each in ``envoys-of-streams`` against
+``streaming-policy.yaml``, and gives exactly the lines of the text file beside it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from hypothesis import strategies as st
 
 from truthlens.core.errors import StartError
 from truthlens.core.hold import hold_s
-from truthlens.core.plan import MitigationSettings, Plan
-from truthlens.core.records import Mode, OnUnchecked
+from truthlens.core.plan import MitigationSettings, Plan, StreamSettings
+from truthlens.core.records import Mode, OnUnchecked, Streaming
 from truthlens.policy import Policy, Severity, default_policy, load_policy
 from truthlens.proxy.clock import clock_diagnostics, read_envoy
 from truthlens.proxy.config import Address, EnvoySettings, Upstream, render
@@ -26,8 +27,8 @@ from truthlens.proxy.process import envoy_binary
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-POLICY = "careful-policy.yaml"
-FIXTURES = sorted((HERE / "envoys").glob("*.yaml"))
+POLICIES = {"envoys": "careful-policy.yaml", "envoys-of-streams": "streaming-policy.yaml"}
+FIXTURES = sorted(file for folder in POLICIES for file in (HERE / folder).glob("*.yaml"))
 # Envoy itself refuses these, or needs more than the file to load them.
 NOT_FOR_ENVOY = {
     "cluster-by-cds",
@@ -65,16 +66,17 @@ def _errors(plan: Plan, envoy: EnvoySettings) -> list[str]:
     return [d.remedy for d in found if d.severity is Severity.ERROR]
 
 
-@pytest.mark.parametrize("file", FIXTURES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FIXTURES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_a_configuration_gives_exactly_the_lines_beside_it(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Place, what stops what, and the value to write, word for word."""
     monkeypatch.chdir(HERE)
+    policy = POLICIES[file.parent.name]
     found = clock_diagnostics(
-        load_policy(POLICY),
+        load_policy(policy),
         read_envoy(file.read_text("utf-8"), file=file.name),
-        policy_text=Path(POLICY).read_text("utf-8"),
+        policy_text=Path(policy).read_text("utf-8"),
     )
     assert [d.render() for d in found] == file.with_suffix(".txt").read_text("utf-8").splitlines()
 
@@ -82,13 +84,13 @@ def test_a_configuration_gives_exactly_the_lines_beside_it(
 def test_there_are_fixtures_of_either_kind() -> None:
     """Sound ones too: nothing is said of them."""
     sound = [file.stem for file in FIXTURES if not file.with_suffix(".txt").read_text("utf-8")]
-    assert len(FIXTURES) > 40
-    assert len(sound) > 8
+    assert len(FIXTURES) > 60
+    assert len(sound) > 15
     assert {file.stem for file in FIXTURES} > NOT_FOR_ENVOY
 
 
 @pytest.mark.envoy
-@pytest.mark.parametrize("file", FIXTURES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FIXTURES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_envoy_would_load_the_configuration(file: Path, tmp_path: Path) -> None:
     """What is checked are mistakes that Envoy itself does not find."""
     text = file.read_text("utf-8")
@@ -132,6 +134,19 @@ def test_a_hold_beyond_the_shipped_settings_is_found() -> None:
     ]
 
 
+@pytest.mark.parametrize("streaming", [Streaming.OBSERVE, Streaming.GATE])
+def test_streams_fit_the_shipped_settings(streaming: Streaming) -> None:
+    """With the times that plans have unless told otherwise."""
+    assert _errors(Plan("default", streaming=streaming), SETTINGS) == []
+
+
+@pytest.mark.parametrize("streaming", [Streaming.OBSERVE, Streaming.GATE])
+def test_streams_fit_behind_the_shipped_router(streaming: Streaming) -> None:
+    """Its filter does not wait for replies to response headers."""
+    settings = replace(SETTINGS, router=Address("127.0.0.1", 18090))
+    assert _errors(Plan("default", streaming=streaming), settings) == []
+
+
 def test_a_decision_that_is_switched_off_holds_nothing() -> None:
     """Nor is its timeout compared."""
     plan = Plan("default", enabled=False, mode=Mode.PREMIUM, mitigation=MitigationSettings(deadline_s=600))
@@ -162,16 +177,31 @@ seconds = st.floats(0.1, 300).map(lambda value: round(value, 1))
     mode=st.sampled_from(Mode),
     deadline_s=st.none() | seconds,
     timeout_s=seconds,
+    streaming=st.sampled_from(Streaming),
+    max_hold_s=seconds,
     base=seconds,
     most=seconds,
     idle=seconds,
 )
 def test_each_remedy_mends_its_mistake(
-    *, mode: Mode, deadline_s: float | None, timeout_s: float, base: float, most: float, idle: float
+    *,
+    mode: Mode,
+    deadline_s: float | None,
+    timeout_s: float,
+    streaming: Streaming,
+    max_hold_s: float,
+    base: float,
+    most: float,
+    idle: float,
 ) -> None:
     """Whatever the times: Envoy's value as suggested leaves no error of that value, and so does the plan's."""
     plan = Plan(
-        "default", mode=mode, timeout_s=timeout_s, mitigation=MitigationSettings(deadline_s=deadline_s)
+        "default",
+        mode=mode,
+        timeout_s=timeout_s,
+        streaming=streaming if mode is Mode.LIGHTWEIGHT else Streaming.BUFFER,
+        stream=StreamSettings(max_hold_s=max_hold_s),
+        mitigation=MitigationSettings(deadline_s=deadline_s),
     )
     written = {"message_timeout": base, "max_message_timeout": most, "stream_idle_timeout": idle}
 
@@ -201,7 +231,7 @@ def test_each_remedy_mends_its_mistake(
         if lowered is None:
             continue
         less = float(lowered[2])
-        assert less < hold_s(plan)
+        assert less < (plan.timeout_s if lowered[1] == "timeout_s" else hold_s(plan))
         shorter = (
             replace(plan, timeout_s=less)
             if lowered[1] == "timeout_s"

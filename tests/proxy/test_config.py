@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -115,6 +116,39 @@ def test_which_paths_go_through_the_sidecar(path: str, checked: bool) -> None:
     manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
     (first, _) = manager["route_config"]["virtual_hosts"][0]["routes"]
     assert bool(re.fullmatch(first["match"]["safe_regex"]["regex"], path)) is checked
+
+
+def test_a_router_is_asked_first_and_only_it_may_set_its_headers() -> None:
+    """Clients' own are removed before it; TruthLens's filter keeps the name that routes refer to."""
+    settings = replace(SETTINGS, router=Address("r.test", 18090), router_headers=("x-domain", "x-tier"))
+    config = envoy_config(settings)
+    listener = config["static_resources"]["listeners"][0]
+    filters = listener["filter_chains"][0]["filters"][0]["typed_config"]["http_filters"]
+    assert [entry["name"] for entry in filters] == [
+        "envoy.filters.http.header_mutation/router",
+        "envoy.filters.http.ext_proc/router",
+        "envoy.filters.http.ext_proc",
+        "envoy.filters.http.router",
+    ]
+    mutations = filters[0]["typed_config"]["mutations"]["request_mutations"]
+    assert [each["remove"] for each in mutations] == ["x-domain", "x-tier"]
+    cluster = config["static_resources"]["clusters"][2]
+    assert (cluster["name"], cluster["type"]) == ("router", "STRICT_DNS")
+
+
+def test_a_router_may_have_no_headers_of_its_own() -> None:
+    """Then nothing is removed, and no filter does it."""
+    config = envoy_config(replace(SETTINGS, router=Address("127.0.0.1", 18090), router_headers=()))
+    listener = config["static_resources"]["listeners"][0]
+    filters = listener["filter_chains"][0]["filters"][0]["typed_config"]["http_filters"]
+    assert filters[0]["name"] == "envoy.filters.http.ext_proc/router"
+
+
+@pytest.mark.parametrize("name", ["", "X-Domain", "x domain", ":path", "x-domain:"])
+def test_what_is_no_name_of_a_header_is_refused(name: str) -> None:
+    """The message names the flag."""
+    with pytest.raises(StartError, match="--router-header is"):
+        envoy_config(replace(SETTINGS, router=Address("127.0.0.1", 18090), router_headers=(name,)))
 
 
 def test_a_tls_backend_is_verified() -> None:

@@ -195,10 +195,11 @@ def test_white_space_behind_a_withheld_sentence_waits_no_longer_than_text() -> N
     assert text_of(played.out) == f"{NOTICE} \n "
 
 
-def test_under_pressure_all_that_is_held_is_asked_for() -> None:
+def test_under_pressure_half_sentences_are_asked_for_where_there_are_no_whole_ones() -> None:
     played = stream(choices=2)
     played.feed(frame(said("One. Two"), said("Thr", 1)))
-    assert played.ask(pressed=True) == ["One.", "Two", "Thr"]
+    assert played.ask(pressed=True) == ["One.", "Thr"]
+    assert played.ask(pressed=True) == ["Two"]
 
 
 # --- mark --------------------------------------------------------------------------------------------------

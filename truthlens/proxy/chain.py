@@ -38,9 +38,9 @@ def _before(report: Report, neighbour: Neighbour, streamed: Sequence[Plan]) -> N
     names = ", ".join(f"{plan.decision!r} (streaming {plan.streaming})" for plan in streamed)
     report.error(
         modes.response_headers.path,
-        f"{neighbour.name!r} comes before TruthLens and answers response headers: where the backend's end arrives first, "
-        f"Envoy ends the answer and loses what TruthLens still holds of it, under {names}",
-        "write response_header_mode: SKIP, or put this filter behind TruthLens's",
+        f"{neighbour.name!r} comes before TruthLens and answers response headers, but no bodies: where the backend's end "
+        f"arrives first, Envoy ends the answer and loses what TruthLens still holds of it, under {names}",
+        "write response_header_mode: SKIP, or, where TruthLens needs no header of it, put it behind TruthLens's",
     )
 
 

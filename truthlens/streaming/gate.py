@@ -171,7 +171,7 @@ class Gate:
         Args:
             now: Monotonic, in seconds.
             ended: Whether the stream is over: all of every choice is given.
-            pressed: Whether too much is held: the same.
+            pressed: Whether too much is held: what there is of a choice is given where it has no complete sentence.
         """
         if self.stopped:
             return ()
@@ -183,11 +183,14 @@ class Gate:
         asks = []
         for index, track in self._tracks.items():
             gated = track.gated
+            ranges = gated.claim()
             since = gated.waiting_since
             expired = since is not None and now >= since + self._plan.stream.max_hold_s
-            if ended or pressed or expired or gated.choice.finished:
+            # Half a sentence is judged worse than a whole one: whole ones first, where they make room.
+            if ended or gated.choice.finished or expired or (pressed and not ranges):
                 gated.close()
-            if ranges := gated.claim():
+                ranges += gated.claim()
+            if ranges:
                 echo = gated.echo
                 text = gated.choice.text[echo : ranges[-1][1]]
                 asks.append(Ask(index, text, tuple((start - echo, end - echo) for start, end in ranges)))

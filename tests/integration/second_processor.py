@@ -1,0 +1,76 @@
+"""Another external processor, as people have them beside TruthLens: it routes requests by a word of the body.
+
+``topic:NAME`` anywhere in a request's body becomes the request header ``x-domain: NAME``. Everything else passes as it is:
+headers, bodies in any mode, trailers. What it was sent goes to a file, one JSON line a message.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from truthlens.gateway import wire
+from truthlens.gateway._pb import ext_proc_pb2 as pb
+
+_TOPIC = re.compile(rb"topic:([a-z-]+)")
+_OPTIONS = [("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_message_length", 64 << 20)]
+
+
+class SecondProcessor:
+    """Acknowledges every message at once, response headers after ``late_s``."""
+
+    def __init__(self, messages: Path, *, late_s: float) -> None:
+        self._messages = messages
+        self._late_s = late_s
+
+    async def process(self, _requests: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        """One exchange."""
+        try:
+            while (message := await context.read()) is not grpc.aio.EOF:
+                phase = message.WhichOneof("request")
+                body = getattr(message, phase).body if phase.endswith("_body") else b""
+                self._note(phase, len(body))
+                response = pb.ProcessingResponse()
+                getattr(response, phase).SetInParent()
+                if phase == "request_body" and (topic := _TOPIC.search(body)):
+                    mutation = response.request_body.response.header_mutation
+                    header = mutation.set_headers.add().header
+                    header.key, header.raw_value = "x-domain", topic[1]
+                if phase == "response_headers":
+                    await asyncio.sleep(self._late_s)
+                await context.write(response)
+        except asyncio.CancelledError:
+            return
+
+    def _note(self, phase: str, size: int) -> None:
+        with self._messages.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"phase": phase, "bytes": size}) + "\n")
+
+
+async def main(address: str, processor: SecondProcessor) -> None:
+    """Serve until the process ends."""
+    server = grpc.aio.server(options=_OPTIONS)
+    handler = grpc.stream_stream_rpc_method_handler(
+        processor.process, pb.ProcessingRequest.FromString, pb.ProcessingResponse.SerializeToString
+    )
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(wire.SERVICE, {"Process": handler}),)
+    )
+    server.add_insecure_port(address)
+    await server.start()
+    await server.wait_for_termination()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("address")
+    parser.add_argument("messages", type=Path)
+    parser.add_argument("--late", type=float, default=0.0)
+    asked = parser.parse_args()
+    asyncio.run(main(asked.address, SecondProcessor(asked.messages, late_s=asked.late)))
