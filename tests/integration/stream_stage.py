@@ -15,8 +15,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-import httpx
-
 from tests.integration.backend import Backend, Raw, Received
 from tests.integration.stack import Stack
 from tests.integration.streams import Framing, sse
@@ -80,10 +78,7 @@ class SteppedBackend(Backend):
 
 
 class LiveClient:
-    """A client that can say what of an answer has come so far.
-
-    ``body`` is what has come, without the framing; ``broken`` is set where the answer ended before its end.
-    """
+    """A client that can say what of an answer has come so far; ``broken`` where that ended before its end."""
 
     def __init__(
         self,
@@ -92,15 +87,12 @@ class LiveClient:
         headers: Mapping[str, str],
         *,
         path: str = "/v1/chat/completions",
-        receive_buffer: int = 0,
     ) -> None:
-        self.body = b""
+        self._body = bytearray()
         self.broken = False
         self._ended = False
         self._response: http.client.HTTPResponse | None = None
         self._socket = socket.socket()
-        if receive_buffer:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self._socket.settimeout(PATIENCE_S)
         self._socket.connect((gateway.host, gateway.port))
         self._connection = http.client.HTTPConnection(gateway.host, gateway.port)
@@ -125,6 +117,11 @@ class LiveClient:
         return self._response
 
     @property
+    def body(self) -> bytes:
+        """What has come of the body."""
+        return bytes(self._body)
+
+    @property
     def headers(self) -> dict[str, str]:
         """The answer's headers, names in lower case."""
         return {name.lower(): value for name, value in self.response.getheaders()}
@@ -135,8 +132,8 @@ class LiveClient:
 
     def until(self, expected: bytes) -> bytes:
         """Read until ``expected`` has come; the body so far."""
-        while expected not in self.body:
-            assert self.more(), f"the answer ended without {expected!r}: {self.body[-300:]!r}"
+        while expected not in self._body:
+            assert self.more(), f"the answer ended without {expected!r}: {self._body[-300:]!r}"
         return self.body
 
     def more(self) -> bool:
@@ -148,8 +145,8 @@ class LiveClient:
         except (http.client.IncompleteRead, ConnectionError) as error:
             self.broken = True
             data = b""
-            self.body += getattr(error, "partial", b"")
-        self.body += data
+            self._body += getattr(error, "partial", b"")
+        self._body += data
         self._ended = not data
         return bool(data)
 
@@ -214,13 +211,32 @@ def _take(read: ReadBack, chunk: dict[str, Any]) -> None:
 def metric(stack: Stack, name: str, **labels: str) -> float:
     """The sum of a metric's series that have these labels."""
     total = 0.0
-    for line in httpx.get(f"{stack.console_url}/metrics").text.splitlines():
+    for line in _get(stack.console, "/metrics").splitlines():
         found = _LINE.fullmatch(line)
         if found and found["name"] == name:
             own = dict(re.findall(r'(\w+)="([^"]*)"', found["labels"] or ""))
             if labels.items() <= own.items():
                 total += float(found["value"])
     return total
+
+
+def envoy_stats(stack: Stack) -> dict[str, int]:
+    """Envoy's counters of the ext_proc filter, the first part of their names left out, and of its two clusters."""
+    path = "/stats?format=json&filter=ext_proc|cluster"
+    stats = json.loads(_get(stack.admin, path))["stats"]
+    return {
+        each["name"].removeprefix("http.llm.ext_proc."): each["value"] for each in stats if "name" in each
+    }
+
+
+def _get(address: Address, path: str) -> str:
+    """A small page; the usual client takes ten times as long to begin with."""
+    connection = http.client.HTTPConnection(address.host, address.port, timeout=PATIENCE_S)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

@@ -22,6 +22,7 @@ from tests.integration.stream_stage import (
     ReadBack,
     Scene,
     SteppedBackend,
+    envoy_stats,
     metric,
     read_back,
     until,
@@ -42,6 +43,8 @@ PLANS = {
     "stop": f"{_GATE}, on_flagged: stop, stream: {{{_TEXTS}}}",
     "block": f"{_GATE}, on_flagged: mark, on_unchecked: block, stream: {{{_TEXTS}}}",
     "hasty": f"streaming: gate, threshold: 1.0, stream: {{max_hold_s: 0.3, {_TEXTS}}}",
+    "mark-patient": f"{_GATE}, on_flagged: mark, stream: {{max_hold_s: 60, {_TEXTS}}}",
+    "withhold-patient": f"{_GATE}, on_flagged: withhold, stream: {{max_hold_s: 60, {_TEXTS}}}",
     "narrow": f"{_GATE}, on_flagged: mark, stream: {{max_hold_bytes: 4096, {_TEXTS}}}",
     "buffer": f"threshold: 0.3, warning_template: {WARNING}, streaming: buffer",
     "disabled": "enabled: false",
@@ -59,7 +62,8 @@ FAULTS = (
 NO_EVIDENCE = {"model": "scripted-model", "messages": [{"role": "user", "content": "Good morning!"}]}
 
 
-def _policy() -> str:
+def policy() -> str:
+    """A decision for each of ``PLANS``, chosen by the header ``x-domain``."""
     domains = "\n".join(f"    - {{name: {name}, headers: {{x-domain: [{name}]}}}}" for name in PLANS)
     decisions = "\n".join(
         f"  - name: {name}\n    priority: {90 - place}\n    rules: {{type: domain, name: {name}}}\n"
@@ -80,7 +84,7 @@ decisions:
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Backend, sidecar and Envoy, for all tests of the module."""
-    stack = Stack(tmp_path_factory.mktemp("streams"), _policy(), backend=SteppedBackend())
+    stack = Stack(tmp_path_factory.mktemp("streams"), policy(), backend=SteppedBackend())
     try:
         stack.start()
         yield stack
@@ -94,8 +98,8 @@ def no_fault(deployment: Stack) -> Iterator[None]:
     yield
     until(lambda: metric(deployment, "truthlens_streams") == 0, "no stream left")
     until(lambda: metric(deployment, "truthlens_held_bytes") == 0, "no held bytes")
-    for fault in FAULTS:
-        assert deployment.stat(f"http.llm.ext_proc.{fault}") == 0, fault
+    stats = envoy_stats(deployment)
+    assert {fault: stats[fault] for fault in FAULTS} == dict.fromkeys(FAULTS, 0)
     log = (deployment.folder / "sidecar.log").read_text()
     assert not [word for word in ("Traceback", "failed", "aborted", "never retrieved") if word in log]
 
@@ -141,17 +145,17 @@ class Gateway:
 
     def step(self, scene: Scene) -> None:
         """Let the next frame go, and wait until the sidecar has been sent it: Envoy merges what comes close together."""
-        sent = self.stack.stat("http.llm.ext_proc.stream_msgs_sent")
+        sent = envoy_stats(self.stack)["stream_msgs_sent"]
         scene.step()
-        until(lambda: self.stack.stat("http.llm.ext_proc.stream_msgs_sent") > sent, "a message")
+        until(lambda: envoy_stats(self.stack)["stream_msgs_sent"] > sent, "a message")
 
     def logged(self, name: str) -> dict[str, Any]:
         """The line of the sidecar's log on one request."""
-        return self._one(lambda: self.stack.log_lines(), name)
+        return self._one(self.stack.log_lines, name)
 
     def accessed(self, name: str) -> dict[str, Any]:
         """The line of Envoy's access log on one request."""
-        return self._one(lambda: self.stack.access_log(), name)
+        return self._one(self.stack.access_log, name)
 
     def _one(self, lines: Callable[[], list[dict[str, Any]]], name: str) -> dict[str, Any]:
         until(lambda: any(line.get("request_id") == name for line in lines()), "a line of the log")
@@ -394,7 +398,7 @@ def test_choices_are_gated_each_by_itself(gateway: Gateway, plan: str) -> None:
     assert read.done == 1
 
 
-@pytest.mark.parametrize("cut", [1, 2, 3, 7, 11, 64, 199, 200, 201, 1000])
+@pytest.mark.parametrize("cut", [1, 7, 64, 199, 200, 1000])
 @pytest.mark.parametrize("plan", GATED)
 def test_how_a_stream_is_cut_changes_nothing(gateway: Gateway, plan: str, cut: int) -> None:
     text = f"{RIGHT} {WRONG} 🙂 {RIGHT}"
@@ -493,7 +497,7 @@ def test_a_frame_that_cannot_be_read_makes_the_verdict_partial(gateway: Gateway,
 
 
 @pytest.mark.parametrize("framing", list(Framing))
-@pytest.mark.parametrize("plan", MODES)
+@pytest.mark.parametrize("plan", LENIENT)
 def test_every_framing_survives_a_longer_body(gateway: Gateway, plan: str, framing: Framing) -> None:
     """A body that grows or shrinks must not leave under its old length."""
     frames = answer(f"{RIGHT} {WRONG} {RIGHT}")
@@ -667,7 +671,7 @@ def test_access_log_log_line_and_metrics_tell_the_same(gateway: Gateway, plan: s
         "actions": count("truthlens_actions_total", decision=plan, action=ACCOUNTS[plan]),
     }
     live, gated = plan in LIVE, plan in GATED
-    assert line["streaming"] == (_way(plan) if live else None)
+    assert line["streaming"] == _way(plan)
     assert {key: after[key] - before[key] for key in ("lag", "hold", "flagged", "passed", "actions")} == {
         "lag": live,
         "hold": live,

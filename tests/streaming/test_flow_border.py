@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.detectors import HeldDetector
 from tests.streaming.test_flow import DONE, OBSERVE, chunk, chunks_of, gate, line
 from truthlens.core.records import Action, OnFlagged, OnUnchecked, Reason, Status
 from truthlens.streaming.contract import Ack
@@ -117,3 +118,32 @@ async def test_an_answer_that_was_withheld_as_a_whole_has_no_spans() -> None:
         assert made.text == "[gone]"
         (choice,) = chunks_of(made.received)[-1]["truthlens"]["choices"]
         assert (choice["detected"], choice["spans"]) == (True, [])
+
+
+async def test_a_stream_that_is_cut_before_its_first_choice_still_finishes_one() -> None:
+    """A client waits for a finish reason."""
+    async with line(gate(on_unchecked=OnUnchecked.BLOCK), max_bytes=20) as made:
+        await made.send(chunk("The ferry is blue."), chunk(finish="stop"), DONE, b"", end=True)
+        await made.wait(lambda: len(made.acks) == 4)
+        assert made.text == ""
+        (finish,) = [choice for each in chunks_of(made.received) for choice in each["choices"]]
+        assert (finish["index"], finish["finish_reason"]) == (0, "content_filter")
+        assert made.received.endswith(DONE)
+
+
+async def test_nothing_beyond_the_bound_leaves_a_stream_that_must_be_checked() -> None:
+    """Neither with the message that goes beyond it, nor while what came before is still being judged."""
+    detector = HeldDetector()
+    must = gate(on_unchecked=OnUnchecked.BLOCK, timeout_s=30.0)
+    async with line(must, detector, max_bytes=400) as made:
+        await made.send(chunk("The ferry is blue."), chunk(" It"))
+        await asyncio.to_thread(detector.entered.acquire)
+        await made.send(chunk(" costs nine."), chunk(" It costs nine."), chunk(" It costs nine."))
+        assert made.acks == []
+        detector.release.set()
+        await made.wait(lambda: len(made.acks) == 5)
+        await made.send(chunk(" It costs nine."), chunk(finish="stop"), DONE, b"", end=True)
+        await made.wait(lambda: len(made.acks) == 9)
+        assert "nine" not in made.text
+        assert made.received.count(DONE) == 1
+        assert made.outcome.verdict.reason is Reason.TOO_LARGE

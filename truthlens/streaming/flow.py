@@ -149,7 +149,8 @@ class Flow:
         return answers_of(self._relay.transcript, self._exchange)
 
     def _take(self, entries: Sequence[Entry]) -> None:
-        if self._gate is None:
+        # What the gate knows no text of would pass: where that may not be, it stays undecided until the stream is cut.
+        if self._gate is None or self._is_beyond():
             return
         now = self._clock()
         try:
@@ -179,7 +180,7 @@ class Flow:
 
     def _advance_gate(self, gate: Gate) -> None:
         relay, now = self._relay, self._clock()
-        if relay.overflowed and self._plan.on_unchecked is OnUnchecked.BLOCK:
+        if self._is_beyond():
             self._start(self._finish(cut=Reason.TOO_LARGE))
             return
         pressed = relay.held_bytes >= self._plan.stream.max_hold_bytes
@@ -193,6 +194,10 @@ class Flow:
             self._start(self._finish())
         elif gate.next_expiry is not None:
             self._wake_at(gate.next_expiry)
+
+    def _is_beyond(self) -> bool:
+        """Whether a stream that must be checked has gone beyond the bound up to which it is."""
+        return self._relay.overflowed and self._plan.on_unchecked is OnUnchecked.BLOCK
 
     def _may_score_ahead(self) -> bool:
         length = sum(choice.length for choice in self._relay.transcript.choices.values())
@@ -349,15 +354,16 @@ class Flow:
             self._relay.open()
 
     def _filtered(self) -> bytes:
-        """Frames that finish every choice that has not finished, as filtered."""
+        """Frames that finish every choice that has not finished, as filtered; the first one where none has begun."""
         relay = self._relay
+        choices = relay.transcript.choices
+        unfinished = [index for index, choice in choices.items() if not choice.finished] if choices else [0]
         return b"".join(
             encode(
                 content_chunk(relay.transcript, index, "", finish_reason="content_filter"),
                 newline=relay.newline,
             )
-            for index, choice in relay.transcript.choices.items()
-            if not choice.finished
+            for index in unfinished
         )
 
     def _end(self, outcome: Outcome) -> None:
