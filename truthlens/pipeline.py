@@ -340,7 +340,6 @@ class Pipeline:
         exchange, plan = ticket.exchange, ticket.plan
         assert exchange is not None
         gauge = self._signals.streams.labels(plan.streaming.value)
-        gauge.inc()
 
         def conclude(outcome: Outcome) -> None:
             outcome = replace(outcome, latency_s=ticket.request_s + outcome.latency_s)
@@ -366,6 +365,7 @@ class Pipeline:
             hold=hold,
             closed=gauge.dec,
         )
+        gauge.inc()
         return flow
 
     def abandon(self, ticket: Ticket) -> None:

@@ -100,6 +100,14 @@ def test_a_marked_answer_gets_no_second_warning_and_its_spans_count_the_marks() 
     assert choice["spans"][1]["start"] == 34 + len(" [?]")
 
 
+def test_a_span_that_holds_a_mark_ends_behind_it() -> None:
+    gated = Gated(texts={0: TEXT}, insertions={0: [(27, " [?]")]}, marked=frozenset({0}))
+    told = ending(verdict(0.9, (16, 38)), gated=gated)
+    assert told.details is not None
+    (choice,) = told.details["choices"]  # type: ignore[misc]
+    assert choice["spans"][0]["text"] == "nine euros. [?] It is blue"
+
+
 def test_a_withheld_sentence_is_a_replacement_with_the_first_score() -> None:
     gated = Gated(texts={0: " It is blue."}, insertions={0: [(0, "[gone]")]}, withheld=frozenset({0}))
     told = ending(verdict(0.1), texts=(" It is blue.",), first=(verdict(0.9),), gated=gated)

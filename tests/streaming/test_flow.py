@@ -328,4 +328,3 @@ async def test_closing_ends_the_work() -> None:
         await made.flow.aclose()
         detector.release.set()
         assert (made.acks, made.outcomes) == ([], [])
-        made.closed -= 1  # the fixture closes once more

@@ -86,7 +86,6 @@ async def test_who_is_cancelled_while_closing_has_closed() -> None:
             await closing
         assert (made.closed, sum(made.held)) == (1, 0)
         stubborn.set()
-        made.closed -= 1  # the fixture closes once more
 
 
 async def test_closing_ends_also_the_acknowledgements_under_way() -> None:
@@ -107,7 +106,6 @@ async def test_closing_ends_also_the_acknowledgements_under_way() -> None:
         writing.set()
         await feeding
         assert made.acks == [Ack()]
-        made.closed -= 1  # the fixture closes once more
 
 
 async def test_an_answer_that_was_withheld_as_a_whole_has_no_spans() -> None:
@@ -129,6 +127,21 @@ async def test_a_stream_that_is_cut_before_its_first_choice_still_finishes_one()
         (finish,) = [choice for each in chunks_of(made.received) for choice in each["choices"]]
         assert (finish["index"], finish["finish_reason"]) == (0, "content_filter")
         assert made.received.endswith(DONE)
+
+
+async def test_a_finish_that_is_cut_off_is_replaced() -> None:
+    """The backend has finished its answer, and the client has not got that yet."""
+    async with line(gate(on_unchecked=OnUnchecked.BLOCK)) as made:
+        opaque = b"data: <oops>\n\n"
+        await made.send(chunk("The ferry ") + opaque + chunk("is blue.") + chunk(finish="stop") + DONE)
+        await made.send(b"", end=True)
+        await made.wait(lambda: len(made.acks) == 2)
+        finishes = [
+            choice["finish_reason"] for each in chunks_of(made.received) for choice in each["choices"]
+        ]
+        assert finishes[-1] == "content_filter"
+        assert "stop" not in finishes
+        assert (made.text, made.received.count(DONE)) == ("", 1)
 
 
 async def test_nothing_beyond_the_bound_leaves_a_stream_that_must_be_checked() -> None:

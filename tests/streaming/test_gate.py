@@ -472,18 +472,25 @@ def test_a_structured_answer_is_asked_for_whole_or_once_it_has_waited_too_long()
 # --- tool calls and echoes ---------------------------------------------------------------------------------
 
 
-def test_once_a_tool_is_called_the_text_passes_unscored() -> None:
+def test_a_tool_call_frees_no_text_beside_it() -> None:
     played = stream(STOP)
-    played.feed(*tell("Let me look. This is wrong"))
-    assert played.ask() == ["Let me look."]
-    played.feed(frame({"index": 0, "delta": {"tool_calls": [{"index": 0}]}}))
-    assert played.released == 2
+    call = frame({"index": 0, "delta": {"tool_calls": [{"index": 0}]}})
+    out = played.play(*tell("Let me look. "), call, *tell("This is wrong. And on."))
+    assert text_of(out).startswith("Let me look. ")
+    assert "wrong" not in text_of(out)
+    assert b"tool_calls" in out
+
+
+def test_let_pass_keeps_what_was_ruled_on() -> None:
+    """A sentence that was found unsupported does not leave because the next one could not be scored."""
+    played = stream(WITHHOLD)
+    played.feed(*tell("This is wrong. It is"))
+    played.ask()
     played.answer()
-    played.feed(*tell("wrong. wrong. "))
-    assert (played.released, played.ask(ended=True)) == (3, [])
-    assert {entry.output for entry in played.entries} == {None}
-    assert played.gate.results == {"passed": 0, "flagged": 0, "unchecked": 1}
-    assert played.gate.delivered(0) == "Let me look. This is wrongwrong. wrong. "
+    played.feed(*tell(" wrong too."))
+    played.gate.let_pass()
+    assert played.ask(ended=True) == []
+    assert text_of(played.out) == f"{NOTICE} It is wrong too."
 
 
 def completion(text: str, index: int = 0, **more: object) -> bytes:

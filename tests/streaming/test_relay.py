@@ -136,7 +136,7 @@ def test_every_choice_must_finish_before_the_end_is_held() -> None:
     watched.feed(chunk("B.", index=1), end=False)
     assert (watched.ended, watched.acks()) == (False, [Ack()])
     watched.feed(chunk(finish="stop", index=1), end=False)
-    assert (watched.ended, watched.acks()) == (True, [])
+    assert (watched.finished, watched.acks()) == (True, [])
 
 
 def test_a_gated_message_waits_until_every_frame_that_touches_it_is_decided() -> None:

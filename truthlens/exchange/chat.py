@@ -187,7 +187,12 @@ def _is_structured(request: Mapping[str, object]) -> bool:
 
 def _choices(request: Mapping[str, object]) -> int:
     n = request.get("n")
-    return n if isinstance(n, int) and not isinstance(n, bool) and n > 0 else 1
+    # Servers take a number that is written as text or with a fraction of 0, too.
+    if isinstance(n, str) and n.strip().isdecimal() and len(n) < 10:
+        return max(1, int(n))
+    if isinstance(n, int | float) and not isinstance(n, bool) and 1 <= n < 1e9:
+        return int(n)
+    return 1
 
 
 def _echoed(request: Mapping[str, object], messages: tuple[Message, ...]) -> str:

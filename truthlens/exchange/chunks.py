@@ -25,6 +25,10 @@ _REASONING_PARTS = frozenset(("thinking", "reasoning"))
 _CALLS = frozenset(("tool_calls", "function_call"))
 
 
+# More than any API gives at once; each costs memory for as long as the stream lasts.
+_MOST_CHOICES = 1024
+
+
 class ChunkKind(StrEnum):
     """What one frame of a stream is.
 
@@ -83,15 +87,12 @@ def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
     ``Delta.index`` is the choice's own ``index``, else its place. An error object's deltas are given where
     it has some, because there are clients that show them.
     """
-    if frame.data is None:
-        if frame.oversize:
-            return Chunk(ChunkKind.OPAQUE, problem="frame is larger than its limit")
-        if frame.invalid:
-            return Chunk(ChunkKind.OPAQUE, problem="frame is not UTF-8")
-        return Chunk(ChunkKind.BLANK)
     data = frame.data
-    if not data.startswith("{") and data.strip().startswith("[DONE]"):
-        return Chunk(ChunkKind.DONE)
+    if data is None or not data.startswith("{"):
+        found = _without_object(frame)
+        if found is not None:
+            return found
+    assert data is not None
     try:
         body = jsontext.load_object(data)
     except DialectError as error:
@@ -265,11 +266,29 @@ class Transcript:
             choice.end()
 
 
+def _without_object(frame: Frame) -> Chunk | None:
+    """What a frame says whose data does not begin an object; ``None`` where its data has to be read to know."""
+    if frame.data is not None:
+        bare = frame.data.strip()
+        if bare.startswith("[DONE]"):
+            return Chunk(ChunkKind.DONE)
+        return None if bare else Chunk(ChunkKind.BLANK)
+    if frame.oversize:
+        return Chunk(ChunkKind.OPAQUE, problem="frame is larger than its limit")
+    if frame.invalid:
+        return Chunk(ChunkKind.OPAQUE, problem="frame is not UTF-8")
+    if frame.foreign:
+        return Chunk(ChunkKind.OPAQUE, problem="frame has a field that is not of the format, and no data")
+    return Chunk(ChunkKind.BLANK)
+
+
 def _deltas(choices: object, endpoint: Endpoint) -> tuple[Delta, ...]:
     if choices is None:
         return ()
     if not isinstance(choices, list):
         raise DialectError(f"choices is {jsontext.describe(choices)}; expected a list of objects")
+    if len(choices) > _MOST_CHOICES:
+        raise DialectError(f"choices has {len(choices)} entries; expected {_MOST_CHOICES} or fewer")
     return tuple([_delta(choice, place, endpoint) for place, choice in enumerate(choices)])
 
 
@@ -285,8 +304,10 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
         text = choice.get("text")
         if text is not None and not isinstance(text, str):
             raise DialectError(f"a choice's text is {jsontext.describe(text)}; expected a string")
+        _expect_no_other(choice, text, ("delta", "message"))
         return Delta(index, text or "", finish_reason=finish_reason, logprobs=logprobs)
     delta = choice.get("delta")
+    _expect_no_other(choice, delta, ("message", "text"))
     if delta is None:
         delta = {}
     if not isinstance(delta, dict):
@@ -312,6 +333,14 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
         refusal=bool(delta.get("refusal")) or "refusal" in types,
         logprobs=logprobs,
     )
+
+
+def _expect_no_other(choice: Mapping[str, object], own: object, others: tuple[str, ...]) -> None:
+    """Refuse a choice whose text stands where another API has it: there are clients that look there."""
+    if own is None and any(choice.get(name) for name in others):
+        raise DialectError(
+            "a choice's text stands where another API has it; expected delta, or text in completions"
+        )
 
 
 def _has_any(members: Mapping[str, object], names: frozenset[str]) -> bool:

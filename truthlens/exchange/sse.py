@@ -18,6 +18,7 @@ _PLAIN = b"data: "
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"[\r\n]")
 _TEXT_LINE_END = re.compile(r"\r\n|\r|\n")
+_OTHER_FIELDS = (b"id", b"retry", b"")
 _CR, _LF = b"\r"[0], b"\n"[0]
 
 
@@ -29,7 +30,8 @@ class Frame:
     where they cannot be read (``invalid``: not UTF-8; ``oversize``: a piece of a frame beyond the limit).
     ``comment`` says that at least one line is a comment. ``whole`` is false where the blank line is not in
     ``raw``: nothing may be put between this frame and the bytes that follow it. ``lead`` counts the bytes
-    before the first line: a byte order mark.
+    before the first line: a byte order mark. ``foreign`` says that a line has a field which the format does not know,
+    such as ``data`` behind a byte order mark in the middle of the stream.
     """
 
     raw: bytes = field(repr=False)
@@ -40,6 +42,7 @@ class Frame:
     invalid: bool = False
     oversize: bool = False
     lead: int = 0
+    foreign: bool = False
 
     @property
     def newline(self) -> bytes:
@@ -253,7 +256,7 @@ def _data_line(line: bytes, value: bytes) -> bytes:
 def _read(raw: bytes, lead: int, *, whole: bool) -> Frame:
     data: list[bytes] = []
     event = b""
-    comment = False
+    comment = foreign = False
     for line in raw[lead:].splitlines():
         name, value = _field(line)
         if name == b"data":
@@ -262,6 +265,8 @@ def _read(raw: bytes, lead: int, *, whole: bool) -> Frame:
             event = value
         elif not name and line:
             comment = True
+        elif name not in _OTHER_FIELDS and line.strip():
+            foreign = True
     text: str | None = None
     kind = ""
     invalid = False
@@ -270,7 +275,16 @@ def _read(raw: bytes, lead: int, *, whole: bool) -> Frame:
         text = b"\n".join(data).decode() if data else None
     except UnicodeDecodeError:
         invalid = True
-    return Frame(raw=raw, data=text, event=kind, comment=comment, whole=whole, invalid=invalid, lead=lead)
+    return Frame(
+        raw=raw,
+        data=text,
+        event=kind,
+        comment=comment,
+        whole=whole,
+        invalid=invalid,
+        lead=lead,
+        foreign=foreign,
+    )
 
 
 def _field(line: bytes) -> tuple[bytes, bytes]:

@@ -140,7 +140,7 @@ def blocked_body(reason: Reason | None) -> bytes:
 def _choice(
     delivery: Delivery, verdict: Verdict, mended: Mended | None, passages: Sequence[Passage]
 ) -> dict[str, object]:
-    shown = replace(verdict, spans=tuple(moved(span, delivery.offset) for span in verdict.spans))
+    shown = replace(verdict, spans=tuple(_moved(span, delivery.offset) for span in verdict.spans))
     return {
         "index": delivery.index,
         "warned": delivery.warned,
@@ -179,7 +179,7 @@ def _models(outcome: Outcome) -> list[str]:
     return list(dict.fromkeys([outcome.model] * bool(outcome.model) + asked))
 
 
-def moved(span: Span, offset: int) -> Span:
+def _moved(span: Span, offset: int) -> Span:
     """``span``, and the differences in it, where they stand in a text that has ``offset`` more characters in front."""
     explanation = span.explanation
     if explanation is not None:

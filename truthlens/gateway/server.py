@@ -202,6 +202,8 @@ class Server:
         finally:
             if task is not None:
                 self._droppable.discard(task)
+            # Concluded and not yet acknowledged: the figures are written, whoever reads the rest.
+            session.concluded = session.concluded or flow.outcome is not None
             await flow.aclose()
 
     async def _step(self, session: Session, event: Any, stream: _Stream) -> Reply | None:

@@ -24,8 +24,8 @@ def stream_settings(base: StreamSettings, keys: Behaviour) -> StreamSettings:
 def check_streams(plan: Plan, keys: Behaviour, path: KeyPath, report: Report) -> None:
     """Report what ``plan`` asks of streams and cannot have.
 
-    What cannot work is an error where it is written and an error where it is inherited into: nothing is taken for
-    another setting in silence.
+    What cannot work is an error where it is written and where it is inherited into. ``warning_position`` alone is about
+    whole answers where it is inherited: the warning of a stream that has left comes behind it.
     """
     _check_mode(plan, keys, path, report)
     _check_block(plan, keys, path, report)
@@ -60,9 +60,9 @@ def _check_block(plan: Plan, keys: Behaviour, path: KeyPath, report: Report) -> 
 
 
 def _check_flagged(plan: Plan, keys: Behaviour, path: KeyPath, report: Report) -> None:
+    enforced = plan.stream.on_flagged is not OnFlagged.MARK
     if keys.on_flagged is None:
         # Observing where withholding was inherited would let through what is to be held back.
-        enforced = plan.stream.on_flagged is not OnFlagged.MARK
         if plan.streaming is Streaming.OBSERVE and enforced and "streaming" in keys.model_fields_set:
             report.error(
                 (*path, "streaming"),
@@ -71,11 +71,11 @@ def _check_flagged(plan: Plan, keys: Behaviour, path: KeyPath, report: Report) -
                 "write streaming: gate, or on_flagged: mark",
             )
         return
-    if plan.streaming is Streaming.OBSERVE:
+    if plan.streaming is Streaming.OBSERVE and enforced:
         report.error(
             (*path, "on_flagged"),
             f"on_flagged {keys.on_flagged} cannot work with streaming observe, where text leaves before it is judged",
-            "write streaming: gate, or remove on_flagged",
+            "write streaming: gate, or on_flagged: mark",
         )
     elif plan.streaming is Streaming.BUFFER:
         report.warn(

@@ -15,6 +15,7 @@ from truthlens.core.records import (
     OnUnchecked,
     Outcome,
     Reason,
+    Span,
     Status,
     Verdict,
     WarningPosition,
@@ -22,7 +23,6 @@ from truthlens.core.records import (
 )
 from truthlens.exchange.chunks import Transcript
 from truthlens.finalize import Delivery, Warned, outcome_of, truthlens_object, warn
-from truthlens.finalize.details import moved
 
 STREAM_ERROR = "stream-error"
 WITHHELD = "withheld"
@@ -175,7 +175,7 @@ def _as_received(warned: Warned, gated: Gated) -> Warned:
         verdicts.append(
             replace(
                 verdict,
-                spans=tuple(moved(span, _shift(span.start, insertions)) for span in verdict.spans),
+                spans=tuple(_placed(span, insertions) for span in verdict.spans),
             )
         )
     return Warned(replace(warned.outcome, verdicts=tuple(verdicts)), tuple(deliveries))
@@ -189,5 +189,19 @@ def _inserted(text: str, insertions: Sequence[tuple[int, str]]) -> str:
     return "".join([*pieces, text[place:]])
 
 
-def _shift(place: int, insertions: Sequence[tuple[int, str]]) -> int:
-    return sum(len(inserted) for at, inserted in insertions if at <= place)
+def _placed(span: Span, insertions: Sequence[tuple[int, str]]) -> Span:
+    """The span where it stands among the insertions; one that stands right behind it is no part of it."""
+
+    def start(place: int) -> int:
+        return place + sum(len(inserted) for at, inserted in insertions if at <= place)
+
+    def end(place: int) -> int:
+        return place + sum(len(inserted) for at, inserted in insertions if at < place)
+
+    explanation = span.explanation
+    if explanation is not None:
+        differences = tuple(
+            replace(each, start=start(each.start), end=end(each.end)) for each in explanation.differences
+        )
+        explanation = replace(explanation, differences=differences)
+    return replace(span, start=start(span.start), end=end(span.end), explanation=explanation)

@@ -1,13 +1,15 @@
 """Drives one streamed answer: scores it while it is written, and sends each acknowledgement as soon as it may go.
 
 At most one scoring is under way at a time. The order of messages is the relay's business, what becomes of sentences the
-gate's; here they are only brought together with detection, with time and with room.
+gate's; here they are only brought together with detection, with time and with room. Whatever happens, no message stays
+unacknowledged for longer than the plan's hold and a moment: after a first acknowledgement Envoy's own timer is off.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,9 +36,10 @@ from truthlens.exchange.edits import content_chunk, done_frame, final_chunk
 from truthlens.exchange.sse import encode
 from truthlens.mender import explained_in_time
 from truthlens.streaming.contract import Ack, Ask, Entry
-from truthlens.streaming.ending import Gated, answers_of, ending_of, limited, reason_of
+from truthlens.streaming.ending import Ending, Gated, answers_of, ending_of, limited, reason_of
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
+from truthlens.streaming.rewriting import STOP_REASON
 
 log = structlog.get_logger("truthlens.streaming")
 
@@ -46,6 +49,8 @@ _AHEAD_CHARS = 256
 # Held bytes are reported in steps, because every chunk of every stream changes them.
 _ACCOUNT_BYTES = 4096
 _LEAST_TIME_S = 0.05
+# Between the end of a hold and the moment at which the stream is given up; less than what Envoy is given on top.
+_GRACE_S = MARGIN_S / 2
 
 
 class Flow:
@@ -88,16 +93,24 @@ class Flow:
         self._emit = emit
         self._conclude = conclude
         self._hold = hold
-        self._closed = closed
+        self._closed: Callable[[], None] | None = closed
         self._clock = clock
         gated = plan.streaming is Streaming.GATE
         self._relay = Relay(exchange.endpoint, choices=exchange.choices, gated=gated, max_bytes=max_bytes)
         self._gate = Gate(plan, exchange, self._relay.transcript) if gated else None
+        self._must_check = gated and plan.on_unchecked is OnUnchecked.BLOCK
+        hold_s = streamed_hold_s(plan)
+        assert hold_s is not None, "whole answers are not followed"
+        self._hold_s = hold_s
+        # Until then text waits for its sentence, or the end for its verdict, if nothing is being scored.
+        self._patience_s = plan.stream.max_hold_s if gated else plan.timeout_s
         self._lock = asyncio.Lock()
         self._room = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._ahead: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._arrived: deque[float] = deque()  # when the messages came that are not acknowledged
         self._judged: tuple[tuple[Answer, ...], tuple[Verdict, ...]] | None = None
         self._counted = 0
         self._looked = 0
@@ -119,11 +132,12 @@ class Flow:
 
     async def feed(self, data: bytes, *, end: bool) -> None:
         """Take in the next message; returns once there is room for another."""
-        entries = self._relay.feed(data, end=end)
-        if not self.concluded:
-            self._take(entries)
-            self._account()
-            self._advance()
+        self._arrived.append(self._clock())
+        self._relay.feed(data, end=end, take=self._take)
+        if self._relay.ended and self._ended_at is None:
+            self._ended_at = self._clock()
+        self._account()
+        self._advance()
         await self._flush()
         while self._task is not None and self._relay.held_bytes >= self._plan.stream.max_hold_bytes:
             self._room.clear()
@@ -142,49 +156,71 @@ class Flow:
             # Envoy resets a stream whenever it likes, and so may cancel whoever waits here.
             self._hold(-self._counted)
             self._counted = 0
-            self._closed()
+            closed, self._closed = self._closed, None
+            if closed is not None:
+                closed()
 
     def answers(self) -> tuple[Answer, ...]:
         """The answers so far, as the backend wrote them."""
         return answers_of(self._relay.transcript, self._exchange)
 
-    def _take(self, entries: Sequence[Entry]) -> None:
-        # What the gate knows no text of would pass: where that may not be, it stays undecided until the stream is cut.
-        if self._gate is None or self._is_beyond():
+    def _take(self, entry: Entry) -> None:
+        # What cannot be checked would pass: where that may not be, it stays undecided until the stream is cut.
+        if self._gate is None or self._beyond() is not None:
             return
-        now = self._clock()
         try:
-            for entry in entries:
-                self._gate.take(entry, now=now)
+            self._gate.take(entry, now=self._clock())
         except Exception as error:  # noqa: BLE001 - see _fail
             self._fail(error)
+
+    def _beyond(self) -> Reason | None:
+        """Why a stream that must be checked has left what can be checked; ``None`` where it has not."""
+        if not self._must_check or self.concluded:
+            return None
+        if self._relay.overflowed:
+            return Reason.TOO_LARGE
+        return Reason.DIALECT if self._relay.transcript.opaque else None
+
+    # --- what is done when --------------------------------------------------------------------------------
 
     def _advance(self) -> None:
         """Begin what can be done now, unless something is under way."""
-        if self.concluded or self._task is not None:
+        if self._task is not None:
             return
         try:
-            self._begin()
+            if self.concluded:
+                self._outwait()
+            elif self._gate is not None:
+                self._advance_gate(self._gate)
+            else:
+                self._advance_observed()
         except Exception as error:  # noqa: BLE001 - see _fail
             self._fail(error)
 
-    def _begin(self) -> None:
-        if self._relay.ended and self._ended_at is None:
-            self._ended_at = self._clock()
-        if self._gate is not None:
-            self._advance_gate(self._gate)
-        elif self._relay.ended:
+    def _advance_observed(self) -> None:
+        relay = self._relay
+        if relay.ended:
             self._start(self._finish())
-        elif self._may_score_ahead():
-            self._start(self._following.ahead(self.answers()))
+            return
+        if relay.finished and self._judged is None:
+            # The marker follows within moments as a rule, and finds the verdict ready.
+            self._start(self._judge_early())
+            return
+        if self._ahead is None and self._may_score_ahead():
+            self._ahead = asyncio.create_task(self._following.ahead(self.answers()))
+            self._running.add(self._ahead)
+            self._ahead.add_done_callback(self._scored_ahead)
+        self._outwait()
 
     def _advance_gate(self, gate: Gate) -> None:
         relay, now = self._relay, self._clock()
-        if self._is_beyond():
-            self._start(self._finish(cut=Reason.TOO_LARGE))
+        beyond = self._beyond()
+        if beyond is not None:
+            self._start(self._finish(cut=beyond))
             return
+        late = self._is_late(self._patience_s)
         pressed = relay.held_bytes >= self._plan.stream.max_hold_bytes
-        asks = gate.ask(now=now, ended=relay.ended, pressed=pressed)
+        asks = gate.ask(now=now, ended=relay.ended or late, pressed=pressed)
         if gate.stopped:
             self._stop_at(gate)
             self._start(self._finish())
@@ -192,19 +228,38 @@ class Flow:
             self._start(self._score(gate, asks))
         elif relay.ended:
             self._start(self._finish())
-        elif gate.next_expiry is not None:
-            self._wake_at(gate.next_expiry)
+        else:
+            self._outwait()
 
-    def _is_beyond(self) -> bool:
-        """Whether a stream that must be checked has gone beyond the bound up to which it is."""
-        return self._relay.overflowed and self._plan.on_unchecked is OnUnchecked.BLOCK
+    def _outwait(self) -> None:
+        """See that whatever is held for something that may never come has an end."""
+        if not self._arrived:
+            return
+        if self._is_late(self._hold_s + _GRACE_S) and not self.concluded:
+            self._give_up(Reason.TIMEOUT)
+        if self._is_late(self._patience_s):
+            self._relay.unwait()
+            self._relay.carry()
+        moments = [self._arrived[0] + self._patience_s, self._arrived[0] + self._hold_s + _GRACE_S]
+        if self._gate is not None and self._gate.next_expiry is not None:
+            moments.append(self._gate.next_expiry)
+        now = self._clock()
+        coming = [moment for moment in moments if moment > now]
+        if coming:
+            self._wake_at(min(coming))
+
+    def _is_late(self, hold_s: float) -> bool:
+        return bool(self._arrived) and self._clock() >= self._arrived[0] + hold_s
 
     def _may_score_ahead(self) -> bool:
-        length = sum(choice.length for choice in self._relay.transcript.choices.values())
-        if length < self._looked + _AHEAD_CHARS:
+        if self._relay.text_length < self._looked + _AHEAD_CHARS:
             return False
-        self._looked = length
+        self._looked = self._relay.text_length
         return self._following.due(self.answers())
+
+    def _scored_ahead(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._ahead = None
 
     def _wake_at(self, moment: float) -> None:
         if self._timer is not None:
@@ -214,7 +269,7 @@ class Flow:
 
     def _wake(self) -> None:
         """Look at what has waited; what needs no score is decided by that alone, and leaves."""
-        if not self.concluded and self._task is None:
+        if self._task is None:
             self._start(asyncio.sleep(0))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -237,14 +292,20 @@ class Flow:
         """The border of the stream: a failure of ours costs the verdict, and nothing stays held for it."""
         # The type alone: a message or a traceback may quote the text that was being judged.
         log.error("judging a stream failed", error=type(error).__name__, decision=self._plan.decision)
-        self._give_up(Reason.DETECTOR_ERROR)
+        if self.concluded:
+            self._relay.open()
+        else:
+            self._give_up(Reason.DETECTOR_ERROR, broken=True)
 
     async def _flush(self) -> None:
-        async with self._lock:
-            for ack in self._relay.acks():
-                await self._emit(ack)
-        self._account()
-        self._room.set()
+        try:
+            async with self._lock:
+                for ack in self._relay.acks():
+                    self._arrived.popleft()
+                    await self._emit(ack)
+        finally:
+            self._account()
+            self._room.set()
 
     # --- scoring ------------------------------------------------------------------------------------------
 
@@ -252,15 +313,20 @@ class Flow:
         """Score what the gate asks for, and let it decide."""
         oldest = gate.oldest if gate.oldest is not None else self._clock()
         asked = {ask.choice: ask for ask in asks}
-        if self._relay.ended:
+        if self._relay.ended or self._relay.finished:
             # Whole answers: this scoring gives the verdict at the end as well.
             answers = self.answers()
         else:
             answers = tuple(Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks)
-        ranges = [asked[each.index].ranges if each.index in asked else () for each in answers]
-        followed = await self._following.detect(answers, ranges, timeout_s=self._time_s(oldest))
-        self._judged = (answers, followed.verdicts)
-        found = {each.index: verdicts for each, verdicts in zip(answers, followed.ranges, strict=True)}
+        # Text beside a tool call is gated like any other; the verdict on the answer is the whole answer's business.
+        scored = tuple(
+            replace(each, kind=AnswerKind.TEXT) if each.index in asked else each for each in answers
+        )
+        ranges = [asked[each.index].ranges if each.index in asked else () for each in scored]
+        followed = await self._following.detect(scored, ranges, timeout_s=self._time_s(oldest))
+        if scored == answers:
+            self._judged = (answers, followed.verdicts)
+        found = {each.index: verdicts for each, verdicts in zip(scored, followed.ranges, strict=True)}
         gate.decide(asks, [found[ask.choice] for ask in asks])
         self._stop_at(gate)
         self._longest_held_s = max(self._longest_held_s, self._clock() - oldest)
@@ -269,17 +335,21 @@ class Flow:
         """Where the gate has ended the stream, nothing behind that may leave before the verdict is known."""
         if gate.stop_entry is not None:
             self._relay.hold(gate.stop_entry)
+            self._ended_at = self._clock() if self._ended_at is None else self._ended_at
+
+    async def _judge_early(self) -> None:
+        await self._verdicts(self.answers())
 
     async def _finish(self, *, cut: Reason | None = None) -> None:
         """Judge the whole answer, conclude, and let the end of the stream go."""
         gate, relay = self._gate, self._relay
         reason = cut or reason_of(relay.transcript, overflowed=relay.overflowed)
         first_answers = self.answers()
-        gated = _gated(gate) if gate is not None else None
+        gated = _gated(gate, cut=cut is not None) if gate is not None else None
         answers = first_answers
         if gated is not None:
             answers = tuple(
-                replace(answer, text=gated.texts.get(answer.index, answer.text)) for answer in first_answers
+                replace(answer, text=gated.texts.get(answer.index, "")) for answer in first_answers
             )
         first = limited(await self._verdicts(first_answers), reason)
         verdicts = first
@@ -292,21 +362,8 @@ class Flow:
             )
         if self._details:
             verdicts = await explained_in_time(self._exchange, answers, verdicts, time_s=MARGIN_S / 2)
-        ending = ending_of(
-            self._plan,
-            self._exchange,
-            answers,
-            Judged(verdicts, first),
-            model=self._model,
-            details=self._details,
-            gated=replace(gated, stopped=True) if gated is not None and cut is not None else gated,
-            reason=reason,
-            failed=relay.transcript.failed,
-        )
-        self._end(ending.outcome)
-        final = b""
-        if ending.details is not None:
-            final = encode(final_chunk(relay.transcript, ending.details), newline=relay.newline)
+        ending = self._ending(answers, Judged(verdicts, first), gated=gated, reason=reason)
+        final = self._final(ending)
         if cut is not None:
             relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
         elif gate is not None and gate.stopped:
@@ -314,56 +371,79 @@ class Flow:
             relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
         else:
             relay.close(ending.closing, final)
+        self._end(ending.outcome)
 
     async def _verdicts(self, answers: tuple[Answer, ...]) -> tuple[Verdict, ...]:
-        """The verdicts on the answers at the end of the stream, unless the last scoring gave them already."""
-        if self._judged is not None and self._judged[0] == answers:
-            return self._judged[1]
-        since = self._ended_at if self._ended_at is not None else self._clock()
-        return (await self._following.detect(answers, timeout_s=self._time_s(since))).verdicts
+        """The verdicts on whole answers, unless the last scoring gave them already."""
+        if self._judged is None or self._judged[0] != answers:
+            since = self._ended_at if self._ended_at is not None else self._clock()
+            followed = await self._following.detect(answers, timeout_s=self._time_s(since))
+            self._judged = (answers, followed.verdicts)
+        return self._judged[1]
 
     def _time_s(self, since: float) -> float:
         """Seconds for one scoring of what is held since ``since``: what waited for another has less left."""
-        hold_s = streamed_hold_s(self._plan)
-        assert hold_s is not None, "whole answers are not followed"
-        return min(self._plan.timeout_s, max(_LEAST_TIME_S, since + hold_s - self._clock()))
+        return min(self._plan.timeout_s, max(_LEAST_TIME_S, since + self._hold_s - self._clock()))
 
-    def _give_up(self, reason: Reason) -> None:
-        """Conclude without a verdict, and let everything pass, or nothing more where the plan says so."""
-        if self.concluded:
-            return
+    # --- the end ------------------------------------------------------------------------------------------
+
+    def _give_up(self, reason: Reason, *, broken: bool = False) -> None:
+        """Conclude without a verdict, and let everything pass, or nothing more where the plan says so.
+
+        What a gate has ruled on keeps its fate, unless the gate itself is ``broken``.
+        """
+        gate, relay = self._gate, self._relay
+        if gate is not None and not broken and not self._must_check:
+            gate.let_pass()
         answers = self.answers()
         verdicts: tuple[Verdict, ...] = tuple(
             unchecked(reason, threshold=self._plan.threshold) for _ in answers
         )
-        stopped = self._gate is not None and self._plan.on_unchecked is OnUnchecked.BLOCK
-        ending = ending_of(
+        gated = None
+        if gate is not None:
+            gated = Gated(stopped=self._must_check) if broken else _gated(gate, cut=self._must_check)
+        ending = self._ending(answers, Judged(verdicts, verdicts), gated=gated, reason=reason)
+        final = self._final(ending)
+        if self._must_check:
+            relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
+        elif gate is not None and gate.stopped and gate.stop_entry is not None and not broken:
+            relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
+        else:
+            relay.close({}, final)
+            if gate is not None and gate.stopping and not broken:
+                relay.let_end_go()
+            else:
+                relay.open()
+        self._end(ending.outcome)
+
+    def _ending(
+        self, answers: Sequence[Answer], judged: Judged, *, gated: Gated | None, reason: Reason | None
+    ) -> Ending:
+        return ending_of(
             self._plan,
             self._exchange,
             answers,
-            Judged(verdicts, verdicts),
+            judged,
             model=self._model,
-            details=False,
-            gated=Gated(stopped=stopped),
+            details=self._details,
+            gated=gated,
             reason=reason,
+            failed=self._relay.transcript.failed,
         )
-        self._end(ending.outcome)
-        if stopped:
-            self._relay.cut(self._filtered() + done_frame(newline=self._relay.newline))
-        else:
-            self._relay.open()
+
+    def _final(self, ending: Ending) -> bytes:
+        if ending.details is None:
+            return b""
+        return encode(final_chunk(self._relay.transcript, ending.details), newline=self._relay.newline)
 
     def _filtered(self) -> bytes:
-        """Frames that finish every choice that has not finished, as filtered; the first one where none has begun."""
+        """Frames that finish every choice that has not finished for the client, as filtered."""
         relay = self._relay
-        choices = relay.transcript.choices
-        unfinished = [index for index, choice in choices.items() if not choice.finished] if choices else [0]
         return b"".join(
             encode(
-                content_chunk(relay.transcript, index, "", finish_reason="content_filter"),
-                newline=relay.newline,
+                content_chunk(relay.transcript, index, "", finish_reason=STOP_REASON), newline=relay.newline
             )
-            for index in unfinished
+            for index in relay.unfinished()
         )
 
     def _end(self, outcome: Outcome) -> None:
@@ -383,8 +463,7 @@ class Flow:
         """Report what is held: messages, and the text of the answers."""
         held = self._relay.held_bytes
         self._most_held = max(self._most_held, held)
-        if not self.concluded:
-            held += sum(choice.length for choice in self._relay.transcript.choices.values())
+        held += self._relay.text_length
         grown = held - self._counted
         if abs(grown) < _ACCOUNT_BYTES and held:
             return
@@ -395,11 +474,11 @@ class Flow:
             self._give_up(Reason.OVERLOADED)
 
 
-def _gated(gate: Gate) -> Gated:
+def _gated(gate: Gate, *, cut: bool = False) -> Gated:
     return Gated(
         texts={choice: gate.delivered(choice) for choice in gate.choices},
         insertions={choice: gate.insertions(choice) for choice in gate.choices},
         marked=gate.marked,
         withheld=gate.withheld,
-        stopped=gate.stopped,
+        stopped=gate.stopped or cut,
     )

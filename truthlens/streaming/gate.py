@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from truthlens.core.plan import Plan
 from truthlens.core.records import Exchange, OnFlagged, OnUnchecked, Reason, Status, Verdict
 from truthlens.exchange.chunks import ChunkKind, Delta, Transcript
+from truthlens.exchange.edits import strip
 from truthlens.streaming.contract import Ask, Entry
 from truthlens.streaming.gated_choice import Fate, GatedChoice
 from truthlens.streaming.notices import mark_for, stop_notice, withheld_notice
@@ -97,6 +98,7 @@ class Gate:
         self._taken = 0
         self._results: Counter[str] = Counter()
         self._any_stopped = False
+        self._passing = False
 
     @property
     def next_expiry(self) -> float | None:
@@ -118,6 +120,11 @@ class Gate:
         counts = {name: self._results[name] for name in ("passed", "flagged", "unchecked")}
         counts["unchecked"] += sum(track.gated.unscored for track in self._tracks.values())
         return counts
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a choice was stopped, whose further text must not leave."""
+        return self._any_stopped
 
     @property
     def choices(self) -> tuple[int, ...]:
@@ -212,13 +219,18 @@ class Gate:
                 self._judge(ask.choice, start, end, ask.text[:end], verdict)
         self._release()
 
+    def let_pass(self) -> None:
+        """Let all text pass that is not ruled on yet, and all that comes; what was ruled on keeps its fate."""
+        self._passing = True
+        for track in self._tracks.values():
+            track.gated.let_pass()
+        self._release()
+
     def _read(self, held: _Held, delta: Delta, now: float) -> None:
         """Take in what the entry adds to one choice."""
         track = self._track(delta.index)
         if track is None:
             return
-        if delta.tool_call:
-            track.gated.let_pass()
         if delta.finish_reason is not None:
             track.finished = True
         elif not delta.text:
@@ -235,6 +247,8 @@ class Gate:
         if track is None and choice is not None:
             gated = GatedChoice(choice, structured=self._exchange.structured, echoed=self._exchange.echoed)
             track = self._tracks[index] = _Track(gated)
+            if self._passing:
+                gated.let_pass()
         return track
 
     def _carry(self, held: _Held, delta: Delta, track: _Track) -> None:
@@ -298,7 +312,8 @@ class Gate:
         """Decide the entries whose text is decided, in order, as far as the stream goes."""
         while not self._stop() and self._queue and self._is_ready(self._queue[0]):
             held = self._queue.popleft()
-            held.entry.output = self._output(held)
+            if (output := self._output(held)) is not None:
+                held.entry.output = output
             held.entry.decided = True
 
     def _is_ready(self, held: _Held) -> bool:
@@ -317,7 +332,17 @@ class Gate:
             if part is not None and track.gated.touched(part.group.start, part.group.end):
                 texts[index] = track.gated.rendered(part.start, part.end)
         changes = Changes(texts, dropped, stopped)
-        return rewrite(held.entry, changes, self._transcript) if changes else None
+        if changes:
+            return rewrite(held.entry, changes, self._transcript)
+        return self._without_silent_logprobs(held.entry)
+
+    def _without_silent_logprobs(self, entry: Entry) -> bytes | None:
+        """The frame without log probabilities of text that is still to come: they would tell what may be withheld."""
+        silent = [delta.index for delta in entry.chunk.deltas if delta.logprobs and not delta.text]
+        if not silent or self._plan.stream.on_flagged is OnFlagged.MARK:
+            return None
+        stripped = strip(entry.frame, logprobs=silent)
+        return None if stripped is entry.frame else stripped.raw
 
     def _stop(self) -> bool:
         """End the stream where every choice has ended, and one of them because it was stopped; whether it has."""

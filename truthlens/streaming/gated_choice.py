@@ -72,7 +72,7 @@ class GatedChoice:
         self.decided = 0
         self.stopped_at: int | None = None
         self.unscored = False
-        """Whether words passed that nobody may or can score: beside a tool call, or taken for the echo."""
+        """Whether words passed that were not scored: taken for the echo, or let pass."""
         self.withheld = False
         self.marked = False
         self.insertions: list[tuple[int, str]] = []
@@ -149,7 +149,7 @@ class GatedChoice:
         return tuple((segment.start, segment.end) for segment in claimed)
 
     def rule(self, start: int, end: int, fate: Fate, said: str) -> bool:
-        """Settle a range that ``claim`` gave; false where that has been overtaken, by a stop or a tool call.
+        """Settle a range that ``claim`` gave; false where that has been overtaken by a stop, or by ``let_pass``.
 
         Args:
             start: Of the range.
@@ -170,7 +170,10 @@ class GatedChoice:
         return True
 
     def let_pass(self) -> None:
-        """Decide that all text, held and to come, leaves as it is."""
+        """Decide that all text without a fate, held and to come, leaves as it is."""
+        for segment in self._segments:
+            segment.fate = segment.fate or Fate.KEEP
+        self._advance()
         if self.over:
             return
         self.unscored = self.unscored or _has_words(self.choice.text[self.decided : self._fed])

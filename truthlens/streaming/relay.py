@@ -8,32 +8,45 @@ dies, Envoy lets pass as it came, so that nothing is lost or doubled.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from truthlens.core.errors import DialectError
 from truthlens.core.records import Endpoint
-from truthlens.exchange.chunks import ChunkKind, Transcript, parse_chunk
-from truthlens.exchange.edits import content_chunk, edit_content
+from truthlens.exchange.chunks import Chunk, ChunkKind, Transcript, parse_chunk
+from truthlens.exchange.edits import content_chunk, edit_content, strip
 from truthlens.exchange.sse import Decoder, Frame, encode
 from truthlens.streaming.contract import Ack, Entry
 
 _DONE_LINES = (b"data: [DONE]", b"data:[DONE]")
-_LONGEST_DONE = len(_DONE_LINES[0]) + 3
+# As much of a frame that has begun is looked at, to tell comments and the marker from data.
+_LONGEST_TAIL = 256
+# More choices than any request is answered with: what comes beyond is not collected.
+_MOST_CHOICES = 1024
+# A member of ours, in a chunk of the backend's.
+_OWN_MEMBER = "truthlens"
 
 
 @dataclass(slots=True)
 class _Placed:
     """An entry with its place in the stream, in bytes, and what is put in before and behind it.
 
-    ``waits``: it belongs to the end of the answer, which leaves once the verdict is known.
+    ``waits``: it belongs to the end of the answer, which leaves once the verdict is known. ``carried``: what had come of
+    it was kept back when the message that it began in left, and leaves with the rest.
     """
 
     start: int
     end: int
     entry: Entry
     waits: bool = False
+    carried: bool = False
     before: bytes = b""
     after: bytes = b""
+
+    @property
+    def output(self) -> bytes | None:
+        """What leaves in the entry's place as a whole; ``None`` where each message keeps its own bytes of it."""
+        return self.entry.frame.raw if self.carried and self.entry.output is None else self.entry.output
 
 
 @dataclass(slots=True)
@@ -53,12 +66,13 @@ class _Message:
 class Relay:
     """One streamed body on its way to the client.
 
-    The end of the answer (the frame with which the last choice finishes, and all behind it) waits for ``close``, ``open``
-    or ``stop``. What comes before it leaves at once, or under a gate when it is decided.
+    The end of the answer waits for ``close``, ``stop``, ``cut`` or ``open``: the frame with which the last choice finishes,
+    unless more text follows it, the marker, the end of the body. What comes before it leaves at once, or under a gate
+    when it is decided.
 
     Args:
         endpoint: the API of the stream.
-        choices: how many answers were asked for; the answer has ended once that many have finished.
+        choices: how many answers were asked for.
         gated: entries wait until somebody decides them.
         max_bytes: of the stream, beyond which its text is no longer collected.
     """
@@ -66,24 +80,34 @@ class Relay:
     def __init__(self, endpoint: Endpoint, *, choices: int, gated: bool, max_bytes: int) -> None:
         self.transcript = Transcript(endpoint)
         self.total_bytes = 0
+        self.text_length = 0
+        """Characters of all choices."""
+        self.finished = False
+        """Whether every choice has finished, as far as it could be told: more may follow all the same."""
         self.ended = False
-        """Whether the whole answer has come: every choice has finished, or the marker or the end of the body was seen."""
+        """Whether the marker or the end of the body was seen, or ``hold`` was told that nothing else counts."""
         self.overflowed = False
-        """Whether the stream went beyond ``max_bytes``: the transcript lacks what came after."""
+        """Whether the stream went beyond its bounds: the transcript lacks what came after."""
         self._decoder = Decoder()
         self._choices = choices
         self._max_bytes = max_bytes
         self._gated = gated
-        self._open = False
+        self._open = False  # the end may go
+        self._over = False  # the end of a gated answer was judged
         self._stopped = False
+        self._waiting = False  # the end of the answer seems to have come
         self._truncated = False
         self._newline = b"\n"
         self._closing = b""  # what is still to be said where a cut found no frame to say it in
+        self._pending = (
+            b""  # what belongs before the marker or at the end of the body, and came before either
+        )
         self._messages: deque[_Message] = deque()
         self._frames: deque[_Placed] = deque()
         self._settled = 0  # index in _frames of the first that was not found to be free to leave
         self._ready: list[Ack] = []
         self._released = 0  # bytes of the stream whose messages were acknowledged
+        self._carried_to = 0
         self._tail = b""
 
     @property
@@ -96,9 +120,19 @@ class Relay:
         """The line end of the stream's frames, for frames that are put in."""
         return self._newline
 
-    def feed(self, data: bytes, *, end: bool) -> list[Entry]:
-        """Take in the next message; the entries that it completes, in order. ``end`` says that it is the last one."""
+    def feed(self, data: bytes, *, end: bool, take: Callable[[Entry], None] | None = None) -> list[Entry]:
+        """Take in the next message.
+
+        Args:
+            data: its body.
+            end: whether it is the last one.
+            take: given each entry that the message completes as soon as the transcript has it, while the stream is open.
+
+        Returns:
+            These entries, in order.
+        """
         message = _Message(self.total_bytes, data, end)
+        self._messages.append(message)
         self.total_bytes += len(data)
         frames = self._decoder.feed(data)
         place = self.total_bytes - self._decoder.held_bytes - sum(len(frame.raw) for frame in frames)
@@ -108,21 +142,19 @@ class Relay:
         self._remember_tail(data)
         entries = []
         for frame in frames:
-            entry, ended = self._read(frame), self.ended
-            self.ended = ended or self._has_ended(entry)
-            entries.append(entry)
-            if self._stopped:
-                entry.output, self._closing = self._closing, b""
-            entry.decided = not self._gated or self._open
-            placed = _Placed(place, place + len(frame.raw), entry, waits=self.ended)
+            placed = self._place(frame, place)
             place = placed.end
-            self._frames.append(placed)
+            entries.append(placed.entry)
+            if take is not None and self._gated and not (self._stopped or self._over):
+                take(placed.entry)
+                placed.entry.decided = placed.entry.decided or not self._gated
+        if frames:
+            self._newline = frames[-1].newline
         if end:
             self.ended = True
             message.extra, self._closing = self._closing, b""
-        self._messages.append(message)
-        if frames:
-            self._newline = frames[-1].newline
+            if not self._truncated and not self._stopped:
+                message.extra += self._pending
         return entries
 
     def acks(self) -> list[Ack]:
@@ -137,14 +169,28 @@ class Relay:
         ready, self._ready = self._ready, []
         return ready
 
+    def unwait(self) -> None:
+        """Let the finish of the answer go before the verdict is known; the marker goes on waiting."""
+        self._waiting = False
+        for placed in self._frames:
+            placed.waits = placed.waits and placed.entry.chunk.kind is ChunkKind.DONE
+
+    def carry(self) -> None:
+        """Let messages go that only wait for the rest of a frame; what has come of it leaves with the rest.
+
+        If this process dies before that, the beginning of the frame is lost. So this is for a backend that has fallen
+        silent in the middle of a frame, and no other.
+        """
+        self._carried_to = self.total_bytes
+
     def open(self) -> None:
         """Let everything pass that is held and that follows."""
-        self._open = True
+        self._open, self._gated, self._over = True, False, False
         for placed in self._frames:
             placed.entry.decided = True
 
     def close(self, closing: Mapping[int, str], final: bytes) -> None:
-        """Put in what is to be said at the end of the answer, and let everything pass.
+        """Put in what is to be said at the end of the answer, and let the end go.
 
         Args:
             closing: per choice the text that goes behind its own: before its finish, or where that has left, before the
@@ -155,11 +201,15 @@ class Relay:
         for choice, text in closing.items():
             self._append(choice, text)
         self._put(self._done(), final)
-        self.open()
+        self._open, self._over = True, self._gated
+
+    def let_end_go(self) -> None:
+        """Let the end of the answer go as it is; a gate goes on deciding what comes."""
+        self._open, self._over = True, False
 
     def hold(self, entry: Entry) -> None:
         """Let ``entry`` and what follows it wait for ``stop``: the answer has ended there."""
-        self.ended = True
+        self.ended = self._waiting = True
         found = False
         for placed in self._frames:
             found = found or placed.entry is entry
@@ -180,10 +230,22 @@ class Relay:
             self._close_next(final)
         self.open()
 
+    def unfinished(self) -> list[int]:
+        """The choices whose finish the client does not get where the stream is ``cut``; the first where none has begun."""
+        choices = self.transcript.choices
+        gone = {
+            delta.index
+            for placed in self._undecided()
+            for delta in placed.entry.chunk.deltas
+            if delta.finish_reason is not None
+        }
+        left = [index for index, choice in choices.items() if not choice.finished or index in gone]
+        return left if choices else [0]
+
     def cut(self, final: bytes) -> None:
         """End the stream with the frames ``final`` before whatever is not decided yet; nothing else leaves."""
         self._stopped = True
-        undecided = [placed for placed in self._frames if not placed.entry.decided or placed.waits]
+        undecided = self._undecided()
         for placed in undecided:
             placed.entry.output, placed.before, placed.after = b"", b"", b""
         if undecided:
@@ -192,47 +254,82 @@ class Relay:
             self._close_next(final)
         self.open()
 
-    def _close_next(self, final: bytes) -> None:
-        """Let ``final`` leave in the place of the next frame, or at the end of the body."""
-        if self._messages and self._messages[-1].last:
-            self._messages[-1].extra += final
+    def _undecided(self) -> list[_Placed]:
+        return [placed for placed in self._frames if not placed.entry.decided or placed.waits]
+
+    def _place(self, frame: Frame, start: int) -> _Placed:
+        entry = self._read(_disowned(frame))
+        if entry.frame is not frame:
+            entry.output = entry.frame.raw
+        placed = _Placed(start, start + len(frame.raw), entry, carried=start < self._carried_to)
+        self._frames.append(placed)
+        if self._stopped:
+            entry.output, self._closing = self._closing, b""
+            entry.decided = True
+            return placed
+        entry.decided = not self._gated
+        if entry.chunk.kind is ChunkKind.DONE:
+            placed.before, self._pending = self._pending, b""
+            self.ended = True
+            placed.waits = not self._open
+        elif self._over:
+            # Behind the end of a gated answer nothing of it can be judged any more; clients have left by then.
+            entry.output = entry.output if entry.chunk.kind is ChunkKind.BLANK else b""
+            entry.decided = True
         else:
-            self._closing = final
+            self._watch_end(entry)
+            placed.waits = self._waiting
+        return placed
+
+    def _watch_end(self, entry: Entry) -> None:
+        if self._open or self.ended:
+            return
+        if self.finished:
+            if entry.texts:
+                # What looked like the end was not: choices that were not counted, or a finish in between.
+                self.unwait()
+        elif any(delta.finish_reason is not None for delta in entry.chunk.deltas):
+            found = self.transcript.choices
+            done = len(found) >= self._choices and all(choice.finished for choice in found.values())
+            self.finished = self._waiting = done
 
     def _read(self, frame: Frame) -> Entry:
-        self.overflowed = self.overflowed or self.total_bytes > self._max_bytes
+        if self._stopped:
+            return Entry(frame, _NOTHING)
+        too_many = len(self.transcript.choices) > _MOST_CHOICES
+        self.overflowed = self.overflowed or too_many or self.total_bytes > self._max_bytes
         chunk = parse_chunk(frame, self.transcript.endpoint)
-        if self.overflowed:
-            return Entry(frame, chunk)
+        entry = Entry(frame, chunk)
+        if self.overflowed or (self._open and not self._gated):
+            return entry
         before = {delta.index: self._length(delta.index) for delta in chunk.deltas}
         self.transcript.add(chunk)
-        texts = {
+        entry.texts = {
             index: (start, length)
             for index, start in before.items()
             if (length := self.transcript.choices[index].length) > start
         }
-        return Entry(frame, chunk, texts)
+        self.text_length += sum(end - start for start, end in entry.texts.values())
+        return entry
 
     def _length(self, index: int) -> int:
         choice = self.transcript.choices.get(index)
         return choice.length if choice is not None else 0
 
-    def _has_ended(self, entry: Entry) -> bool:
-        if entry.chunk.kind is ChunkKind.DONE:
-            return True
-        if not any(delta.finish_reason is not None for delta in entry.chunk.deltas):
-            return False
-        found = self.transcript.choices
-        return len(found) >= self._choices and all(choice.finished for choice in found.values())
-
     def _remember_tail(self, data: bytes) -> None:
         held = self._decoder.held_bytes
-        self._tail = (self._tail + data)[-held:] if 0 < held <= _LONGEST_DONE else b""
+        self._tail = (self._tail + data)[-held:] if 0 < held <= _LONGEST_TAIL else b""
 
     def _may_be_done(self) -> bool:
         """Whether the frame that has begun may turn out to be the marker, before which the verdict has to go."""
         return bool(self._tail) and any(
             self._tail.startswith(line) or line.startswith(self._tail) for line in _DONE_LINES
+        )
+
+    def _is_comment(self) -> bool:
+        """Whether all that has come of the next frame are whole lines of comment: a sign of life, not data."""
+        return self._tail.endswith((b"\n", b"\r")) and all(
+            line.startswith(b":") for line in self._tail.splitlines()
         )
 
     def _limit(self) -> int:
@@ -242,9 +339,12 @@ class Relay:
             if not placed.entry.decided or (placed.waits and not self._open):
                 return placed.start
             self._settled += 1
-        begun = self._decoder.held_bytes
-        free = self._open or not (self._gated or self.ended or self._may_be_done())
-        return self.total_bytes if free else self.total_bytes - begun
+        whole = self.total_bytes - self._decoder.held_bytes
+        if self._stopped or (self._open and not self._gated) or self._is_comment():
+            return self.total_bytes
+        if not (self._gated or self._waiting or self.ended or self._may_be_done()):
+            return self.total_bytes
+        return max(whole, self._carried_to)
 
     def _leaving(self, limit: int) -> int:
         """How many messages, from the first on, leave now and cannot leave without each other; 0 for none."""
@@ -252,7 +352,7 @@ class Relay:
             if message.end > limit or (message.last and not self._open):
                 return 0
             crossing = self._crossing(message.end)
-            if crossing is None or crossing.entry.output is None:
+            if crossing is None or crossing.output is None:
                 return count
         return 0
 
@@ -272,16 +372,17 @@ class Relay:
         for placed in self._frames:
             if placed.start >= end:
                 break
+            output = placed.output
             if placed.start >= start:
                 pieces.append(placed.before)
-            if placed.entry.output is None:
+            if output is None:
                 pieces.append(message.data[max(placed.start, start) - start : placed.end - start])
             elif placed.end <= end:
-                pieces.append(placed.entry.output)
+                pieces.append(output)
             if placed.end <= end:
                 pieces.append(placed.after)
             place = min(placed.end, end)
-        if not self._stopped:
+        if not self._stopped and end > self._carried_to:
             pieces.append(message.data[place - start :])
         pieces.append(message.extra)
         body = b"".join(pieces)
@@ -295,15 +396,14 @@ class Relay:
 
     def _append(self, choice: int, text: str) -> None:
         target = self._finish_of(choice)
-        if target is not None and choice in target.entry.texts and self._lengthen(target.entry, choice, text):
-            return
-        self._put(
-            target or self._done(),
-            encode(content_chunk(self.transcript, choice, text), newline=self._newline),
-        )
+        chunk = encode(content_chunk(self.transcript, choice, text), newline=self._newline)
+        if target is None or choice not in target.entry.texts:
+            self._put(target or self._done(), chunk)
+        elif not self._lengthen(target.entry, choice, text):
+            target.after += chunk
 
     def _lengthen(self, entry: Entry, choice: int, text: str) -> bool:
-        """Put ``text`` behind the choice's own in the frame that finishes it; false where none holds any."""
+        """Put ``text`` behind the choice's own in the frame that finishes it; false where that cannot be done."""
         endpoint = self.transcript.endpoint
         frames = [entry.frame] if entry.output is None else Decoder().feed(entry.output)
         for place, frame in enumerate(frames):
@@ -311,7 +411,10 @@ class Relay:
             own = "".join(delta.text for delta in deltas)
             if own and any(delta.finish_reason is not None for delta in deltas):
                 raws = [each.raw for each in frames]
-                raws[place] = edit_content(frame, choice, own + text, endpoint=endpoint)
+                try:
+                    raws[place] = edit_content(frame, choice, own + text, endpoint=endpoint)
+                except (DialectError, ValueError):
+                    return False
                 entry.output = b"".join(raws)
                 return True
         return False
@@ -334,7 +437,31 @@ class Relay:
         return None
 
     def _put(self, target: _Placed | None, frames: bytes) -> None:
+        """Put ``frames`` before ``target``, or where there is none before what comes last."""
         if target is not None:
             target.before += frames
-        elif self._messages and self._messages[-1].last and not self._truncated:
+        elif not (self._messages and self._messages[-1].last):
+            self._pending += frames
+        elif not self._truncated:
             self._messages[-1].extra += frames
+
+    def _close_next(self, final: bytes) -> None:
+        """Let ``final`` leave in the place of the next frame, or at the end of the body."""
+        if self._messages and self._messages[-1].last:
+            self._messages[-1].extra += final
+        else:
+            self._closing = final
+
+
+_NOTHING = Chunk(ChunkKind.BLANK)
+
+
+def _disowned(frame: Frame) -> Frame:
+    """The frame without what a backend says in our name; itself where it says nothing so."""
+    if frame.data is None or _OWN_MEMBER not in frame.data:
+        return frame
+    try:
+        return strip(frame, members=(_OWN_MEMBER,))
+    except DialectError:
+        # It cannot be read as a chunk either, and counts as one that could not be.
+        return frame
