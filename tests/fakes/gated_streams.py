@@ -97,9 +97,9 @@ class GatedStream:
         self._final: list[bytes | None] = []
 
     def feed(self, *frames: bytes, now: float = 0.0) -> None:
-        """Frames that come in one message: all are in the transcript before the gate takes the first."""
-        came = [self._read(found) for raw in frames for found in frames_of(raw)]
-        for entry in came:
+        """Frames that come in one message: the gate takes each as soon as the transcript has it."""
+        for found in (found for raw in frames for found in frames_of(raw)):
+            entry = self._read(found)
             self.entries.append(entry)
             self.gate.take(entry, now=now)
         self._check()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ async def test_who_is_cancelled_while_closing_has_closed() -> None:
             except asyncio.CancelledError:
                 await stubborn.wait()
 
-        made.flow._start(work())
+        made.flow._start(work)
         await asyncio.sleep(0)
         closing = asyncio.create_task(made.flow.aclose())
         await asyncio.sleep(0.01)
@@ -106,6 +107,14 @@ async def test_closing_ends_also_the_acknowledgements_under_way() -> None:
         writing.set()
         await feeding
         assert made.acks == [Ack()]
+
+
+async def test_who_goes_away_before_a_scoring_has_begun_leaves_nothing_behind() -> None:
+    """A coroutine that nobody awaits is told of as a fault, which fails this test."""
+    async with line(gate()) as made:
+        await made.send(chunk("The ferry is blue. "), chunk("It"))
+    gc.collect()
+    assert made.outcomes == []
 
 
 async def test_an_answer_that_was_withheld_as_a_whole_has_no_spans() -> None:

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import structlog
@@ -200,11 +201,11 @@ class Flow:
     def _advance_observed(self) -> None:
         relay = self._relay
         if relay.ended:
-            self._start(self._finish())
+            self._start(self._finish)
             return
         if relay.finished and self._judged is None:
             # The marker follows within moments as a rule, and finds the verdict ready.
-            self._start(self._judge_early())
+            self._start(self._judge_early)
             return
         if self._ahead is None and self._may_score_ahead():
             self._ahead = asyncio.create_task(self._following.ahead(self.answers()))
@@ -216,18 +217,18 @@ class Flow:
         relay, now = self._relay, self._clock()
         beyond = self._beyond()
         if beyond is not None:
-            self._start(self._finish(cut=beyond))
+            self._start(partial(self._finish, cut=beyond))
             return
         late = self._is_late(self._patience_s)
         pressed = relay.held_bytes >= self._plan.stream.max_hold_bytes
         asks = gate.ask(now=now, ended=relay.ended or late, pressed=pressed)
         if gate.stopped:
             self._stop_at(gate)
-            self._start(self._finish())
+            self._start(self._finish)
         elif asks:
-            self._start(self._score(gate, asks))
+            self._start(partial(self._score, gate, asks))
         elif relay.ended:
-            self._start(self._finish())
+            self._start(self._finish)
         else:
             self._outwait()
 
@@ -270,17 +271,18 @@ class Flow:
     def _wake(self) -> None:
         """Look at what has waited; what needs no score is decided by that alone, and leaves."""
         if self._task is None:
-            self._start(asyncio.sleep(0))
+            self._start(partial(asyncio.sleep, 0))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._task = asyncio.create_task(self._run(work))
         # Its last acknowledgements are sent after it has made room for the next.
         self._running.add(self._task)
         self._task.add_done_callback(self._running.discard)
 
-    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
-            await work
+            # Called here: a task that is cancelled before it begins leaves no coroutine behind.
+            await work()
         except Exception as error:  # noqa: BLE001 - see _fail
             self._fail(error)
         finally:

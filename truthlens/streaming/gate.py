@@ -84,7 +84,7 @@ class Gate:
     Args:
         plan: The exchange's plan.
         exchange: The request half.
-        transcript: The stream so far; it may be ahead of ``take``.
+        transcript: The stream so far, up to the entry that was taken last.
     """
 
     def __init__(self, plan: Plan, exchange: Exchange, transcript: Transcript) -> None:
