@@ -48,7 +48,8 @@ async def process(_requests: Any, context: grpc.aio.ServicerContext) -> None:
         return
 
 
-async def main(address: str) -> None:
+async def serve(address: str, process: Any = process) -> None:
+    """Serve ``process`` for ever."""
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0), ("grpc.http2.max_ping_strikes", 0)])
     handler = grpc.stream_stream_rpc_method_handler(
         process, pb.ProcessingRequest.FromString, pb.ProcessingResponse.SerializeToString
@@ -67,4 +68,4 @@ async def main(address: str) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
-    uvloop.run(main(parser.parse_args().address))
+    uvloop.run(serve(parser.parse_args().address))

@@ -30,10 +30,11 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.envoys import another_envoy
 from tests.integration.backend import completion, json_reply
 from tests.integration.stack import Stack, free_port, wait_for
-from truthlens.proxy.config import Address, EnvoySettings, Upstream, envoy_config
-from truthlens.proxy.process import envoy_binary, is_listening
+from truthlens.proxy.config import Address
+from truthlens.proxy.process import is_listening
 
 POLICY = """\
 trusted_headers: [x-domain]
@@ -114,12 +115,12 @@ def main() -> None:
         processes.callback(stack.stop)
         stack.backend.reply = lambda _request: json_reply(completion(ANSWER, pad=PAD))
         stack.start()
-        direct = _envoy(stack, None, processes)
+        direct, _ = another_envoy(stack, None, processes, answers=_is_bare)
         bare_address = Address("127.0.0.1", free_port())
         bare = subprocess.Popen([sys.executable, str(Path(__file__).parent / "bare.py"), str(bare_address)])
         processes.callback(bare.kill)
         wait_for(lambda: is_listening(bare_address), "the bare processor")
-        bare_gateway = _envoy(stack, bare_address, processes)
+        bare_gateway, _ = another_envoy(stack, bare_address, processes, answers=_is_bare)
         result = measure(stack, direct, bare_gateway, bare.pid, options)
     options.out.mkdir(parents=True, exist_ok=True)
     target = options.out / "gateway.json"
@@ -128,36 +129,8 @@ def main() -> None:
     print(f"\nwritten to {target}")
 
 
-def _envoy(stack: Stack, extproc: Address | None, processes: contextlib.ExitStack) -> Address:
-    """Another Envoy in front of the same backend, with another processor or (``None``) without any."""
-    address = Address("127.0.0.1", free_port())
-    settings = EnvoySettings(
-        listen=address,
-        extproc=[extproc or stack.extproc],
-        upstream=Upstream("127.0.0.1", stack.backend.port, tls=False),
-        access_log=str(stack.folder / f"access-{address.port}.log"),
-    )
-    config = envoy_config(settings)
-    if extproc is None:
-        manager = config["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
-        manager["http_filters"] = manager["http_filters"][1:]
-        manager["route_config"]["virtual_hosts"][0]["routes"] = [
-            {"match": {"prefix": "/"}, "route": {"cluster": "llm_backend"}}
-        ]
-        config["static_resources"]["clusters"] = config["static_resources"]["clusters"][:1]
-    file = stack.folder / f"envoy-{address.port}.json"
-    file.write_text(json.dumps(config))
-    arguments = ["-c", str(file), "--log-level", "error", "--use-dynamic-base-id", "--concurrency", "1"]
-    process = subprocess.Popen([envoy_binary(), *arguments])
-    processes.callback(process.kill)
-    wait_for(lambda: is_listening(address), "an Envoy")
-    if extproc is not None:
-        # Envoy starts with the cluster unhealthy until its first health check.
-        wait_for(
-            lambda: "x-bare" in httpx.post(f"http://{address}/v1/chat/completions", json=REQUEST).headers,
-            "the bare processor in the path",
-        )
-    return address
+def _is_bare(url: str) -> bool:
+    return "x-bare" in httpx.post(url, json=REQUEST).headers
 
 
 def measure(stack: Stack, direct: Address, bare: Address, bare_pid: int, options: argparse.Namespace) -> dict:

@@ -11,9 +11,8 @@ from typing import Any
 
 import grpc
 import uvloop
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from truthlens.gateway import wire
+from bench.bare import serve
 from truthlens.gateway._pb import ext_proc_pb2 as pb
 
 
@@ -33,23 +32,7 @@ async def process(_requests: Any, context: grpc.aio.ServicerContext) -> None:
         return
 
 
-async def main(address: str) -> None:
-    server = grpc.aio.server(options=[("grpc.so_reuseport", 0), ("grpc.http2.max_ping_strikes", 0)])
-    handler = grpc.stream_stream_rpc_method_handler(
-        process, pb.ProcessingRequest.FromString, pb.ProcessingResponse.SerializeToString
-    )
-    server.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(wire.SERVICE, {"Process": handler}),)
-    )
-    servicer = health.aio.HealthServicer()
-    await servicer.set("", health_pb2.HealthCheckResponse.SERVING)
-    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
-    server.add_insecure_port(address)
-    await server.start()
-    await server.wait_for_termination()
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
-    uvloop.run(main(parser.parse_args().address))
+    uvloop.run(serve(parser.parse_args().address, process))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,11 +11,12 @@ from pathlib import Path
 
 import httpx
 
+from bench.envoys import another_envoy
 from bench.stream_texts import REQUEST
 from tests.fakes.ports import free_port
 from tests.integration.stack import Stack, wait_for
-from truthlens.proxy.config import Address, EnvoySettings, Upstream, envoy_config
-from truthlens.proxy.process import envoy_binary, is_listening
+from truthlens.proxy.config import Address
+from truthlens.proxy.process import is_listening
 
 ROOT = Path(__file__).parents[1]
 MODES = ("observe", "gate", "buffer")
@@ -101,12 +101,12 @@ def paths(stack: Stack) -> Iterator[list[Route]]:
     assert stack.sidecar is not None
     backend = stack.backend.pid
     with contextlib.ExitStack() as processes:
-        alone, alone_pid = _envoy(stack, None, processes)
+        alone, alone_pid = another_envoy(stack, None, processes, answers=_is_bare)
         bare = Address("127.0.0.1", free_port())
         echo = _module("stream_bare", str(bare))
         processes.callback(echo.kill)
         wait_for(lambda: is_listening(bare), "the bare processor")
-        echoed, echoed_pid = _envoy(stack, bare, processes)
+        echoed, echoed_pid = another_envoy(stack, bare, processes, answers=_is_bare)
         yield [
             Route("Envoy alone", alone, alone_pid, backend),
             Route("bare echo", echoed, echoed_pid, backend, echo.pid),
@@ -121,43 +121,6 @@ def _module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", f"bench.{name}", *arguments], cwd=ROOT)
 
 
-def _envoy(stack: Stack, extproc: Address | None, processes: contextlib.ExitStack) -> tuple[Address, int]:
-    """Another Envoy in front of the same backend, with another processor or (``None``) without any; and its pid."""
-    address = Address("127.0.0.1", free_port())
-    settings = EnvoySettings(
-        listen=address,
-        extproc=[extproc or stack.extproc],
-        upstream=Upstream("127.0.0.1", stack.backend.port, tls=False),
-        access_log=str(stack.folder / f"access-{address.port}.log"),
-    )
-    config = envoy_config(settings)
-    if extproc is None:
-        manager = config["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
-        manager["http_filters"] = manager["http_filters"][1:]
-        manager["route_config"]["virtual_hosts"][0]["routes"] = [
-            {"match": {"prefix": "/"}, "route": {"cluster": "llm_backend", "timeout": "0s"}}
-        ]
-        config["static_resources"]["clusters"] = config["static_resources"]["clusters"][:1]
-    file = stack.folder / f"envoy-{address.port}.json"
-    file.write_text(json.dumps(config))
-    process = subprocess.Popen(
-        [
-            envoy_binary(),
-            "-c",
-            str(file),
-            "--log-level",
-            "error",
-            "--use-dynamic-base-id",
-            "--concurrency",
-            "1",
-        ]
-    )
-    processes.callback(process.kill)
-    wait_for(lambda: is_listening(address), "an Envoy")
-    if extproc is not None:
-        # Envoy starts with the cluster unhealthy until its first health check.
-        url = f"http://{address}/v1/chat/completions"
-        timing = {"x-bench": '{"tokens": 1}'}
-        body = {**REQUEST, "stream": True}
-        wait_for(lambda: "x-bare" in httpx.post(url, json=body, headers=timing).headers, "the bare processor")
-    return address, process.pid
+def _is_bare(url: str) -> bool:
+    reply = httpx.post(url, json={**REQUEST, "stream": True}, headers={"x-bench": '{"tokens": 1}'})
+    return "x-bare" in reply.headers
