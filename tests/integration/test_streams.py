@@ -486,7 +486,9 @@ def test_what_cannot_be_read_does_not_pass_where_everything_must_be_checked(gate
     assert read.texts in ({}, {0: ""})
     assert (read.finish, read.done) == ({0: "content_filter"}, 1)
     line = gateway.logged(name)
-    assert (line["status"], line["reason"], line["action"]) == ("unchecked", "dialect", "block")
+    # How much of the text had come by then is Envoy's to say, which merges what is written at once.
+    assert line["status"] in ("unchecked", "partial")
+    assert (line["reason"], line["action"]) == ("dialect", "block")
 
 
 @pytest.mark.parametrize("plan", LIVE)
