@@ -117,9 +117,12 @@ async def line(
     max_bytes: int = 1 << 20,
     room: Callable[[int], bool] = lambda _held: True,
     structured: bool = False,
+    choices: int = 1,
 ) -> AsyncIterator[Line]:
     engine = Engine({None: detector})
-    exchange = Exchange(Endpoint.CHAT, "m", "q", tuple(passages), stream=True, structured=structured)
+    exchange = Exchange(
+        Endpoint.CHAT, "m", "q", tuple(passages), stream=True, structured=structured, choices=choices
+    )
 
     async def emit(ack: Ack) -> None:
         made.acks.append(ack)

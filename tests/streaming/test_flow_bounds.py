@@ -218,3 +218,30 @@ async def test_a_finished_answer_is_judged_while_its_marker_is_still_to_come() -
         await made.wait(lambda: len(made.acks) == 4)
         assert text_of(made.received) == "The ferry is blue."
         assert detector.stopped == [False]
+
+
+async def test_what_stands_behind_the_marker_is_no_part_of_the_answer() -> None:
+    """Whatever it is: no client reads it, and a good answer is not cut for it."""
+    async with line(STOP) as made:
+        await made.send(
+            chunk("The ferry is blue.") + chunk(finish="stop") + DONE + b"data: bye\n\n", b"", end=True
+        )
+        await made.wait(lambda: len(made.acks) == 2)
+        assert made.received == chunk("The ferry is blue.") + chunk(finish="stop") + DONE
+        assert (made.outcome.verdict.status, made.outcome.action) == (Status.CHECKED, Action.PASS)
+
+
+async def test_a_choice_that_was_stopped_is_not_finished_twice() -> None:
+    stop = gate(OnFlagged.STOP, on_unchecked=OnUnchecked.BLOCK)
+    async with line(stop, max_bytes=4000, choices=2) as made:
+        await made.send(frame(said("It costs nine. ", 0)), frame(said("It is", 1)), frame(said("So", 0)))
+        await made.wait(lambda: b"content_filter" in made.received)
+        await made.send(*[frame(said(" free", 1)) for _ in range(40)], DONE, b"", end=True)
+        await made.wait(lambda: len(made.acks) == 45)
+        finishes = [
+            choice["index"]
+            for each in chunks_of(made.received)
+            for choice in each["choices"]
+            if choice["finish_reason"] is not None
+        ]
+        assert sorted(finishes) == [0, 1]

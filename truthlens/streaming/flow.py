@@ -412,7 +412,7 @@ class Flow:
             relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
         else:
             relay.close({}, final)
-            if gate is not None and gate.stopping and not broken:
+            if gate is not None and gate.stopped_choices and not broken:
                 relay.let_end_go()
             else:
                 relay.open()
@@ -446,6 +446,7 @@ class Flow:
                 content_chunk(relay.transcript, index, "", finish_reason=STOP_REASON), newline=relay.newline
             )
             for index in relay.unfinished()
+            if self._gate is None or index not in self._gate.stopped_choices
         )
 
     def _end(self, outcome: Outcome) -> None:

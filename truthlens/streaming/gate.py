@@ -122,9 +122,9 @@ class Gate:
         return counts
 
     @property
-    def stopping(self) -> bool:
-        """Whether a choice was stopped, whose further text must not leave."""
-        return self._any_stopped
+    def stopped_choices(self) -> frozenset[int]:
+        """Choices that were stopped: their further text must not leave, and they have their finish."""
+        return frozenset(index for index, track in self._tracks.items() if track.stopped)
 
     @property
     def choices(self) -> tuple[int, ...]:

@@ -93,7 +93,7 @@ class Relay:
         self._max_bytes = max_bytes
         self._gated = gated
         self._open = False  # the end may go
-        self._over = False  # the end of a gated answer was judged
+        self._done_seen = False
         self._stopped = False
         self._waiting = False  # the end of the answer seems to have come
         self._truncated = False
@@ -145,7 +145,7 @@ class Relay:
             placed = self._place(frame, place)
             place = placed.end
             entries.append(placed.entry)
-            if take is not None and self._gated and not (self._stopped or self._over):
+            if take is not None and self._gated and not (self._stopped or placed.entry.decided):
                 take(placed.entry)
                 placed.entry.decided = placed.entry.decided or not self._gated
         if frames:
@@ -185,7 +185,7 @@ class Relay:
 
     def open(self) -> None:
         """Let everything pass that is held and that follows."""
-        self._open, self._gated, self._over = True, False, False
+        self._open, self._gated = True, False
         for placed in self._frames:
             placed.entry.decided = True
 
@@ -201,11 +201,11 @@ class Relay:
         for choice, text in closing.items():
             self._append(choice, text)
         self._put(self._done(), final)
-        self._open, self._over = True, self._gated
+        self._open = True
 
     def let_end_go(self) -> None:
         """Let the end of the answer go as it is; a gate goes on deciding what comes."""
-        self._open, self._over = True, False
+        self._open = True
 
     def hold(self, entry: Entry) -> None:
         """Let ``entry`` and what follows it wait for ``stop``: the answer has ended there."""
@@ -268,18 +268,23 @@ class Relay:
             entry.decided = True
             return placed
         entry.decided = not self._gated
-        if entry.chunk.kind is ChunkKind.DONE:
+        if self._done_seen:
+            self._place_behind(entry)
+        elif entry.chunk.kind is ChunkKind.DONE:
+            self._done_seen = True
             placed.before, self._pending = self._pending, b""
             self.ended = True
             placed.waits = not self._open
-        elif self._over:
-            # Behind the end of a gated answer nothing of it can be judged any more; clients have left by then.
-            entry.output = entry.output if entry.chunk.kind is ChunkKind.BLANK else b""
-            entry.decided = True
         else:
             self._watch_end(entry)
             placed.waits = self._waiting
         return placed
+
+    def _place_behind(self, entry: Entry) -> None:
+        """What stands behind the marker: no client reads it, and under a gate nothing leaves that nobody has judged."""
+        if self._gated and entry.chunk.kind is not ChunkKind.BLANK:
+            entry.output = b""
+        entry.decided = True
 
     def _watch_end(self, entry: Entry) -> None:
         if self._open or self.ended:
@@ -300,7 +305,7 @@ class Relay:
         self.overflowed = self.overflowed or too_many or self.total_bytes > self._max_bytes
         chunk = parse_chunk(frame, self.transcript.endpoint)
         entry = Entry(frame, chunk)
-        if self.overflowed or (self._open and not self._gated):
+        if self.overflowed or self._done_seen or (self._open and not self._gated):
             return entry
         before = {delta.index: self._length(delta.index) for delta in chunk.deltas}
         self.transcript.add(chunk)
