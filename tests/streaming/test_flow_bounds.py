@@ -224,10 +224,10 @@ async def test_what_stands_behind_the_marker_is_no_part_of_the_answer() -> None:
     """Whatever it is: no client reads it, and a good answer is not cut for it."""
     async with line(STOP) as made:
         await made.send(
-            chunk("The ferry is blue.") + chunk(finish="stop") + DONE + b"data: bye\n\n", b"", end=True
+            chunk("The ferry is blue.") + chunk(finish="stop") + DONE + b"data: bye\n\n" + DONE, b"", end=True
         )
         await made.wait(lambda: len(made.acks) == 2)
-        assert made.received == chunk("The ferry is blue.") + chunk(finish="stop") + DONE
+        assert made.received == chunk("The ferry is blue.") + chunk(finish="stop") + DONE + DONE
         assert (made.outcome.verdict.status, made.outcome.action) == (Status.CHECKED, Action.PASS)
 
 

@@ -281,8 +281,8 @@ class Relay:
         return placed
 
     def _place_behind(self, entry: Entry) -> None:
-        """What stands behind the marker: no client reads it, and under a gate nothing leaves that nobody has judged."""
-        if self._gated and entry.chunk.kind is not ChunkKind.BLANK:
+        """What stands behind the marker: no client reads it, and under a gate no data leaves that nobody has judged."""
+        if self._gated and entry.chunk.kind not in (ChunkKind.BLANK, ChunkKind.DONE):
             entry.output = b""
         entry.decided = True
 
