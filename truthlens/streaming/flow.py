@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,38 +18,19 @@ from typing import Any
 import structlog
 
 from truthlens.core.hold import MARGIN_S, streamed_hold_s
-from truthlens.core.mending import Judged
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Answer,
-    AnswerKind,
-    Exchange,
-    OnUnchecked,
-    Outcome,
-    Reason,
-    Streaming,
-    StreamRecord,
-    Verdict,
-    unchecked,
-)
+from truthlens.core.records import Answer, Exchange, Outcome, Reason, Streaming, StreamRecord
 from truthlens.detection.following import Following
-from truthlens.exchange.edits import content_chunk, done_frame, final_chunk
-from truthlens.exchange.sse import encode
-from truthlens.mender import explained_in_time
-from truthlens.streaming.contract import Ack, Ask, Entry
-from truthlens.streaming.ending import Ending, Gated, answers_of, ending_of, limited, reason_of
+from truthlens.streaming.contract import Ack, Entry
 from truthlens.streaming.gate import Gate
+from truthlens.streaming.judging import Judging
 from truthlens.streaming.relay import Relay
-from truthlens.streaming.rewriting import STOP_REASON
 
 log = structlog.get_logger("truthlens.streaming")
 
 Emit = Callable[[Ack], Awaitable[None]]
-# Text is looked at again for windows to score once it has grown by as much.
-_AHEAD_CHARS = 256
 # Held bytes are reported in steps, because every chunk of every stream changes them.
 _ACCOUNT_BYTES = 4096
-_LEAST_TIME_S = 0.05
 # Between the end of a hold and the moment at which the stream is given up; less than what Envoy is given on top.
 _GRACE_S = MARGIN_S / 2
 
@@ -87,24 +68,30 @@ class Flow:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan = plan
-        self._exchange = exchange
-        self._following = following
-        self._details = details
-        self._model = model
         self._emit = emit
         self._conclude = conclude
         self._hold = hold
         self._closed: Callable[[], None] | None = closed
         self._clock = clock
         gated = plan.streaming is Streaming.GATE
-        self._relay = Relay(exchange.endpoint, choices=exchange.choices, gated=gated, max_bytes=max_bytes)
-        self._gate = Gate(plan, exchange, self._relay.transcript) if gated else None
-        self._must_check = gated and plan.on_unchecked is OnUnchecked.BLOCK
         hold_s = streamed_hold_s(plan)
         assert hold_s is not None, "whole answers are not followed"
         self._hold_s = hold_s
         # Until then text waits for its sentence, or the end for its verdict, if nothing is being scored.
         self._patience_s = plan.stream.max_hold_s if gated else plan.timeout_s
+        self._relay = Relay(exchange.endpoint, choices=exchange.choices, gated=gated, max_bytes=max_bytes)
+        self._gate = Gate(plan, exchange, self._relay.transcript) if gated else None
+        self._judging = Judging(
+            plan,
+            exchange,
+            following,
+            self._relay,
+            self._gate,
+            details=details,
+            model=model,
+            hold_s=hold_s,
+            clock=clock,
+        )
         self._lock = asyncio.Lock()
         self._room = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -112,12 +99,8 @@ class Flow:
         self._running: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._arrived: deque[float] = deque()  # when the messages came that are not acknowledged
-        self._judged: tuple[tuple[Answer, ...], tuple[Verdict, ...]] | None = None
         self._counted = 0
-        self._looked = 0
-        self._ended_at: float | None = None
         self._most_held = 0
-        self._longest_held_s = 0.0
         self.outcome: Outcome | None = None
         """The outcome, once it is known; nothing is held for long from then on."""
 
@@ -135,8 +118,8 @@ class Flow:
         """Take in the next message; returns once there is room for another."""
         self._arrived.append(self._clock())
         self._relay.feed(data, end=end, take=self._take)
-        if self._relay.ended and self._ended_at is None:
-            self._ended_at = self._clock()
+        if self._relay.ended:
+            self._judging.note_end()
         self._account()
         self._advance()
         await self._flush()
@@ -163,7 +146,7 @@ class Flow:
 
     def answers(self) -> tuple[Answer, ...]:
         """The answers so far, as the backend wrote them."""
-        return answers_of(self._relay.transcript, self._exchange)
+        return self._judging.answers()
 
     def _take(self, entry: Entry) -> None:
         # What cannot be checked would pass: where that may not be, it stays undecided until the stream is cut.
@@ -175,12 +158,8 @@ class Flow:
             self._fail(error)
 
     def _beyond(self) -> Reason | None:
-        """Why a stream that must be checked has left what can be checked; ``None`` where it has not."""
-        if not self._must_check or self.concluded:
-            return None
-        if self._relay.overflowed:
-            return Reason.TOO_LARGE
-        return Reason.DIALECT if self._relay.transcript.opaque else None
+        """Why the stream is to be cut, if it is."""
+        return None if self.concluded else self._judging.beyond
 
     # --- what is done when --------------------------------------------------------------------------------
 
@@ -203,12 +182,12 @@ class Flow:
         if relay.ended:
             self._start(self._finish)
             return
-        if relay.finished and self._judged is None:
+        if relay.finished and not self._judging.judged:
             # The marker follows within moments as a rule, and finds the verdict ready.
-            self._start(self._judge_early)
+            self._start(self._judging.whole)
             return
-        if self._ahead is None and self._may_score_ahead():
-            self._ahead = asyncio.create_task(self._following.ahead(self.answers()))
+        if self._ahead is None and self._judging.due():
+            self._ahead = asyncio.create_task(self._judging.ahead())
             self._running.add(self._ahead)
             self._ahead.add_done_callback(self._scored_ahead)
         self._outwait()
@@ -223,10 +202,10 @@ class Flow:
         pressed = relay.held_bytes >= self._plan.stream.max_hold_bytes
         asks = gate.ask(now=now, ended=relay.ended or late, pressed=pressed)
         if gate.stopped:
-            self._stop_at(gate)
+            self._judging.hold_end(gate)
             self._start(self._finish)
         elif asks:
-            self._start(partial(self._score, gate, asks))
+            self._start(partial(self._judging.ranges, gate, asks))
         elif relay.ended:
             self._start(self._finish)
         else:
@@ -251,12 +230,6 @@ class Flow:
 
     def _is_late(self, hold_s: float) -> bool:
         return bool(self._arrived) and self._clock() >= self._arrived[0] + hold_s
-
-    def _may_score_ahead(self) -> bool:
-        if self._relay.text_length < self._looked + _AHEAD_CHARS:
-            return False
-        self._looked = self._relay.text_length
-        return self._following.due(self.answers())
 
     def _scored_ahead(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -309,153 +282,19 @@ class Flow:
             self._account()
             self._room.set()
 
-    # --- scoring ------------------------------------------------------------------------------------------
-
-    async def _score(self, gate: Gate, asks: Sequence[Ask]) -> None:
-        """Score what the gate asks for, and let it decide."""
-        oldest = gate.oldest if gate.oldest is not None else self._clock()
-        asked = {ask.choice: ask for ask in asks}
-        if self._relay.ended or self._relay.finished:
-            # Whole answers: this scoring gives the verdict at the end as well.
-            answers = self.answers()
-        else:
-            answers = tuple(Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks)
-        # Text beside a tool call is gated like any other; the verdict on the answer is the whole answer's business.
-        scored = tuple(
-            replace(each, kind=AnswerKind.TEXT) if each.index in asked else each for each in answers
-        )
-        ranges = [asked[each.index].ranges if each.index in asked else () for each in scored]
-        followed = await self._following.detect(scored, ranges, timeout_s=self._time_s(oldest))
-        if scored == answers:
-            self._judged = (answers, followed.verdicts)
-        found = {each.index: verdicts for each, verdicts in zip(scored, followed.ranges, strict=True)}
-        gate.decide(asks, [found[ask.choice] for ask in asks])
-        self._stop_at(gate)
-        self._longest_held_s = max(self._longest_held_s, self._clock() - oldest)
-
-    def _stop_at(self, gate: Gate) -> None:
-        """Where the gate has ended the stream, nothing behind that may leave before the verdict is known."""
-        if gate.stop_entry is not None:
-            self._relay.hold(gate.stop_entry)
-            self._ended_at = self._clock() if self._ended_at is None else self._ended_at
-
-    async def _judge_early(self) -> None:
-        await self._verdicts(self.answers())
-
-    async def _finish(self, *, cut: Reason | None = None) -> None:
-        """Judge the whole answer, conclude, and let the end of the stream go."""
-        gate, relay = self._gate, self._relay
-        reason = cut or reason_of(relay.transcript, overflowed=relay.overflowed)
-        first_answers = self.answers()
-        gated = _gated(gate, cut=cut is not None) if gate is not None else None
-        answers = first_answers
-        if gated is not None:
-            answers = tuple(
-                replace(answer, text=gated.texts.get(answer.index, "")) for answer in first_answers
-            )
-        first = limited(await self._verdicts(first_answers), reason)
-        verdicts = first
-        if answers != first_answers:
-            kept = limited(await self._verdicts(answers), reason)
-            # Of an answer that was withheld as a whole, what is known is the verdict on it; no place in it was received.
-            verdicts = tuple(
-                new if answer.text.strip() else replace(old, spans=())
-                for answer, new, old in zip(answers, kept, first, strict=True)
-            )
-        if self._details:
-            verdicts = await explained_in_time(self._exchange, answers, verdicts, time_s=MARGIN_S / 2)
-        ending = self._ending(answers, Judged(verdicts, first), gated=gated, reason=reason)
-        final = self._final(ending)
-        if cut is not None:
-            relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
-        elif gate is not None and gate.stopped:
-            assert gate.stop_entry is not None
-            relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
-        else:
-            relay.close(ending.closing, final)
-        self._end(ending.outcome)
-
-    async def _verdicts(self, answers: tuple[Answer, ...]) -> tuple[Verdict, ...]:
-        """The verdicts on whole answers, unless the last scoring gave them already."""
-        if self._judged is None or self._judged[0] != answers:
-            since = self._ended_at if self._ended_at is not None else self._clock()
-            followed = await self._following.detect(answers, timeout_s=self._time_s(since))
-            self._judged = (answers, followed.verdicts)
-        return self._judged[1]
-
-    def _time_s(self, since: float) -> float:
-        """Seconds for one scoring of what is held since ``since``: what waited for another has less left."""
-        return min(self._plan.timeout_s, max(_LEAST_TIME_S, since + self._hold_s - self._clock()))
-
     # --- the end ------------------------------------------------------------------------------------------
 
+    async def _finish(self, *, cut: Reason | None = None) -> None:
+        self._end(await self._judging.finish(cut=cut))
+
     def _give_up(self, reason: Reason, *, broken: bool = False) -> None:
-        """Conclude without a verdict, and let everything pass, or nothing more where the plan says so.
-
-        What a gate has ruled on keeps its fate, unless the gate itself is ``broken``.
-        """
-        gate, relay = self._gate, self._relay
-        if gate is not None and not broken and not self._must_check:
-            gate.let_pass()
-        answers = self.answers()
-        verdicts: tuple[Verdict, ...] = tuple(
-            unchecked(reason, threshold=self._plan.threshold) for _ in answers
-        )
-        gated = None
-        if gate is not None:
-            gated = Gated(stopped=self._must_check) if broken else _gated(gate, cut=self._must_check)
-        ending = self._ending(answers, Judged(verdicts, verdicts), gated=gated, reason=reason)
-        final = self._final(ending)
-        if self._must_check:
-            relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
-        elif gate is not None and gate.stopped and gate.stop_entry is not None and not broken:
-            relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
-        else:
-            relay.close({}, final)
-            if gate is not None and gate.stopped_choices and not broken:
-                relay.let_end_go()
-            else:
-                relay.open()
-        self._end(ending.outcome)
-
-    def _ending(
-        self, answers: Sequence[Answer], judged: Judged, *, gated: Gated | None, reason: Reason | None
-    ) -> Ending:
-        return ending_of(
-            self._plan,
-            self._exchange,
-            answers,
-            judged,
-            model=self._model,
-            details=self._details,
-            gated=gated,
-            reason=reason,
-            failed=self._relay.transcript.failed,
-        )
-
-    def _final(self, ending: Ending) -> bytes:
-        if ending.details is None:
-            return b""
-        return encode(final_chunk(self._relay.transcript, ending.details), newline=self._relay.newline)
-
-    def _filtered(self) -> bytes:
-        """Frames that finish every choice that has not finished for the client, as filtered."""
-        relay = self._relay
-        return b"".join(
-            encode(
-                content_chunk(relay.transcript, index, "", finish_reason=STOP_REASON), newline=relay.newline
-            )
-            for index in relay.unfinished()
-            if self._gate is None or index not in self._gate.stopped_choices
-        )
+        self._end(self._judging.give_up(reason, broken=broken))
 
     def _end(self, outcome: Outcome) -> None:
-        now = self._clock()
-        lag_s = now - (self._ended_at if self._ended_at is not None else now)
         record = StreamRecord(
             self._plan.streaming,
-            lag_s=lag_s,
-            held_s=max(self._longest_held_s, lag_s),
+            lag_s=self._judging.lag_s,
+            held_s=self._judging.held_s,
             held_bytes=self._most_held,
             sentences=dict(self._gate.results) if self._gate is not None else {},
         )
@@ -475,13 +314,3 @@ class Flow:
             if self._task is not None:
                 self._task.cancel()
             self._give_up(Reason.OVERLOADED)
-
-
-def _gated(gate: Gate, *, cut: bool = False) -> Gated:
-    return Gated(
-        texts={choice: gate.delivered(choice) for choice in gate.choices},
-        insertions={choice: gate.insertions(choice) for choice in gate.choices},
-        marked=gate.marked,
-        withheld=gate.withheld,
-        stopped=gate.stopped or cut,
-    )
