@@ -13,6 +13,7 @@ from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, 
 from tests.fakes.pipelines import pipeline_for
 from truthlens.core.records import Action, Reason, RequestHead, ResponseHead, Status
 from truthlens.detection.engine import Detector, Engine
+from truthlens.exchange import reading
 from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.contract import Ack
@@ -219,6 +220,41 @@ async def test_unknown_names_on_a_route_are_told_once() -> None:
         rig.pipeline.admit(head)
         rig.pipeline.admit(head)
     assert [line["metadata"] for line in lines] == ["truthlens-domain=helthcare"]
+
+
+async def test_a_request_goes_on_before_its_evidence_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it is looked for once, whoever needs it first."""
+    searched = []
+    find = reading.exchange_of
+    monkeypatch.setattr(reading, "exchange_of", lambda *request: searched.append(request) or find(*request))
+    rig = Rig(BASE, FixedDetector(scored(0.9)))
+    ticket = await rig.request()
+    assert not searched
+    await rig.pipeline.prepare(ticket)
+    assert len(searched) == 1
+    judgement = await rig.pipeline.judge(ticket, OK, json.dumps(ANSWER).encode())
+    assert judgement.headers["x-truthlens-score"] == "0.90"
+    assert (await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())).outcome.body
+    assert len(searched) == 2
+    assert ticket.exchange is ticket.exchange
+
+
+async def test_text_of_a_stream_is_logged_where_the_operator_asks() -> None:
+    rig = Rig(
+        "hallucination: {streaming: observe}\ntelemetry: {log_text: true}\n",
+        FixedDetector(scored(0.9)),
+    )
+    flow = rig.pipeline.flow(await rig.request({**REQUEST, "stream": True}), _nowhere)
+    with structlog.testing.capture_logs() as lines:
+        await flow.feed(sse() + DONE, end=True)
+        while flow.outcome is None:
+            await asyncio.sleep(0.01)
+    await flow.aclose()
+    assert "Tea is free." in str(lines)
+
+
+async def _nowhere(_ack: Ack) -> None:
+    return
 
 
 def test_the_early_plan_follows_headers_routes_and_reloads() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -130,6 +131,7 @@ async def node(
             watcher = tasks.create_task(
                 _watch(settings.config, holder, shelf, parts=parts, signals=signals, readiness=readiness)
             )
+        _settle()
         await server.set_serving(True)
         readiness.warm = True
         try:
@@ -145,6 +147,13 @@ async def node(
                 await store.aclose()
             await client.aclose()
             await engine.aclose()
+
+
+def _settle() -> None:
+    """Spare the garbage collector what is loaded by now: a round over all of it stops every stream for tens of ms."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +233,7 @@ async def _watch(
             return
         parts.engine.use(encoders)
         holder.swap(policy)
+        _settle()
         _describe(readiness, policy, encoders)
         signals.policy_reloads.labels("ok").inc()
         log.info("policy reloaded", version=policy.version, decisions=len(policy.plans))

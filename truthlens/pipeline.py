@@ -1,7 +1,8 @@
 """The stages of an exchange, in order, on one screen.
 
     request headers   admit   policy snapshot; bypass where the head alone says so
-    request body      open    JSON -> Exchange (query, passages) -> plan; model ``auto`` resolved
+    request body      open    JSON -> Request -> plan; model ``auto`` resolved; the request goes on to the model
+                      prepare Request -> Exchange (query, passages), while the model is at work
     response headers  skip    answers that cannot or need not be scored pass, and say why
     response body     judge   body -> answers -> verdicts, mended by mode -> action -> new body and headers
                       flow    a stream that is observed or gated goes on piece by piece, its verdict at its end
@@ -47,15 +48,16 @@ from truthlens.core.records import (
 )
 from truthlens.detection.engine import Engine
 from truthlens.detection.explain import explained
-from truthlens.exchange.chat import endpoint_of, exchange_of, read_request, set_model
+from truthlens.exchange.chat import endpoint_of, read_request, set_model
 from truthlens.exchange.encoding import decode_body
+from truthlens.exchange.reading import Reading
 from truthlens.exchange.response import Response, parse_response, rewrite_response
 from truthlens.exchange.stream import StreamedResponse, parse_stream, rewrite_stream
 from truthlens.finalize import headers, outcome_of, pending_headers, truthlens_object, usage_object, warn
 from truthlens.llm.marks import MARK_HEADER, Marks
 from truthlens.mender import Case, Mender, explained_in_time
 from truthlens.mitigation.ladder import calls_models, mode_to_run
-from truthlens.policy import Policy, PolicyHolder
+from truthlens.policy import EarlyPlans, Policy, PolicyHolder
 from truthlens.streaming.ending import STREAM_ERROR, limited, reason_of
 from truthlens.streaming.flow import Emit, Flow
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
@@ -106,13 +108,18 @@ class Ticket:
     head: RequestHead
     endpoint: Endpoint | None
     plan: Plan
-    exchange: Exchange | None = None
+    reading: Reading | None = None
     reason: Reason | None = None
     request_body: bytes | None = None
     plain: bytes = b""
     keep: Keep = field(default_factory=lambda: Keep(0, None))
     model: str = ""
     request_s: float = 0.0
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """Query and passages, of a request that was read."""
+        return self.reading.exchange if self.reading is not None else None
 
     @property
     def more_time_s(self) -> float | None:
@@ -127,7 +134,8 @@ class Ticket:
     @property
     def stream_reason(self) -> Reason | None:
         """Why a streamed answer will not be scored, where that is known already and needs no verdict chunk."""
-        evidence = self.exchange is not None and any(each.text.strip() for each in self.exchange.passages)
+        exchange = self.exchange
+        evidence = exchange is not None and any(each.text.strip() for each in exchange.passages)
         return None if evidence or self.wants_details else Reason.NO_CONTEXT
 
     @property
@@ -171,8 +179,7 @@ class Pipeline:
         self._held_bytes = 0
         self._warned_of_mark = False
         self._unknown_route_values: set[str] = set()
-        # The policy, the headers that it looks at, and its early plan for a request that has none of them.
-        self._plain: tuple[Policy, frozenset[str], Plan | None] | None = None
+        self._early = EarlyPlans()
 
     @property
     def max_body_bytes(self) -> int:
@@ -185,7 +192,7 @@ class Pipeline:
         """Take the policy snapshot; find out whether the bodies are needed at all."""
         policy = self._policy.current
         endpoint = endpoint_of(head.path) if head.method == "POST" else None
-        plan = self._early(policy, head)
+        plan = self._early.of(policy, head)
         self._warn_of_unknown(policy, head)
         ticket = Ticket(policy, head, endpoint, plan or policy.default)
         if endpoint is None:
@@ -195,11 +202,18 @@ class Pipeline:
         return ticket
 
     async def open(self, ticket: Ticket, body: bytes) -> Ticket:
-        """Read the request: evidence, query, plan."""
+        """Read the request, as far as it takes to send it on: which plan, which model."""
         started = self._clock()
         with self._signals.inflight.track_inprogress():
             opened = await self._inline(len(body), lambda: self._open(ticket, body))
         return replace(self._keeping(opened), request_s=self._clock() - started)
+
+    async def prepare(self, ticket: Ticket) -> None:
+        """Look for evidence in the request, the dearest part of reading it; nobody waits for that but the model."""
+        reading = ticket.reading
+        if reading is not None:
+            with self._signals.inflight.track_inprogress():
+                await self._inline(reading.size, lambda: reading.exchange)
 
     def _open(self, ticket: Ticket, body: bytes) -> Ticket:
         assert ticket.endpoint is not None
@@ -228,12 +242,9 @@ class Pipeline:
             request_body = set_model(plain, model)
         if not plan.enabled:
             return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
-        # Only now: looking for evidence in the texts is the dearest part of reading a request.
-        exchange = exchange_of(request, plan.evidence)
+        reading = Reading(request, plan.evidence, size=len(plain))
         kept = plain if calls_models(plan) else b""
-        return replace(
-            ticket, plan=plan, exchange=exchange, request_body=request_body, plain=kept, model=model
-        )
+        return replace(ticket, plan=plan, reading=reading, request_body=request_body, plain=kept, model=model)
 
     # --- response phase -----------------------------------------------------------------------------------
 
@@ -408,14 +419,6 @@ class Pipeline:
             response_s=response_s,
         )
         return Judgement(outcome, headers(outcome))
-
-    def _early(self, policy: Policy, head: RequestHead) -> Plan | None:
-        """``policy.early``, worked out once for all requests that say nothing that the policy looks at."""
-        if self._plain is None or self._plain[0] is not policy:
-            bare = RequestHead(head.method, head.path, {}, {})
-            self._plain = (policy, policy.header_names, policy.early(bare))
-        _, names, plan = self._plain
-        return plan if not head.route and names.isdisjoint(head.headers) else policy.early(head)
 
     def _warn_of_unknown(self, policy: Policy, head: RequestHead) -> None:
         """Say once of each name on an Envoy route that the policy does not know: it would be ignored in silence."""

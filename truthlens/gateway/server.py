@@ -21,7 +21,7 @@ from truthlens.core.errors import StartError
 from truthlens.core.records import Outcome, ResponseHead
 from truthlens.gateway import wire
 from truthlens.gateway._pb import ext_proc_pb2 as pb
-from truthlens.gateway.events import MoreTime, Reply
+from truthlens.gateway.events import MoreTime, Reply, RequestBody
 from truthlens.gateway.session import (
     Desk,
     Judge,
@@ -76,7 +76,10 @@ class Pipeline(Desk, Protocol):
     """What the server needs of the pipeline."""
 
     async def open(self, ticket: Any, body: bytes) -> Ticket:
-        """Read the request."""
+        """Read the request, as far as it takes to send it on."""
+
+    async def prepare(self, ticket: Any) -> None:
+        """Do what can be done before the answer comes."""
 
     async def judge(self, ticket: Any, head: ResponseHead, body: bytes) -> Judgement:
         """Judge the response."""
@@ -164,11 +167,14 @@ class Server:
         stream = _Stream(context)
         try:
             while (message := await stream.read()) is not grpc.aio.EOF:
-                reply = await self._step(session, wire.parse(message, route), stream)
+                event = wire.parse(message, route)
+                reply = await self._step(session, event, stream)
                 if reply is None:
                     return
                 await context.write(wire.render(reply))
-                if session.state is State.STREAM:
+                if isinstance(event, RequestBody):
+                    await self._pipeline.prepare(session.ticket)
+                elif session.state is State.STREAM:
                     await self._follow(session, route, stream)
         except asyncio.CancelledError:
             # How Envoy ends most streams, finished or not; re-raising would only print a traceback.

@@ -6,6 +6,7 @@ at answers or evidence, or carries anything out.
 
 from truthlens.policy.compile import check_file, compile_policy, default_policy, load_policy
 from truthlens.policy.diagnostics import Diagnostic, InvalidPolicyError, Severity
+from truthlens.policy.early import EarlyPlans
 from truthlens.policy.holder import PolicyHolder
 from truthlens.policy.plan import Decision, Limits, Policy, Telemetry
 from truthlens.policy.schema import json_schema
@@ -13,6 +14,7 @@ from truthlens.policy.schema import json_schema
 __all__ = [
     "Decision",
     "Diagnostic",
+    "EarlyPlans",
     "InvalidPolicyError",
     "Limits",
     "Policy",

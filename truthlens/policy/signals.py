@@ -52,7 +52,7 @@ class View:
     """What one evaluation may look at; ``text`` and ``model`` are ``None`` while the body has not come.
 
     ``domains`` and ``tenants`` are what the operator says of them (route, else trusted header); empty where
-    it says nothing.
+    it says nothing. Of the headers they have those that a signal looks at.
     """
 
     domains: frozenset[str]
@@ -65,7 +65,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """All signals of a policy by type and name, and the headers that only an upstream router can set."""
+    """All signals of a policy by type and name, and the headers that only an upstream router can set.
+
+    ``header_names`` has every request header (lower-case) that a signal looks at.
+    """
 
     domains: Mapping[str, DomainSignal] = field(default_factory=dict)
     keywords: Mapping[str, Terms] = field(default_factory=dict)
@@ -74,6 +77,17 @@ class Signals:
     languages: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tenants: Mapping[str, tuple[HeaderMatch, ...]] = field(default_factory=dict)
     trusted_headers: frozenset[str] = frozenset()
+    header_names: frozenset[str] = field(init=False)
+    _domain_headers: Mapping[str, tuple[HeaderMatch, ...]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Work out once what every request is looked at for."""
+        matches = [match for signal in self.domains.values() for match in signal.headers]
+        matches += [match for tenant in self.tenants.values() for match in tenant]
+        names = frozenset(match.header for match in (*matches, *self.headers.values()))
+        domain_headers = {name: signal.headers for name, signal in self.domains.items() if signal.headers}
+        object.__setattr__(self, "header_names", names)
+        object.__setattr__(self, "_domain_headers", domain_headers)
 
     def head_view(self, head: RequestHead, *, with_client: bool) -> View:
         """What is known when only the headers have come, with or without what the client says."""
@@ -122,13 +136,6 @@ class Signals:
             case ConditionType.TENANT:
                 return self._has_client_header(self.tenants.get(atom.name, ()))
 
-    @property
-    def header_names(self) -> frozenset[str]:
-        """Every request header (lower-case) that a signal looks at."""
-        matches = [match for signal in self.domains.values() for match in signal.headers]
-        matches += [match for tenant in self.tenants.values() for match in tenant]
-        return frozenset(match.header for match in (*matches, *self.headers.values()))
-
     def _has_client_header(self, matches: Iterable[HeaderMatch]) -> bool:
         return any(match.header not in self.trusted_headers for match in matches)
 
@@ -140,11 +147,11 @@ class Signals:
         model: str | None = None,
         text: UserText | None = None,
     ) -> View:
-        trusted = {name: value for name, value in head.headers.items() if name in self.trusted_headers}
-        client = {name: value for name, value in head.headers.items() if name not in trusted}
-        domain_headers = {name: signal.headers for name, signal in self.domains.items() if signal.headers}
+        looked_at = {name: head.headers[name] for name in self.header_names if name in head.headers}
+        trusted = {name: value for name, value in looked_at.items() if name in self.trusted_headers}
+        client = {name: value for name, value in looked_at.items() if name not in trusted}
         return View(
-            domains=route_values(head.route, "domain") or _named(domain_headers, trusted),
+            domains=route_values(head.route, "domain") or _named(self._domain_headers, trusted),
             tenants=route_values(head.route, "tenant") or _named(self.tenants, trusted),
             trusted_headers=trusted,
             client_headers=client if with_client else {},
@@ -179,5 +186,7 @@ def _named(signals: Mapping[str, tuple[HeaderMatch, ...]], headers: Mapping[str,
 
 def route_values(metadata: Mapping[str, str], what: str) -> frozenset[str]:
     """The values of ``truthlens-WHAT`` or ``x-truthlens-WHAT`` in the route's metadata, split at commas."""
+    if not metadata:
+        return frozenset()
     raw = next((metadata[prefix + what] for prefix in _PREFIXES if prefix + what in metadata), "")
     return frozenset(value.strip() for value in raw.split(",") if value.strip())
