@@ -121,8 +121,11 @@ class Flow:
         if self._relay.ended:
             self._judging.note_end()
         self._account()
-        self._advance()
+        # What waits for nothing leaves first.
         await self._flush()
+        self._advance()
+        if self._arrived:
+            await self._flush()
         while self._task is not None and self._relay.held_bytes >= self._plan.stream.max_hold_bytes:
             self._room.clear()
             await self._room.wait()

@@ -17,36 +17,12 @@ from truthlens.exchange.chunks import Chunk, ChunkKind, Transcript, parse_chunk
 from truthlens.exchange.edits import content_chunk, edit_content, strip
 from truthlens.exchange.sse import Decoder, Frame, encode
 from truthlens.streaming.contract import Ack, Entry
+from truthlens.streaming.frames import Frames, Placed, Tail
 
-_DONE_LINES = (b"data: [DONE]", b"data:[DONE]")
-# As much of a frame that has begun is looked at, to tell comments and the marker from data.
-_LONGEST_TAIL = 256
 # More choices than any request is answered with: what comes beyond is not collected.
 _MOST_CHOICES = 1024
 # A member of ours, in a chunk of the backend's.
 _OWN_MEMBER = "truthlens"
-
-
-@dataclass(slots=True)
-class _Placed:
-    """An entry with its place in the stream, in bytes, and what is put in before and behind it.
-
-    ``waits``: it belongs to the end of the answer, which leaves once the verdict is known. ``carried``: what had come of
-    it was kept back when the message that it began in left, and leaves with the rest.
-    """
-
-    start: int
-    end: int
-    entry: Entry
-    waits: bool = False
-    carried: bool = False
-    before: bytes = b""
-    after: bytes = b""
-
-    @property
-    def output(self) -> bytes | None:
-        """What leaves in the entry's place as a whole; ``None`` where each message keeps its own bytes of it."""
-        return self.entry.frame.raw if self.carried and self.entry.output is None else self.entry.output
 
 
 @dataclass(slots=True)
@@ -103,12 +79,11 @@ class Relay:
             b""  # what belongs before the marker or at the end of the body, and came before either
         )
         self._messages: deque[_Message] = deque()
-        self._frames: deque[_Placed] = deque()
-        self._settled = 0  # index in _frames of the first that was not found to be free to leave
+        self._frames = Frames()
         self._ready: list[Ack] = []
         self._released = 0  # bytes of the stream whose messages were acknowledged
         self._carried_to = 0
-        self._tail = b""
+        self._tail = Tail()
 
     @property
     def held_bytes(self) -> int:
@@ -139,7 +114,7 @@ class Relay:
         if end and (rest := self._decoder.finish()) is not None:
             frames.append(rest)
             self._truncated = not rest.whole
-        self._remember_tail(data)
+        self._tail.follow(data, held=self._decoder.held_bytes)
         entries = []
         for frame in frames:
             placed = self._place(frame, place)
@@ -165,15 +140,14 @@ class Relay:
                 message = self._messages.popleft()
                 self._ready.append(self._ack(message))
                 self._released = message.end
-                self._forget()
+                self._frames.released(message.end)
         ready, self._ready = self._ready, []
         return ready
 
     def unwait(self) -> None:
         """Let the finish of the answer go before the verdict is known; the marker goes on waiting."""
         self._waiting = False
-        for placed in self._frames:
-            placed.waits = placed.waits and placed.entry.chunk.kind is ChunkKind.DONE
+        self._frames.let_finish_go()
 
     def carry(self) -> None:
         """Let messages go that only wait for the rest of a frame; what has come of it leaves with the rest.
@@ -186,8 +160,7 @@ class Relay:
     def open(self) -> None:
         """Let everything pass that is held and that follows."""
         self._open, self._gated = True, False
-        for placed in self._frames:
-            placed.entry.decided = True
+        self._frames.decide_all()
 
     def close(self, closing: Mapping[int, str], final: bytes) -> None:
         """Put in what is to be said at the end of the answer, and let the end go.
@@ -200,7 +173,7 @@ class Relay:
         """
         for choice, text in closing.items():
             self._append(choice, text)
-        self._put(self._done(), final)
+        self._put(self._frames.done(), final)
         self._open = True
 
     def let_end_go(self) -> None:
@@ -222,7 +195,7 @@ class Relay:
         found = left
         for placed in self._frames:
             if found:
-                placed.entry.output, placed.before, placed.after = b"", b"", b""
+                placed.drop()
             elif placed.entry is entry:
                 found = True
                 placed.after += final
@@ -235,7 +208,7 @@ class Relay:
         choices = self.transcript.choices
         gone = {
             delta.index
-            for placed in self._undecided()
+            for placed in self._frames.undecided()
             for delta in placed.entry.chunk.deltas
             if delta.finish_reason is not None
         }
@@ -245,24 +218,21 @@ class Relay:
     def cut(self, final: bytes) -> None:
         """End the stream with the frames ``final`` before whatever is not decided yet; nothing else leaves."""
         self._stopped = True
-        undecided = self._undecided()
+        undecided = self._frames.undecided()
         for placed in undecided:
-            placed.entry.output, placed.before, placed.after = b"", b"", b""
+            placed.drop()
         if undecided:
             undecided[0].entry.output = final
         else:
             self._close_next(final)
         self.open()
 
-    def _undecided(self) -> list[_Placed]:
-        return [placed for placed in self._frames if not placed.entry.decided or placed.waits]
-
-    def _place(self, frame: Frame, start: int) -> _Placed:
+    def _place(self, frame: Frame, start: int) -> Placed:
         entry = self._read(_disowned(frame))
         if entry.frame is not frame:
             entry.output = entry.frame.raw
-        placed = _Placed(start, start + len(frame.raw), entry, carried=start < self._carried_to)
-        self._frames.append(placed)
+        placed = Placed(start, start + len(frame.raw), entry, carried=start < self._carried_to)
+        self._frames.add(placed)
         if self._stopped:
             entry.output, self._closing = self._closing, b""
             entry.decided = True
@@ -321,33 +291,15 @@ class Relay:
         choice = self.transcript.choices.get(index)
         return choice.length if choice is not None else 0
 
-    def _remember_tail(self, data: bytes) -> None:
-        held = self._decoder.held_bytes
-        self._tail = (self._tail + data)[-held:] if 0 < held <= _LONGEST_TAIL else b""
-
-    def _may_be_done(self) -> bool:
-        """Whether the frame that has begun may turn out to be the marker, before which the verdict has to go."""
-        return bool(self._tail) and any(
-            self._tail.startswith(line) or line.startswith(self._tail) for line in _DONE_LINES
-        )
-
-    def _is_comment(self) -> bool:
-        """Whether all that has come of the next frame are whole lines of comment: a sign of life, not data."""
-        return self._tail.endswith((b"\n", b"\r")) and all(
-            line.startswith(b":") for line in self._tail.splitlines()
-        )
-
     def _limit(self) -> int:
         """Bytes of the stream that are free to leave."""
-        while self._settled < len(self._frames):
-            placed = self._frames[self._settled]
-            if not placed.entry.decided or (placed.waits and not self._open):
-                return placed.start
-            self._settled += 1
+        held = self._frames.first_held(end_may_go=self._open)
+        if held is not None:
+            return held
         whole = self.total_bytes - self._decoder.held_bytes
-        if self._stopped or (self._open and not self._gated) or self._is_comment():
+        if self._stopped or (self._open and not self._gated) or self._tail.is_comment:
             return self.total_bytes
-        if not (self._gated or self._waiting or self.ended or self._may_be_done()):
+        if not (self._gated or self._waiting or self.ended or self._tail.may_be_done):
             return self.total_bytes
         return max(whole, self._carried_to)
 
@@ -356,19 +308,10 @@ class Relay:
         for count, message in enumerate(self._messages, start=1):
             if message.end > limit or (message.last and not self._open):
                 return 0
-            crossing = self._crossing(message.end)
+            crossing = self._frames.crossing(message.end)
             if crossing is None or crossing.output is None:
                 return count
         return 0
-
-    def _crossing(self, place: int) -> _Placed | None:
-        """The frame that begins before ``place`` and ends behind it."""
-        for placed in self._frames:
-            if placed.start >= place:
-                return None
-            if placed.end > place:
-                return placed
-        return None
 
     def _ack(self, message: _Message) -> Ack:
         pieces: list[bytes] = []
@@ -393,17 +336,11 @@ class Relay:
         body = b"".join(pieces)
         return Ack(None if body == message.data else body, end=message.last)
 
-    def _forget(self) -> None:
-        """Let go of frames that have left."""
-        while self._frames and self._frames[0].end <= self._released:
-            self._frames.popleft()
-            self._settled = max(0, self._settled - 1)
-
     def _append(self, choice: int, text: str) -> None:
-        target = self._finish_of(choice)
+        target = self._frames.finish_of(choice)
         chunk = encode(content_chunk(self.transcript, choice, text), newline=self._newline)
         if target is None or choice not in target.entry.texts:
-            self._put(target or self._done(), chunk)
+            self._put(target or self._frames.done(), chunk)
         elif not self._lengthen(target.entry, choice, text):
             target.after += chunk
 
@@ -424,24 +361,7 @@ class Relay:
                 return True
         return False
 
-    def _finish_of(self, choice: int) -> _Placed | None:
-        for placed in self._frames:
-            for delta in placed.entry.chunk.deltas:
-                if (
-                    delta.index == choice
-                    and delta.finish_reason is not None
-                    and placed.start >= self._released
-                ):
-                    return placed
-        return None
-
-    def _done(self) -> _Placed | None:
-        for placed in self._frames:
-            if placed.entry.chunk.kind is ChunkKind.DONE and placed.start >= self._released:
-                return placed
-        return None
-
-    def _put(self, target: _Placed | None, frames: bytes) -> None:
+    def _put(self, target: Placed | None, frames: bytes) -> None:
         """Put ``frames`` before ``target``, or where there is none before what comes last."""
         if target is not None:
             target.before += frames
