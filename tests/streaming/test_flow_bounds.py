@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -245,3 +246,21 @@ async def test_a_choice_that_was_stopped_is_not_finished_twice() -> None:
             if choice["finish_reason"] is not None
         ]
         assert sorted(finishes) == [0, 1]
+
+
+async def test_a_long_message_leaves_others_their_turn() -> None:
+    turns: list[int] = []
+
+    async def other() -> None:
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    async with line(OBSERVE) as made:
+        task = asyncio.create_task(other())
+        await asyncio.sleep(0)
+        before = len(turns)
+        await made.send(b"".join(chunk(f"The ferry is blue {n}. ") for n in range(3000)))
+        task.cancel()
+        assert len(turns) - before >= 4
+        await made.wait(lambda: len(made.acks) == 1)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from truthlens.core.records import Endpoint
 from truthlens.exchange.sse import Decoder
+from truthlens.streaming import relay as relay_module
 from truthlens.streaming.contract import Ack, Entry
 from truthlens.streaming.relay import Relay
 
@@ -240,6 +241,39 @@ def test_beyond_its_bound_text_is_no_longer_collected() -> None:
     assert watched.ended
 
 
+def test_a_message_that_is_read_in_steps_leaves_whole_once_it_was_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(relay_module, "_STEP_BYTES", 100)
+    watched = relay()
+    message = b"".join(chunk(word) for word in ["one", "two", "three"])
+    steps = watched.reading(message, end=False)
+    assert len(next(steps)) == 0
+    for found in steps:
+        assert len(found) <= 1
+        last = watched.acks()
+    assert last == [Ack()]
+    assert watched.transcript.choices[0].text == "onetwothree"
+
+
+@pytest.mark.parametrize("marker", [DONE, b""], ids=["marked", "unmarked"])
+def test_what_is_said_at_the_end_while_the_last_message_is_read_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, marker: bytes
+) -> None:
+    monkeypatch.setattr(relay_module, "_STEP_BYTES", 10)
+    watched = relay()
+    message = chunk("A.") + chunk(finish="stop") + marker
+    steps = watched.reading(message, end=True)
+    next(steps)
+    watched.close({0: " Beware."}, VERDICT)
+    assert watched.acks() == []
+    for _ in steps:
+        pass
+    received = leaving([message], watched.acks())
+    assert received.count(VERDICT) == 1
+    assert received.endswith(VERDICT + marker)
+
+
 @given(data=st.data())
 def test_however_a_stream_is_cut_nothing_is_lost_doubled_or_reordered(data: st.DataObject) -> None:
     """Frames decided in any order, at any time; changed frames leave once, all others as their bytes."""
@@ -249,19 +283,23 @@ def test_however_a_stream_is_cut_nothing_is_lost_doubled_or_reordered(data: st.D
     stream = b"".join(frames)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))
     messages = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)] + [b""]
+    step = data.draw(st.sampled_from((7, 64, 1 << 16)))
     gated = data.draw(st.booleans())
     changed = data.draw(st.sets(st.integers(0, len(words) - 1))) if gated else set()
     body = relay(gated=gated, choices=2)
     entries: list[Entry] = []
     acks: list[Ack] = []
     for number, message in enumerate(messages):
-        entries += body.feed(message, end=number == len(messages) - 1)
-        for place, entry in enumerate(entries):
-            if gated and not entry.decided and data.draw(st.booleans()):
-                entry.output = b"data: 1\n\n" if place in changed else None
-                entry.decided = True
-        acks += body.acks()
-        assert len(acks) <= number + 1
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(relay_module, "_STEP_BYTES", step)
+            for found in body.reading(message, end=number == len(messages) - 1):
+                entries += found
+                for place, entry in enumerate(entries):
+                    if gated and not entry.decided and data.draw(st.booleans()):
+                        entry.output = b"data: 1\n\n" if place in changed else None
+                        entry.decided = True
+                acks += body.acks()
+                assert len(acks) <= number + 1
     for place, entry in enumerate(entries):
         if not entry.decided:
             entry.output = b"data: 1\n\n" if place in changed else None

@@ -117,7 +117,10 @@ class Flow:
     async def feed(self, data: bytes, *, end: bool) -> None:
         """Take in the next message; returns once there is room for another."""
         self._arrived.append(self._clock())
-        self._relay.feed(data, end=end, take=self._take)
+        steps = self._relay.reading(data, end=end, take=self._take)
+        next(steps)
+        for _ in steps:
+            await asyncio.sleep(0)
         if self._relay.ended:
             self._judging.note_end()
         self._account()

@@ -8,7 +8,7 @@ dies, Envoy lets pass as it came, so that nothing is lost or doubled.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from truthlens.core.errors import DialectError
@@ -19,6 +19,8 @@ from truthlens.exchange.sse import Decoder, Frame, encode
 from truthlens.streaming.contract import Ack, Entry
 from truthlens.streaming.frames import Frames, Placed, Tail
 
+# A message is read in steps of so much: some 10 ms where every frame holds one token.
+_STEP_BYTES = 64 << 10
 # More choices than any request is answered with: what comes beyond is not collected.
 _MOST_CHOICES = 1024
 # A member of ours, in a chunk of the backend's.
@@ -27,11 +29,14 @@ _OWN_MEMBER = "truthlens"
 
 @dataclass(slots=True)
 class _Message:
-    """A message that is not acknowledged yet; ``start`` is its place in the stream, in bytes."""
+    """A message that is not acknowledged yet; ``start`` is its place in the stream, in bytes.
+
+    ``last``: the body ends with it, and it was read to its end.
+    """
 
     start: int
     data: bytes
-    last: bool
+    last: bool = False
     extra: bytes = b""
 
     @property
@@ -81,6 +86,7 @@ class Relay:
         self._messages: deque[_Message] = deque()
         self._frames = Frames()
         self._ready: list[Ack] = []
+        self._read_bytes = 0
         self._released = 0  # bytes of the stream whose messages were acknowledged
         self._carried_to = 0
         self._tail = Tail()
@@ -96,22 +102,44 @@ class Relay:
         return self._newline
 
     def feed(self, data: bytes, *, end: bool, take: Callable[[Entry], None] | None = None) -> list[Entry]:
-        """Take in the next message.
+        """Take in the next message at once; see ``reading``.
+
+        Returns:
+            The entries that it completes, in order.
+        """
+        return [entry for entries in self.reading(data, end=end, take=take) for entry in entries]
+
+    def reading(
+        self, data: bytes, *, end: bool, take: Callable[[Entry], None] | None = None
+    ) -> Iterator[list[Entry]]:
+        """Take in the next message, in steps, so that a long one does not hold up other streams.
+
+        What was read may leave between two steps; the message as a whole leaves after the last.
 
         Args:
             data: its body.
             end: whether it is the last one.
             take: given each entry that the message completes as soon as the transcript has it, while the stream is open.
 
-        Returns:
-            These entries, in order.
+        Yields:
+            The entries that a step completes, in order.
         """
-        message = _Message(self.total_bytes, data, end)
+        message = _Message(self.total_bytes, data)
         self._messages.append(message)
         self.total_bytes += len(data)
+        for start in range(0, len(data) or 1, _STEP_BYTES):
+            step = data if len(data) <= _STEP_BYTES else data[start : start + _STEP_BYTES]
+            last = start + len(step) == len(data)
+            yield self._read_step(step, message=message if end and last else None, take=take)
+
+    def _read_step(
+        self, data: bytes, *, message: _Message | None, take: Callable[[Entry], None] | None
+    ) -> list[Entry]:
+        """Read on; ``message`` is the last one, where its last bytes are read."""
+        self._read_bytes += len(data)
         frames = self._decoder.feed(data)
-        place = self.total_bytes - self._decoder.held_bytes - sum(len(frame.raw) for frame in frames)
-        if end and (rest := self._decoder.finish()) is not None:
+        place = self._read_bytes - self._decoder.held_bytes - sum(len(frame.raw) for frame in frames)
+        if message is not None and (rest := self._decoder.finish()) is not None:
             frames.append(rest)
             self._truncated = not rest.whole
         self._tail.follow(data, held=self._decoder.held_bytes)
@@ -125,8 +153,8 @@ class Relay:
                 placed.entry.decided = placed.entry.decided or not self._gated
         if frames:
             self._newline = frames[-1].newline
-        if end:
-            self.ended = True
+        if message is not None:
+            self.ended = message.last = True
             message.extra, self._closing = self._closing, b""
             if not self._truncated and not self._stopped:
                 message.extra += self._pending
@@ -155,7 +183,7 @@ class Relay:
         If this process dies before that, the beginning of the frame is lost. So this is for a backend that has fallen
         silent in the middle of a frame, and no other.
         """
-        self._carried_to = self.total_bytes
+        self._carried_to = self._read_bytes
 
     def open(self) -> None:
         """Let everything pass that is held and that follows."""
@@ -296,11 +324,11 @@ class Relay:
         held = self._frames.first_held(end_may_go=self._open)
         if held is not None:
             return held
-        whole = self.total_bytes - self._decoder.held_bytes
+        whole = self._read_bytes - self._decoder.held_bytes
         if self._stopped or (self._open and not self._gated) or self._tail.is_comment:
-            return self.total_bytes
+            return self._read_bytes
         if not (self._gated or self._waiting or self.ended or self._tail.may_be_done):
-            return self.total_bytes
+            return self._read_bytes
         return max(whole, self._carried_to)
 
     def _leaving(self, limit: int) -> int:
