@@ -178,6 +178,23 @@ def test_text_that_has_waited_long_enough_is_asked_for_as_far_as_it_has_come() -
     assert (played.gate.next_expiry, played.gate.oldest) == (None, None)
 
 
+def test_a_word_that_has_only_begun_is_not_torn_from_its_rest() -> None:
+    """Unless nothing more of it has come when its own time is up."""
+    played = GatedStream(plan(max_hold_s=3.0), exchange(), against("costs"))
+    played.feed(*tell("It", " costs"), now=10.0)
+    played.feed(*tell(" ni", "ne"), now=11.0)
+    assert played.ask(13.0) == ["It costs"]
+    assert played.gate.next_expiry == 14.0
+    played.answer()
+    assert text_of(played.out) == "It costs [unverified]"
+    played.feed(*tell(" eu"), now=13.5)
+    assert (played.ask(13.9), played.ask(14.0)) == ([], ["nine"])
+    played.answer()
+    assert (played.ask(16.4), played.ask(16.5)) == ([], ["eu"])
+    played.end()
+    assert text_of(played.out) == "It costs [unverified] nine eu"
+
+
 def test_wordless_text_that_has_waited_long_enough_leaves() -> None:
     played = GatedStream(plan(max_hold_s=3.0), exchange())
     played.feed(*tell("**"), now=1.0)

@@ -108,6 +108,37 @@ def test_closing_ends_the_open_text_without_the_white_space_around_it() -> None:
     assert splitter.close() is None
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "first"),
+    [
+        ("It costs ni", (0, 8), 9),
+        ("It costs \t ni", (0, 8), 11),
+        ("It costs nine ", (0, 13), None),
+        ("It costs nine.", (0, 14), None),
+        ("nine", (0, 4), None),
+        ("  nine", (2, 6), None),
+        ("It costs " + "x" * 31, (0, 40), None),
+        ("OK 今天天气", (0, 7), None),
+        ("x " + " " * 90 + "ni", (0, 94), None),
+        (" ", None, None),
+    ],
+)
+def test_closing_at_the_open_word_leaves_it_open(
+    text: str, found: tuple[int, int] | None, first: int | None
+) -> None:
+    """Unless it is all that there is, or no word that ends soon."""
+    splitter = SentenceSplitter()
+    assert splitter.feed(text) == []
+    assert (splitter.close(at=splitter.open_word), splitter.first) == (found, first)
+    assert splitter.feed("ne euros. Then") == [(len(text) if first is None else first, len(text) + 9)]
+
+
+def test_an_open_word_is_closed_once_it_is_all_that_there_is() -> None:
+    splitter = SentenceSplitter()
+    splitter.feed("It costs ni")
+    assert [splitter.close(at=splitter.open_word) for _ in range(3)] == [(0, 8), (9, 11), None]
+
+
 def test_text_that_is_not_to_be_split_stays_open() -> None:
     splitter = SentenceSplitter()
     assert splitter.feed("{} One. Two.\n", split=False) == []

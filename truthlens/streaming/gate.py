@@ -6,6 +6,7 @@ at once where nothing before it waits, since a stop takes back whatever stands b
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -191,11 +192,12 @@ class Gate:
         for index, track in self._tracks.items():
             gated = track.gated
             ranges = gated.claim()
-            since = gated.waiting_since
-            expired = since is not None and now >= since + self._plan.stream.max_hold_s
+            since, too_long = gated.waiting_since, now - self._plan.stream.max_hold_s
+            expired = since is not None and since <= too_long
             # Half a sentence is judged worse than a whole one: whole ones first, where they make room.
-            if ended or gated.choice.finished or expired or (pressed and not ranges):
-                gated.close()
+            over = ended or gated.choice.finished
+            if over or expired or (pressed and not ranges):
+                gated.close(words_since=math.inf if over else too_long)
                 ranges += gated.claim()
             if ranges:
                 echo = gated.echo

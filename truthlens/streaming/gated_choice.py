@@ -6,6 +6,7 @@ Positions are characters of the choice's text as the backend sent it. Deliberate
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
@@ -131,13 +132,20 @@ class GatedChoice:
                 self._append(start, end)
         self._advance()
 
-    def close(self) -> None:
-        """Treat the text so far as if its last sentence ended with it, and no white space followed."""
+    def close(self, *, words_since: float = math.inf) -> None:
+        """Treat the text so far as if its last sentence ended with it, and no white space followed.
+
+        Args:
+            words_since: a last word that may go on is left out where it has come later than that.
+        """
         if self.over or self._claimed == self._fed:
             return
-        if (found := self._splitter.close()) is not None:
+        word = None if self.structured else self._splitter.open_word
+        if word is not None and self._arrived_at(word) <= words_since:
+            word = None
+        if (found := self._splitter.close(at=word)) is not None:
             self._append(*found)
-        self._claimed = self._fed
+        self._claimed = self._fed if word is None else word
         self._advance()
 
     def claim(self) -> tuple[tuple[int, int], ...]:
@@ -196,6 +204,10 @@ class GatedChoice:
                 pieces.append(edit.text)
             place = min(edit.end, end)
         return "".join([*pieces, text[place:end]])
+
+    def _arrived_at(self, place: int) -> float:
+        """When the character came, which is not claimed yet."""
+        return next(moment for end, moment in self._arrivals if end > place)
 
     def _behind_echo(self, text: str) -> str:
         """What of ``text`` is not an echo; as long as all of it may be one, it counts as one."""

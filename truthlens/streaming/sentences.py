@@ -7,6 +7,7 @@ look at, so that a token costs the same at the end of a long answer as at its be
 from __future__ import annotations
 
 from itertools import pairwise
+from unicodedata import east_asian_width
 
 from truthlens.core.text import sentences
 
@@ -14,6 +15,9 @@ from truthlens.core.text import sentences
 _CONTEXT_CHARS = 24
 # The window is cut down to what is needed of it once it is longer than this.
 _WINDOW_CHARS = 64
+# What is longer is no word that is still to come to its end.
+_WORD_CHARS = 30
+_WIDE = ("W", "F")
 # Stands for text that is still to come, and belongs to no mark, quote or white space.
 _NEXT = "x"
 
@@ -50,12 +54,29 @@ class SentenceSplitter:
             self._trim()
         return complete
 
-    def close(self) -> tuple[int, int] | None:
-        """The range of the open text, as if a sentence ended here; ``None`` where it is white space."""
-        first, self.first = self.first, None
-        bare = self._window.rstrip()
+    @property
+    def open_word(self) -> int | None:
+        """Where the last word of the open text begins, if it may go on and is not all of it."""
+        last = self._window[-1:]
+        # Scripts with wide characters do not part words by spaces, and break anywhere.
+        if not last.isalnum() or east_asian_width(last) in _WIDE:
+            return None
+        word = self._window.split()[-1]
+        begin = self.end - len(word)
+        apart = self.first is not None and self.first < begin and self._window[: -len(word)].strip()
+        return begin if apart and len(word) <= _WORD_CHARS else None
+
+    def close(self, *, at: int | None = None) -> tuple[int, int] | None:
+        """The range of the open text, as if a sentence ended here; ``None`` where it is white space.
+
+        Args:
+            at: what ``open_word`` says, for that word to stay open.
+        """
+        word = "" if at is None else self._window[at - self.end :]
+        bare = self._window[: len(self._window) - len(word)].rstrip()
+        first, self.first = self.first, at
         found = None if first is None else (first, self.end - len(self._window) + len(bare))
-        self._start, self._window = self.end, ""
+        self._start, self._window = self.end - len(word), word
         return found
 
     def _is_plain(self, text: str) -> bool:
