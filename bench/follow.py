@@ -3,8 +3,8 @@
 python bench/follow.py [--model NAME] [--repeats 3]
 
 Three ways on the same answers, in turn, through the engine and on one core: *end* scores the whole answer when its last
-word has come; *observe* runs ahead what further text cannot change, and scores at the end; *gate* scores at the end of
-every sentence. Passes are runs of the model's costly part; the lag is the time of the last call.
+word has come; *observe* runs ahead what further text cannot change, and scores at the end; *gate* does that too, and
+scores every sentence at its end. Passes are runs of the model's costly part; the lag is the time of the last call.
 """
 
 from __future__ import annotations
@@ -97,19 +97,33 @@ async def observe(following: Following, whole: str) -> tuple[int, float, Verdict
     """A look after every word, as its delta arrives."""
     calls = 1
     for word in re.finditer(r"\S+\s*", whole):
-        answers = [answer(whole[: word.end()])]
-        if following.due(answers):
-            calls += 1
-            await following.ahead(answers)
+        calls += await look_ahead(following, whole[: word.end()])
     return calls, *await last(following, whole)
 
 
 async def gate(following: Following, whole: str) -> tuple[int, float, Verdict]:
-    """A verdict on every sentence at its end."""
+    """A verdict on every sentence at its end, and a look in between."""
     ranges = sentences(whole)
-    for start, stop in ranges[:-1]:
-        await following.detect([answer(whole[:stop])], [[(start, stop)]])
-    return len(ranges), *await last(following, whole, ranges[-1])
+    waiting = iter(ranges[:-1])
+    start, stop = next(waiting, (0, len(whole)))
+    calls = 1
+    for word in re.finditer(r"\S+", whole):
+        if word.end() < stop:
+            calls += await look_ahead(following, whole[: word.end()])
+        elif stop < len(whole):
+            calls += 1
+            await following.detect_ranges([answer(whole[:stop])], [[(start, stop)]])
+            start, stop = next(waiting, (stop, len(whole)))
+    return calls, *await last(following, whole, ranges[-1])
+
+
+async def look_ahead(following: Following, so_far: str) -> bool:
+    """Run ahead what has become due, if anything has."""
+    answers = [answer(so_far)]
+    due = following.due(answers)
+    if due:
+        await following.ahead(answers)
+    return due
 
 
 WAYS: dict[str, Callable[[Following, str], Awaitable[tuple[int, float, Verdict]]]] = {

@@ -79,10 +79,13 @@ async def test_a_supported_answer_passes_untouched() -> None:
 
 
 async def test_a_failing_detector_costs_the_verdict_and_not_the_answer() -> None:
-    """The answer passes, and the headers say detector-error."""
+    """The answer passes, the headers say detector-error, and the log says which kind of error."""
     rig = Rig(BASE, FailingDetector(RuntimeError("boom")))
-    judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+    with structlog.testing.capture_logs() as lines:
+        judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
     assert judgement.outcome.body is None
+    assert [line["errors"] for line in lines if line["event"] == "exchange"] == [["encoder: RuntimeError"]]
+    assert "boom" not in str(lines)
     assert judgement.outcome.verdict.reason is Reason.DETECTOR_ERROR
     assert rig.metric("truthlens_unchecked_total", decision="default", reason="detector-error") == 1
 

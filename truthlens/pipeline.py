@@ -134,9 +134,15 @@ class Ticket:
     @property
     def stream_reason(self) -> Reason | None:
         """Why a streamed answer will not be scored, where that is known already and needs no verdict chunk."""
-        exchange = self.exchange
-        evidence = exchange is not None and any(each.text.strip() for each in exchange.passages)
-        return None if evidence or self.wants_details else Reason.NO_CONTEXT
+        if self.has_evidence:
+            return None
+        tells = self.wants_details and self.plan.on_unchecked is not OnUnchecked.BLOCK
+        return None if tells else Reason.NO_CONTEXT
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether there is anything to check the answer against."""
+        return self.exchange is not None and any(each.text.strip() for each in self.exchange.passages)
 
     @property
     def wants_details(self) -> bool:
@@ -338,7 +344,9 @@ class Pipeline:
         )
 
     def pending(self, ticket: Ticket) -> Mapping[str, str]:
-        """The headers of a stream whose verdict comes at its end."""
+        """The headers of a stream whose verdict comes at its end; final ones where it is known already."""
+        if not ticket.has_evidence:
+            return headers(self._unscored(ticket, Reason.NO_CONTEXT))
         return pending_headers(ticket.plan)
 
     def flow(self, ticket: Ticket, emit: Emit) -> Flow:
@@ -463,10 +471,10 @@ def _rewrite(
     warned = warn(outcome, exchange, response.answers)
     silent = outcome.verdict.score is None and ticket.plan.on_unchecked is OnUnchecked.PASS
     details = truthlens_object(warned, exchange) if ticket.wants_details and not silent else None
-    if not warned.texts and details is None:
+    if not warned.texts and details is None and not response.forged:
         return warned.outcome
     usage = usage_object(outcome.calls)
-    if details is None and usage is not None:
+    if warned.texts and details is None and usage is not None:
         # The body's own usage stays the first call's; whoever pays must see the rest.
         details = {"usage": usage}
     if isinstance(response, StreamedResponse):

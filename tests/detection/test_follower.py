@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,8 +26,10 @@ from truthlens.core.records import (
 )
 from truthlens.core.text import sentences
 from truthlens.detection.encoder import EncoderDetector
+from truthlens.detection.excerpts import excerpt_of
 from truthlens.detection.follower import EncoderFollower
-from truthlens.detection.runtime import never
+from truthlens.detection.runtime import State, never
+from truthlens.detection.windows import Window
 
 FORMATS: list[Mapping[str, Any]] = [
     {},
@@ -60,6 +64,11 @@ def prose(count: int) -> str:
 def detect(follower: EncoderFollower, text: str, *ranges: tuple[int, int]) -> list[DetectorResult]:
     """The result of the answer so far, and those of its parts."""
     return follower.detect_all([answer(text)], [ranges], aggregation=None, stop=never)
+
+
+def ranges_of(follower: EncoderFollower, text: str, *ranges: tuple[int, int]) -> list[DetectorResult]:
+    """The results of parts of the answer so far, out of the text near them."""
+    return follower.detect_ranges([answer(text)], [ranges], aggregation=None, stop=never)
 
 
 def content(result: DetectorResult) -> tuple[object, ...]:
@@ -241,6 +250,106 @@ def test_a_sentence_that_claims_nothing_scores_low_and_complete() -> None:
     assert part.coverage.complete
 
 
+@given(text=answers(), data=st.data())
+def test_a_part_of_a_growing_answer_is_scored_in_its_excerpt(text: str, data: st.DataObject) -> None:
+    """As if the excerpt were the answer, with spans where they stand in the whole; whatever was scored before."""
+    encoder = context_encoder(PartedContextModel(), fmt=data.draw(st.sampled_from(FORMATS)))
+    asked, text = exchange(), prose(9) + " " + text
+    follower = encoder.follow(asked)
+    found = sentences(text)
+    ranges = found[data.draw(st.integers(0, len(found) - 1)) :][: data.draw(st.integers(1, 4))]
+    if data.draw(st.booleans()):
+        follower.ahead([answer(text)], stop=never)
+    excerpt = excerpt_of(answer(text), ranges)
+    _, *expected = detect(encoder.follow(asked), excerpt.answer.text, *excerpt.ranges)
+    parts = ranges_of(follower, text, *ranges)
+    for part, alone, (start, end) in zip(parts, expected, ranges, strict=True):
+        assert all(start <= span.start < span.end <= end for span in part.spans)
+        moved = tuple(
+            replace(span, start=span.start + excerpt.start, end=span.end + excerpt.start)
+            for span in alone.spans
+        )
+        assert content(part) == content(replace(alone, spans=moved))
+
+
+def test_a_part_costs_no_more_however_long_the_answer_has_become() -> None:
+    """One window each, and the text far before it is not in it; nothing is remembered of it, and nothing forgotten."""
+    model = PartedContextModel()
+    encoder = context_encoder(model, fmt={"max_tokens": 256, "answer_tokens": 96})
+    follower = encoder.follow(exchange(1))
+    text = prose(120)
+    follower.ahead([answer(text)], stop=never)
+    ahead = len(model.windows)
+    for start, end in sentences(text):
+        ranges_of(follower, text[:end], (start, end))
+    narrow = model.windows[ahead:]
+    assert len(narrow) == 120
+    assert max(window.end for window in narrow) < 60
+    detect(follower, text)
+    assert len(model.windows) - ahead - len(narrow) == 1
+
+
+def test_parts_of_several_answers_come_answer_by_answer() -> None:
+    """An answer of which nothing is asked has no result, and costs nothing."""
+    model = PartedContextModel()
+    follower = context_encoder(model).follow(exchange())
+    texts = [prose(2), prose(3), "  "]
+    results = follower.detect_ranges(
+        [answer(text, place) for place, text in enumerate(texts)],
+        [sentences(texts[0]), (), [(0, 2)]],
+        aggregation=None,
+        stop=never,
+    )
+    assert [result.reason for result in results] == [None, None, Reason.EMPTY_ANSWER]
+    assert len(model.windows) == 1
+
+
+def test_a_part_does_not_wait_for_a_run_ahead() -> None:
+    """While a window is being run ahead in another thread, a part is scored."""
+
+    class Held(PartedContextModel):
+        entered, release = threading.Event(), threading.Event()
+
+        def states(self, window: Window) -> State:
+            if not self.entered.is_set():
+                self.entered.set()
+                assert self.release.wait(timeout=30)
+            return super().states(window)
+
+    model = Held()
+    follower = context_encoder(model).follow(exchange())
+    text = prose(20)
+    ahead = threading.Thread(target=follower.ahead, args=([answer(text)],), kwargs={"stop": never})
+    ahead.start()
+    try:
+        assert model.entered.wait(timeout=30)
+        (part,) = ranges_of(follower, text, sentences(text)[-1])
+        assert part.score is not None
+        assert ahead.is_alive()
+    finally:
+        model.release.set()
+        ahead.join(timeout=30)
+
+
+def test_a_part_far_beyond_the_bound_on_windows_is_scored() -> None:
+    """While the answer goes on, each sentence has a window of its own."""
+    text = prose(40)
+    encoder = context_encoder(ContextModel(), max_windows=2, fmt={"max_tokens": 256, "answer_tokens": 96})
+    (part,) = ranges_of(encoder.follow(exchange()), text, sentences(text)[-1])
+    assert part.score is not None
+    assert part.coverage is not None
+    assert part.coverage.complete
+
+
+def test_scoring_parts_can_be_given_up() -> None:
+    """Once nobody waits, nothing is begun."""
+    model = ContextModel()
+    follower = context_encoder(model).follow(exchange())
+    with pytest.raises(DetectorError, match="given up"):
+        follower.detect_ranges([answer(prose(2))], [[(0, 9)]], aggregation=None, stop=lambda: True)
+    assert not model.windows
+
+
 def in_latin(text: str) -> bool:
     return text.isascii()
 
@@ -254,9 +363,11 @@ def test_sentences_in_a_script_that_is_not_read_have_no_score(mainly: str) -> No
     whole, *parts = detect(context_encoder(ContextModel()).follow(exchange()), text, *ranges)
     assert whole.reason is Reason.LANGUAGE
     assert (whole.score is None) == (mainly == "han")
-    for part, (start, end) in zip(parts, ranges, strict=True):
-        readable = in_latin(text[start:end])
-        assert (part.score is not None, part.reason) == (readable, None if readable else Reason.LANGUAGE)
+    growing = ranges_of(context_encoder(ContextModel()).follow(exchange()), text, *ranges)
+    for found in (parts, growing):
+        for part, (start, end) in zip(found, ranges, strict=True):
+            readable = in_latin(text[start:end])
+            assert (part.score is not None, part.reason) == (readable, None if readable else Reason.LANGUAGE)
 
 
 def test_a_sentence_beyond_the_bound_on_windows_is_not_scored() -> None:
@@ -281,8 +392,9 @@ def test_where_an_answer_has_no_score_its_parts_have_none(
 ) -> None:
     """The reason is the same for all of them."""
     text = "  " if reason is Reason.EMPTY_ANSWER else "red lamp."
-    results = detect(make(context_encoder(ContextModel())), text, (0, 2))
-    assert [(result.score, result.reason) for result in results] == [(None, reason)] * 2
+    follower = make(context_encoder(ContextModel()))
+    results = [*detect(follower, text, (0, 2)), *ranges_of(follower, text, (0, 2))]
+    assert [(result.score, result.reason) for result in results] == [(None, reason)] * 3
 
 
 def test_scoring_a_growing_answer_can_be_given_up() -> None:

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from truthlens.core.plan import DetectorSpec, Plan
 from truthlens.core.records import (
     Answer,
     AnswerKind,
+    DetectorResult,
     Endpoint,
     Exchange,
     Passage,
@@ -164,6 +166,35 @@ async def test_only_the_flagged_sentence_is_flagged() -> None:
     await engine.aclose()
 
 
+async def test_ranges_of_a_growing_answer_are_verdicts_of_their_own() -> None:
+    """Each is fused as ``detect`` does it, with spans of the whole text; of the answer itself nothing is asked."""
+    texts: list[str] = []
+
+    class Asked(WordDetector):
+        def detect_all(
+            self, exchange: Exchange, answers: Sequence[Answer], **kwargs: Any
+        ) -> list[DetectorResult]:
+            texts.extend(each.text for each in answers)
+            return super().detect_all(exchange, answers, **kwargs)
+
+    engine = Engine(
+        {None: context_encoder(PartedContextModel())}, detectors={"numbers": Asked({"Zorblax": 0.9})}
+    )
+    text = prose(30) + " The fee is Zorblax."
+    last = sentences(text)[-1]
+    following = engine.follow(TWO, EXCHANGE)
+    ((found,),) = await following.detect_ranges([answer(text)], [[last]])
+    assert texts == [text[slice(*last)]]
+    assert [result.weight for result in found.results] == [1.0, 3.0]
+    assert found.threshold == 0.5
+    assert found.status is Status.CHECKED
+    assert all(last[0] <= span.start < span.end <= last[1] for span in found.spans)
+    assert text.index("Zorblax") in {span.start for span in found.spans}
+    at_once = await following.detect([answer(text)], [[last]])
+    assert timeless(at_once.ranges[0][0]).results[1] == timeless(found).results[1]
+    await engine.aclose()
+
+
 async def test_what_cannot_be_scored_has_its_reason_in_all_parts() -> None:
     """Tool calls, empty text and blank parts need no detector; the choices beside them are scored."""
     detector = FixedDetector(scored(0.9))
@@ -179,10 +210,18 @@ async def test_what_cannot_be_scored_has_its_reason_in_all_parts() -> None:
         [None, Reason.EMPTY_ANSWER],
     ]
     assert detector.calls == 1
+    growing = await engine.follow(PLAN, EXCHANGE).detect_ranges(
+        answers, [[(0, 4)], [(0, 1), (1, 2)], [(0, 9), (9, 10)]]
+    )
+    assert [[part.reason for part in parts] for parts in growing] == [
+        [part.reason for part in parts] for parts in followed.ranges
+    ]
+    assert await engine.follow(PLAN, EXCHANGE).detect_ranges(answers, [(), (), ()]) == ((), (), ())
+    assert detector.calls == 2
     following = engine.follow(replace(PLAN, enabled=False), EXCHANGE)
     (verdict,) = (await following.detect([answer("red")])).verdicts
     assert (verdict.status, verdict.reason) == (Status.UNCHECKED, Reason.DISABLED)
-    assert detector.calls == 1
+    assert detector.calls == 2
     await engine.aclose()
 
 
@@ -190,9 +229,11 @@ async def test_what_cannot_be_scored_has_its_reason_in_all_parts() -> None:
 async def test_ranges_must_lie_within_their_answers(ranges: Sequence[Sequence[tuple[int, int]]]) -> None:
     """A part that is no part is a fault of the caller, and its message holds no text."""
     engine = Engine({None: FixedDetector(scored(0.1))})
-    with pytest.raises(ValueError, match=r"^(range|\d+ lists)") as raised:
-        await engine.follow(PLAN, EXCHANGE).detect([answer("red lamp")], ranges)
-    assert "lamp" not in str(raised.value)
+    following = engine.follow(PLAN, EXCHANGE)
+    for detect in (following.detect, following.detect_ranges):
+        with pytest.raises(ValueError, match=r"^(range|\d+ lists)") as raised:
+            await detect([answer("red lamp")], ranges)
+        assert "lamp" not in str(raised.value)
     await engine.aclose()
 
 
@@ -221,8 +262,9 @@ async def test_failures_are_verdicts() -> None:
         following = engine.follow(PLAN, EXCHANGE)
         await following.ahead([answer(prose(20))])
         followed = await following.detect([answer("red lamp")], [[(0, 3), (3, 8)]])
-        verdicts = [*followed.verdicts, *followed.ranges[0]]
-        assert [verdict.reason for verdict in verdicts] == [Reason.DETECTOR_ERROR] * 3
+        (growing,) = await following.detect_ranges([answer("red lamp")], [[(0, 3), (3, 8)]])
+        verdicts = [*followed.verdicts, *followed.ranges[0], *growing]
+        assert [verdict.reason for verdict in verdicts] == [Reason.DETECTOR_ERROR] * 5
         await engine.aclose()
 
 
@@ -246,6 +288,8 @@ async def test_a_full_queue_and_a_missed_deadline_are_verdicts() -> None:
     assert [followed.verdicts[0].reason, followed.ranges[0][0].reason] == [Reason.TIMEOUT] * 2
     followed = await following.detect([answer("red lamp")], [[(0, 3)]])
     assert [followed.verdicts[0].reason, followed.ranges[0][0].reason] == [Reason.OVERLOADED] * 2
+    ((late,),) = await following.detect_ranges([answer("red lamp")], [[(0, 3)]])
+    assert late.reason is Reason.OVERLOADED
     held.release.set()
     await engine.aclose()
     assert held.stopped == [True]
@@ -306,13 +350,38 @@ async def test_the_end_takes_over_from_a_run_ahead() -> None:
     await engine.aclose()
 
 
+async def test_a_sentence_takes_over_from_a_run_ahead() -> None:
+    """``detect_ranges`` while the run ahead is under way: that one stops after its window, and its windows are kept."""
+    model = SlowModel()
+    engine = Engine({None: context_encoder(model)}, workers=1)
+    text = prose(20)
+    following = engine.follow(PLAN, EXCHANGE)
+    ahead = asyncio.create_task(following.ahead([answer(text)]))
+    await model.reached()
+    part = asyncio.create_task(following.detect_ranges([answer(text)], [sentences(text)[-1:]]))
+    await until(lambda: engine.waiting == 1)
+    for _ in range(200):
+        model.release.release()
+    ((verdict,),) = await part
+    await ahead
+    assert verdict.status is Status.CHECKED
+    kept = len(model.windows)
+    (at_once,) = await engine.detect(PLAN, EXCHANGE, [answer(text)])
+    windows = len(model.windows) - kept
+    followed = await following.detect([answer(text)])
+    assert timeless(followed.verdicts[0]) == timeless(at_once)
+    assert len(model.windows) == kept + 2 * windows - 1
+    await engine.aclose()
+
+
 async def test_a_client_that_goes_away_ends_the_work() -> None:
     """Cancelling whoever waits stops the job after the window that it is in."""
-    for work in ("ahead", "detect"):
+    for work, asked in (("ahead", ()), ("detect", ()), ("detect_ranges", ([[(0, 900)]],))):
         model = SlowModel()
         engine = Engine({None: context_encoder(model)})
         following = engine.follow(PLAN, EXCHANGE)
-        task: asyncio.Task[object] = asyncio.create_task(getattr(following, work)([answer(prose(20))]))
+        answers = [answer(prose(40))]
+        task: asyncio.Task[object] = asyncio.create_task(getattr(following, work)(answers, *asked))
         await model.reached()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

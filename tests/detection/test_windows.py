@@ -497,3 +497,37 @@ def test_selection_beside_a_short_answer_can_be_bounded() -> None:
     assert longer.windows[0].answer.start - 2 > evidence
     (whole,) = build_windows(TOKENIZER, fmt, query="", passages=passages[:10], answer="zorblax").windows
     assert whole.answer.start - 2 == 50
+
+
+@pytest.mark.parametrize(
+    "fmt",
+    [
+        {},
+        {"evidence_windows": 2, "merge": "nearest"},
+        {"evidence": "windows"},
+        {"evidence": "windows", "evidence_windows": 2},
+        {"max_tokens": 512},
+    ],
+)
+def test_windows_of_chunks_that_are_known_can_be_left_out(fmt: dict[str, object]) -> None:
+    """The others are those of the whole answer, whatever is left out, and the bound still counts all of them."""
+    passages = [f"w{number} fee w{number + 1} . " * 3 for number in range(12)]
+    answer = " ".join(f"w{number} fee ." for number in range(60))
+    chosen = SMALL.model_copy(update=fmt)
+    for most in (4, 256):
+        whole = build_windows(
+            TOKENIZER, chosen, query="", passages=passages, answer=answer, max_windows=most
+        ).windows
+        for after in (0, 30, 60, 96, 10_000):
+            rest = build_windows(
+                TOKENIZER,
+                chosen,
+                query="",
+                passages=passages,
+                answer=answer,
+                max_windows=most,
+                after=after,
+            ).windows
+            assert [window.input_ids.tolist() for window in rest] == [
+                window.input_ids.tolist() for window in whole if window.end > after
+            ]

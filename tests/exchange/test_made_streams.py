@@ -36,9 +36,15 @@ def check(dice: Random) -> None:
     response = parse_stream(stream.wire, exchange)
     check_pieces(stream, response, cut(stream.wire, dice))
     check_reading(stream, response)
-    assert rewrite_stream(response, {}, None) == stream.wire
     told = {answer.index: answer.text for answer in response.answers}
-    assert rewrite_stream(response, {} if stream.tools else told, None) == stream.wire
+    assert response.forged == any(verdicts(frame) for frame in response.frames)
+    if response.forged:
+        unsigned = parse_stream(rewrite_stream(response, {}, None), exchange)
+        assert not any(verdicts(frame) for frame in unsigned.frames)
+        assert {answer.index: answer.text for answer in unsigned.answers} == told
+    else:
+        assert rewrite_stream(response, {}, None) == stream.wire
+        assert rewrite_stream(response, {} if stream.tools else told, None) == stream.wire
     ready = [answer.index for answer in response.answers if answer.kind is AnswerKind.TEXT]
     if not ready:
         return
@@ -111,7 +117,7 @@ def check_rewritten(before: StreamedResponse, after: StreamedResponse, index: in
 
 
 def check_verdict(after: StreamedResponse, verdict: dict[str, object] | None, *, dropped: bool) -> None:
-    """It stands once, right before the marker of the end or last, and says what was dropped."""
+    """It stands once, before the marker of the end and the count before that, or last, and says what was dropped."""
     places = [place for place, frame in enumerate(after.frames) if verdicts(frame)]
     if verdict is None and not dropped:
         assert places == []
@@ -121,7 +127,9 @@ def check_verdict(after: StreamedResponse, verdict: dict[str, object] | None, *,
     body = json.loads(after.frames[place].data or "")
     assert body["truthlens"] == expected
     following = after.chunks[place + 1 :]
-    assert all(chunk.kind is ChunkKind.DONE or not chunk.readable for chunk in following)
+    ends = (ChunkKind.DONE, ChunkKind.USAGE)
+    assert all(chunk.kind in ends or not chunk.readable for chunk in following)
+    assert after.chunks[place - 1].kind is not ChunkKind.USAGE
 
 
 def check_notice(before: StreamedResponse, after: StreamedResponse, index: int) -> None:

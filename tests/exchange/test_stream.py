@@ -122,9 +122,6 @@ def test_frames_that_cannot_be_read_are_counted() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        DONE,
-        b": ping\n\n",
         b"Hello, this is no stream.",
         b'event: response.output_text.delta\ndata: {"type": "response.output_text.delta", "delta": "x"}\n\n',
         b'data: {"type": "message_start"}\n\ndata: {"type": "message_delta", "usage": {"output_tokens": 7}}\n\n',
@@ -138,9 +135,10 @@ def test_streams_of_other_apis_are_told_apart(body: bytes) -> None:
         parse_stream(body, CHAT)
 
 
-def test_a_stream_of_usage_alone_has_no_answer() -> None:
+@pytest.mark.parametrize("frames", [[], [DONE], [b": ping\n\n"], [USAGE, DONE]])
+def test_a_stream_that_says_nothing_has_no_answer(frames: list[bytes]) -> None:
     """It is of the API all the same."""
-    assert read(USAGE, DONE).answers == ()
+    assert read(*frames).answers == ()
 
 
 def test_an_echo_is_no_part_of_the_answer() -> None:
@@ -167,40 +165,53 @@ def read_chunks(body: bytes, exchange: Exchange) -> list[object]:
 
 
 def test_nothing_to_change_leaves_the_same_bytes() -> None:
-    """Also where the backend speaks of truthlens itself, and where the texts are the old ones."""
-    frames = [*PLAIN[:-1], chunk(truthlens={}), b"data: [DONE]"]
+    """Also where the texts are the old ones."""
+    frames = [*PLAIN[:-1], chunk(other={"truthlens": 1}), b"data: [DONE]"]
     assert rewrite_stream(read(*frames), {}, None) == b"".join(frames)
     assert rewrite_stream(read(*frames), {0: OLD}, None) == b"".join(frames)
 
 
 def test_the_verdict_comes_before_the_marker() -> None:
-    """One frame more; all others are the same bytes."""
+    """One frame more; all others are the same bytes. A count of tokens stays the last chunk."""
     frames = rewritten(PLAIN, {}, VERDICT)
-    assert [*frames[:5], frames[6]] == PLAIN
-    body = json.loads(frames[5].removeprefix(b"data: "))
+    assert [*frames[:4], *frames[5:]] == PLAIN
+    body = json.loads(frames[4].removeprefix(b"data: "))
     assert body == {**HEAD, "choices": [], "truthlens": VERDICT}
+    uncounted = [*PLAIN[:4], DONE]
+    frames = rewritten(uncounted, {}, VERDICT)
+    assert [*frames[:4], frames[5]] == uncounted
 
 
 def test_the_verdict_comes_last_where_there_is_no_marker() -> None:
     """A last frame whose blank line never came is completed, unless it was cut off within its data."""
-    frames = rewritten(PLAIN[:-1], {}, VERDICT)
-    assert frames[:5] == PLAIN[:-1]
-    assert b"truthlens" in frames[5]
+    frames = rewritten(PLAIN[:-2], {}, VERDICT)
+    assert frames[:4] == PLAIN[:-2]
+    assert b"truthlens" in frames[4]
     for ending in (b"\n", b""):
-        frames = rewritten([*PLAIN[:-2], USAGE.rstrip() + ending], {}, VERDICT)
-        assert frames[:5] == PLAIN[:-1]
-        assert b"truthlens" in frames[5]
+        frames = rewritten([*PLAIN[:-3], PLAIN[-3].rstrip() + ending], {}, VERDICT)
+        assert frames[:4] == PLAIN[:-2]
+        assert b"truthlens" in frames[4]
     for torn in (b'data: {"choices": [{"del', b": pin", b"data: caf\xc3"):
+        frames = rewritten([*PLAIN[:-2], torn], {}, VERDICT)
+        assert b"truthlens" in frames[4]
+        assert frames[5] == torn
         frames = rewritten([*PLAIN[:-1], torn], {}, VERDICT)
-        assert b"truthlens" in frames[5]
-        assert frames[6] == torn
-    frames = rewritten([*PLAIN[:-1], b"data: [DONE]"], {}, VERDICT)
-    assert b"truthlens" in frames[5]
-    assert frames[6] == b"data: [DONE]"
+        assert b"truthlens" in frames[4]
+        assert frames[5:] == [USAGE, torn]
+    frames = rewritten([*PLAIN[:-2], b"data: [DONE]"], {}, VERDICT)
+    assert b"truthlens" in frames[4]
+    assert frames[5] == b"data: [DONE]"
+
+
+@pytest.mark.parametrize("frames", [[], [b": ping\n\n"], [DONE]])
+def test_a_stream_that_says_nothing_takes_a_verdict_too(frames: list[bytes]) -> None:
+    (verdict,) = [frame for frame in rewritten(frames, {}, VERDICT) if frame not in frames]
+    assert json.loads(verdict.removeprefix(b"data: "))["truthlens"] == VERDICT
+    assert rewritten(frames, {}, None) == frames
 
 
 def test_there_is_one_verdict_at_most() -> None:
-    """A member of that name that the backend sent goes wherever anything changes, however it is written."""
+    """A member of that name that the backend sent goes, however it is written, also where nothing else changes."""
     theirs = [
         chunk(content("x", 1), truthlens={"status": "checked"}),
         b'data: {"choices": [], "\\u0074ruthlens": 1}\n\n',
@@ -208,6 +219,9 @@ def test_there_is_one_verdict_at_most() -> None:
     frames = rewritten([*PLAIN[:3], *theirs, *PLAIN[3:]], {0: NOTICE + OLD}, None)
     assert frames[4:6] == [chunk(content("x", 1)), b'data: {"choices": []}\n\n']
     assert not any(b"truthlens" in frame or b"ruthlens" in frame for frame in frames)
+    assert rewritten([*PLAIN[:3], *theirs, *PLAIN[3:]], {}, None) == [
+        *PLAIN[:3], chunk(content("x", 1)), b'data: {"choices": []}\n\n', *PLAIN[3:],
+    ]  # fmt: skip
     frames = rewritten([*PLAIN[:3], *theirs, *PLAIN[3:]], {}, VERDICT)
     assert sum(b"ruthlens" in frame for frame in frames) == 1
 

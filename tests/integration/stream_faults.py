@@ -72,7 +72,7 @@ def _expect_texts(got: Got, written: Written, expect: Expect, *, killed: bool) -
     expect(len(read.verdicts) <= 1, "two verdicts")
     expect(killed or read.done <= max(1, sent.done), "two markers")
     if read.verdicts and not killed:
-        expect(read.verdicts[0][0] == len(read.chunks) - 1, "chunks behind the verdict")
+        expect(read.verdict_is_last, "chunks behind the verdict")
     stopped = {index for index, reason in read.finish.items() if reason == "content_filter"}
     expect(not stopped or got.plan in ("stop", "block"), "stopped")
     ended = not got.broken and not written.breaks

@@ -175,10 +175,16 @@ class ReadBack:
 
     @property
     def verdict(self) -> dict[str, Any]:
-        """The only ``truthlens`` object, which stands in the last chunk."""
-        ((place, verdict),) = self.verdicts
-        assert place == len(self.chunks) - 1, "chunks follow the verdict"
+        """The only ``truthlens`` object, which stands in the last chunk but for a count of tokens."""
+        ((_, verdict),) = self.verdicts
+        assert self.verdict_is_last, "chunks follow the verdict"
         return verdict
+
+    @property
+    def verdict_is_last(self) -> bool:
+        """Whether nothing but a count of tokens follows the verdict."""
+        following = self.chunks[self.verdicts[-1][0] + 1 :]
+        return all(chunk.get("usage") and not chunk["choices"] for chunk in following)
 
 
 def read_back(body: bytes) -> ReadBack:

@@ -238,6 +238,8 @@ def test_the_accumulating_helpers_take_every_mode(client: Client, model: Streami
     assert read.error is None
     assert read.texts == {0: GOOD, 1: GOOD}
     assert read.finish == {0: "stop", 1: "stop"}
+    assert read.usage is not None
+    assert read.usage == client.direct.read(asked).usage
     assert read.truthlens is not None
     assert len(read.truthlens["choices"]) == 2
 
@@ -335,15 +337,19 @@ def test_completions_are_the_backends_own_bytes_too(
 def test_the_verdict_is_the_only_frame_that_is_added(
     raw: Callable[[Job], RawAnswer], model: StreamingModel, mode: str, style: str
 ) -> None:
-    """It stands before the done marker, written with the stream's own line ends."""
+    """It stands before the done marker and the usage, written with the stream's own line ends."""
     _apply(model, STYLES[style])
     body = raw(job(f"{mode}-{CLEAN}", details=True)).body
     newline = b"\r\n" if style == "crlf" else b"\n"
     done = DONE.replace(b"\n", newline)
     written = model.written[-1]
-    assert body.startswith(written.removesuffix(done))
-    assert body.endswith(2 * newline + done)
-    frame = body.removeprefix(written.removesuffix(done)).removesuffix(done)
+    before = written.removesuffix(done)
+    if style == "usage":
+        before = before[: before.rindex(b"data:")]
+    assert body.startswith(before)
+    assert body.endswith(written.removeprefix(before))
+    frame = body.removeprefix(before).removesuffix(written.removeprefix(before))
+    assert frame.endswith(2 * newline)
     assert frame.count(newline) == 2
     verdict = json.loads(frame.removeprefix(b"data:"))
     assert verdict["choices"] == []

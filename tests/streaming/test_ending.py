@@ -126,7 +126,9 @@ def test_a_stopped_stream_is_a_block_without_a_body() -> None:
 def test_what_was_not_seen_makes_a_verdict_partial() -> None:
     (some, nothing) = limited([verdict(0.2), unchecked(Reason.EMPTY_ANSWER)], Reason.TOO_LARGE)
     assert (some.status, some.reason, some.score) == (Status.PARTIAL, Reason.TOO_LARGE, 0.2)
-    assert nothing.reason is Reason.EMPTY_ANSWER
+    assert (nothing.status, nothing.reason) == (Status.UNCHECKED, Reason.TOO_LARGE)
+    (called,) = limited([unchecked(Reason.TOOL_CALL)], Reason.TOO_LARGE)
+    assert called.reason is Reason.TOOL_CALL
 
 
 def test_a_stream_without_an_answer_says_why_it_was_not_checked() -> None:
@@ -134,10 +136,12 @@ def test_a_stream_without_an_answer_says_why_it_was_not_checked() -> None:
     assert (told.outcome.verdict.status, told.outcome.verdict.reason) == (Status.UNCHECKED, Reason.DIALECT)
 
 
-def test_an_unchecked_answer_whose_plan_passes_it_silently_gets_no_object() -> None:
+def test_an_unchecked_answer_says_so_where_a_verdict_was_asked_for() -> None:
+    """The headers have left without a word of it, so also where the plan passes such answers."""
     plan = replace(PLAN, on_unchecked=OnUnchecked.PASS)
-    assert ending(unchecked(Reason.LANGUAGE), plan=plan).details is None
-    assert ending(unchecked(Reason.LANGUAGE)).details is not None
+    details = ending(unchecked(Reason.LANGUAGE), plan=plan).details
+    assert details is not None
+    assert (details["status"], details["reason"]) == ("unchecked", "language")
 
 
 def test_what_could_not_be_checked_any_more_is_not_blocked_after_it_has_left() -> None:

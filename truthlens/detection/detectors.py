@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from truthlens.core.plan import Plan
 from truthlens.core.records import Aggregation, Answer, AnswerKind, DetectorResult, Exchange, Reason
@@ -54,13 +54,32 @@ class Follower(Protocol):
         Any exception is taken for ``detector-error``.
         """
 
+    def detect_ranges(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: Stop,
+    ) -> Sequence[DetectorResult]:
+        """One result per range of the first answer, of the second, and so on, out of the text near it: cheaper.
 
-@runtime_checkable
-class Followable(Protocol):
+        Any exception is taken for ``detector-error``.
+        """
+
+
+class Followable(Detector, Protocol):
     """A detector that remembers, while an answer grows, what it found of the text before."""
 
     def follow(self, exchange: Exchange) -> Follower:
         """A follower of the exchange's answers; it keeps what it knows until it is dropped."""
+
+
+def follower_of(detector: Detector, exchange: Exchange) -> Follower | None:
+    """A follower where the detector is ``Followable``."""
+    # Asking for the protocol would look at all its members, for every stream.
+    follow = getattr(detector, "follow", None)
+    return follow(exchange) if follow is not None else None
 
 
 def reason_not_to_run(plan: Plan, exchange: Exchange, answer: Answer) -> Reason | None:

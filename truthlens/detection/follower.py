@@ -1,7 +1,8 @@
 """The encoder's view of one exchange: its answers to windows, and from log-odds to spans and scores, again and again.
 
-What the answers share is read once, and windows that further text did not change are run once. CPU-bound and
-synchronous. It decides nothing: thresholds, fusion with other detectors and deadlines are the engine's.
+What the answers share is read once, and windows that further text did not change are run once. Parts of an answer that
+grows are scored in narrow windows of their own, which are not kept. CPU-bound and synchronous. It decides nothing:
+thresholds, fusion with other detectors and deadlines are the engine's.
 """
 
 from __future__ import annotations
@@ -11,36 +12,25 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from itertools import chain
 
-import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from truthlens.core.errors import DetectorError
-from truthlens.core.records import (
-    Aggregation,
-    Answer,
-    Coverage,
-    DetectorName,
-    DetectorResult,
-    Exchange,
-    Reason,
-    Span,
-)
+from truthlens.core.records import Aggregation, Answer, DetectorResult, Exchange, Reason
 from truthlens.core.text import sentences
-from truthlens.detection.claims import is_abstention
 from truthlens.detection.detectors import Ranges
-from truthlens.detection.fusion import span_max, spans_of
+from truthlens.detection.excerpts import excerpt_of
 from truthlens.detection.layout import Layout
 from truthlens.detection.manifest import InputFormat, Manifest
 from truthlens.detection.memory import Odds, WindowMemory
 from truthlens.detection.pairing import Chunk, chunks_of
 from truthlens.detection.passages import Evidence
-from truthlens.detection.reading import Reading, read_answer
+from truthlens.detection.reading import read_answer
+from truthlens.detection.results import Scored, nothing, result_of
 from truthlens.detection.runtime import Stop, TokenModel
 from truthlens.detection.scripts import readable
-from truthlens.detection.windows import Windows, build_windows, lay_out, read_evidence
+from truthlens.detection.windows import Window, Windows, build_windows, lay_out, read_evidence
 
 # English prose in word pieces; only says when looking again may be worth while.
 _CHARACTERS_PER_TOKEN = 4.0
@@ -96,12 +86,15 @@ class EncoderFollower:
         self._max_windows = max_windows
         self._languages = manifest.languages or ("*",)
         self._memory = WindowMemory(model, most_bytes=most_bytes)
+        self._passing = WindowMemory(model, most_bytes=0)
         self._prepared: _Prepared | Reason | None = None
         # By answer, the characters from which on `ahead` may find something.
         self._due: dict[int, float] = {}
         # By answer, the token behind the last chunk that was run ahead.
         self._closed: dict[int, int] = {}
+        # Of what is remembered; parts are scored without waiting for it.
         self._lock = threading.Lock()
+        self._preparing = threading.Lock()
 
     def due(self, answers: Sequence[Answer]) -> bool:
         """Whether the evidence is not read yet, or an answer may have got long enough for a further window."""
@@ -149,34 +142,50 @@ class EncoderFollower:
         """
         started = time.perf_counter()
         with self._lock:
-            tasks: list[_Task | Reason] = []
-            for answer, own in zip(answers, ranges, strict=True):
-                if stop():
-                    raise DetectorError("scoring was given up after its deadline")
-                tasks.append(self._task(answer, own))
-            asked = [(task.answer.index, task.windows.windows) for task in tasks if isinstance(task, _Task)]
-            odds = iter(self._memory.log_odds(asked, stop=stop))
-        chosen = aggregation or self.manifest.aggregation
-        whole: list[DetectorResult] = []
-        parts: list[DetectorResult] = []
-        for task, own in zip(tasks, ranges, strict=True):
-            if isinstance(task, Reason):
-                whole.append(_nothing(task))
-                parts.extend(_nothing(task) for _ in own)
-                continue
-            reading = self._read(task, next(odds))
-            whole.append(
-                self._result(task, reading, chosen) if task.reason is None else _nothing(task.reason)
-            )
-            parts.extend(self._result(task, reading, chosen, part=part) for part in own)
-        duration_s = time.perf_counter() - started
-        return [replace(result, duration_s=duration_s) for result in (*whole, *parts)]
+            tasks = self._tasks(answers, ranges, stop)
+            odds = self._memory.log_odds(_asked(tasks), stop=stop)
+        scored = self._scored(tasks, odds)
+        whole = [self._whole(each, aggregation) for each in scored]
+        parts = [self._parts(each, own, aggregation) for each, own in zip(scored, ranges, strict=True)]
+        return _timed([*whole, *chain(*parts)], started)
+
+    def detect_ranges(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: Stop,
+    ) -> list[DetectorResult]:
+        """Score parts of the answers so far, each with the text right before it as its context; see ``excerpts``.
+
+        Nothing is remembered, and nothing that is remembered is waited for; arguments as of ``detect_all``.
+
+        Returns:
+            One result per range, answer by answer. Spans are characters of the answer; the coverage is that of the
+            part, beside the evidence that was chosen for it.
+
+        Raises:
+            DetectorError: the model failed, or ``stop`` said true.
+        """
+        started = time.perf_counter()
+        excerpts = [excerpt_of(answer, own) for answer, own in zip(answers, ranges, strict=True) if own]
+        asked = [excerpt.ranges for excerpt in excerpts]
+        tasks = self._tasks([excerpt.answer for excerpt in excerpts], asked, stop)
+        odds = self._passing.log_odds(_asked(tasks), stop=stop)
+        parts = [
+            _shifted(part, excerpt.start)
+            for excerpt, each in zip(excerpts, self._scored(tasks, odds), strict=True)
+            for part in self._parts(each, excerpt.ranges, aggregation)
+        ]
+        return _timed(parts, started)
 
     def _prepare(self) -> _Prepared | Reason:
         """What the answers share, or why none can be scored; made when first asked for."""
-        if self._prepared is None:
-            self._prepared = self._read_evidence()
-        return self._prepared
+        with self._preparing:
+            if self._prepared is None:
+                self._prepared = self._read_evidence()
+            return self._prepared
 
     def _read_evidence(self) -> _Prepared | Reason:
         passages = evidence_texts(self._exchange)
@@ -190,6 +199,15 @@ class EncoderFollower:
         layout = lay_out(self._tokenizer, fmt, query=query, passages=passages, evidence=evidence)
         read = 1.0 - sum(map(len, foreign)) / sum(map(len, passages))
         return _Prepared(tuple(passages), evidence, layout, read)
+
+    def _tasks(self, answers: Sequence[Answer], ranges: Sequence[Ranges], stop: Stop) -> list[_Task | Reason]:
+        """What is to be scored of each answer, or why nothing is."""
+        tasks = []
+        for answer, own in zip(answers, ranges, strict=True):
+            if stop():
+                raise DetectorError("scoring was given up after its deadline")
+            tasks.append(self._task(answer, own))
+        return tasks
 
     def _task(self, answer: Answer, ranges: Ranges) -> _Task | Reason:
         if not answer.text.strip():
@@ -207,7 +225,7 @@ class EncoderFollower:
             return Reason.TOO_LARGE
         return _Task(answer, windows, prepared.read, reason)
 
-    def _windows(self, prepared: _Prepared, text: str, fmt: InputFormat) -> Windows:
+    def _windows(self, prepared: _Prepared, text: str, fmt: InputFormat, *, after: int = 0) -> Windows:
         return build_windows(
             self._tokenizer,
             fmt,
@@ -217,6 +235,7 @@ class EncoderFollower:
             max_windows=self._max_windows,
             evidence=prepared.evidence,
             layout=prepared.layout,
+            after=after,
         )
 
     def _run_ahead(self, prepared: _Prepared, answer: Answer, stop: Stop) -> float:
@@ -229,9 +248,11 @@ class EncoderFollower:
         ends = [end for _, end in self._tokenizer.encode(text, add_special_tokens=False).offsets]
         size, overlap = prepared.layout.chunk_size, fmt.answer_overlap
         closed = _closed(chunks_of(len(ends), size=size, overlap=overlap), ends, text)
-        if closed > self._closed.get(answer.index, 0):
+        before = self._closed.get(answer.index, 0)
+        if closed > before:
             # What runs ahead does not read the features, and making them would cost more than all else.
-            windows = self._windows(prepared, text, fmt.model_copy(update={"features": None})).windows
+            plain = fmt.model_copy(update={"features": None})
+            windows = self._windows(prepared, text, plain, after=before).windows
             lasting = [window for window in windows if window.end <= closed]
             self._memory.fill(answer.index, lasting, stop=stop)
             self._closed[answer.index] = closed
@@ -240,44 +261,33 @@ class EncoderFollower:
         next_end = closed + size - overlap if closed else size + 1
         return len(text) + max(_LOOK_AGAIN, (next_end - len(ends)) * len(text) / max(len(ends), 1))
 
-    def _read(self, task: _Task, odds: Sequence[Odds]) -> Reading:
-        return read_answer(
-            task.windows.windows, odds, offsets=task.windows.offsets, text=task.answer.text,
+    def _scored(
+        self, tasks: Sequence[_Task | Reason], odds: Sequence[Sequence[Odds]]
+    ) -> list[Scored | Reason]:
+        """The token scores of each task, from the odds of those that have windows; the reason where there is none."""
+        found = iter(odds)
+        return [task if isinstance(task, Reason) else self._read(task, next(found)) for task in tasks]
+
+    def _read(self, task: _Task, odds: Sequence[Odds]) -> Scored:
+        windows = task.windows
+        reading = read_answer(
+            windows.windows, odds, offsets=windows.offsets, text=task.answer.text,
             query=self._exchange.query, fmt=self.manifest.input, languages=self._languages,
         )  # fmt: skip
+        return Scored(reading, windows.coverage, task.evidence_read, task.reason)
 
-    def _result(
-        self, task: _Task, reading: Reading, aggregation: Aggregation, *, part: tuple[int, int] | None = None
-    ) -> DetectorResult:
-        """What is said of the answer, or of ``part`` of it."""
-        manifest = self.manifest
-        start, end = part or (0, len(reading.text))
-        own = slice(None) if part is None else _tokens_of(reading.offsets, start, end)
-        p = reading.probabilities(temperature=manifest.temperature)[own]
-        scored = reading.scored[own]
-        unread = any(first < end and last > start for first, last in reading.unread)
-        if part is not None and not scored.any():
-            return _nothing(
-                Reason.LANGUAGE if unread else Reason.TOO_LARGE if len(p) else Reason.EMPTY_ANSWER
-            )
-        spans = spans_of(p, reading.offsets[own], manifest.tau_span, reading.text)
-        if part is not None:
-            spans = tuple(_clipped(span, start, end) for span in spans)
-        details: dict[str, float | str] = {
-            "model": manifest.name,
-            "aggregation": aggregation.value,
-            "max_token": float(p.max(initial=0.0)),
-            "top_span": span_max(spans),
-        }
-        return DetectorResult(
-            detector=DetectorName.ENCODER,
-            score=manifest.scoring.score(aggregation, p=p, spans=spans),
-            spans=spans,
-            coverage=_coverage(task, scored),
-            reason=Reason.LANGUAGE if unread or task.evidence_read < 1.0 else None,
-            explanation="the answer only abstains" if is_abstention(reading.text[start:end]) else "",
-            details=MappingProxyType(details),
-        )
+    def _whole(self, scored: Scored | Reason, aggregation: Aggregation | None) -> DetectorResult:
+        if isinstance(scored, Reason):
+            return nothing(scored)
+        return result_of(scored, self.manifest, aggregation or self.manifest.aggregation)
+
+    def _parts(
+        self, scored: Scored | Reason, ranges: Ranges, aggregation: Aggregation | None
+    ) -> list[DetectorResult]:
+        if isinstance(scored, Reason):
+            return [nothing(scored) for _ in ranges]
+        chosen = aggregation or self.manifest.aggregation
+        return [result_of(scored, self.manifest, chosen, part=part) for part in ranges]
 
 
 def evidence_texts(exchange: Exchange) -> list[str]:
@@ -287,10 +297,6 @@ def evidence_texts(exchange: Exchange) -> list[str]:
         for passage in exchange.passages
         if passage.text.strip()
     ]
-
-
-def _nothing(reason: Reason) -> DetectorResult:
-    return DetectorResult(DetectorName.ENCODER, None, reason=reason)
 
 
 def _closed(chunks: Sequence[Chunk], ends: Sequence[int], text: str) -> int:
@@ -303,26 +309,15 @@ def _closed(chunks: Sequence[Chunk], ends: Sequence[int], text: str) -> int:
     return max((end for _, end in chunks if ends[end - 1] <= open_from), default=0)
 
 
-def _tokens_of(offsets: NDArray[np.int64], start: int, end: int) -> slice:
-    """The tokens that end within these characters; each token belongs to one of ranges that adjoin."""
-    first, last = np.searchsorted(offsets[:, 1], [start, end], side="right")
-    return slice(int(first), int(last))
+def _asked(tasks: Sequence[_Task | Reason]) -> list[tuple[int, Sequence[Window]]]:
+    return [(task.answer.index, task.windows.windows) for task in tasks if isinstance(task, _Task)]
 
 
-def _clipped(span: Span, start: int, end: int) -> Span:
-    return replace(span, start=max(span.start, start), end=min(span.end, end))
+def _shifted(result: DetectorResult, by: int) -> DetectorResult:
+    spans = tuple(replace(span, start=span.start + by, end=span.end + by) for span in result.spans)
+    return replace(result, spans=spans)
 
 
-def _coverage(task: _Task, scored: NDArray[np.bool_]) -> Coverage:
-    """The windows' coverage of these tokens, less what stands in a script that the model does not read."""
-    coverage = task.windows.coverage
-    seen = coverage.evidence_tokens_seen
-    if task.evidence_read < 1.0:
-        # By characters, because tokenising what nobody reads would only cost; never all of it.
-        seen = min(math.floor(seen * task.evidence_read), coverage.evidence_tokens - 1)
-    return replace(
-        coverage,
-        answer_tokens=len(scored),
-        answer_tokens_scored=int(scored.sum()),
-        evidence_tokens_seen=max(0, seen),
-    )
+def _timed(results: Sequence[DetectorResult], started: float) -> list[DetectorResult]:
+    duration_s = time.perf_counter() - started
+    return [replace(result, duration_s=duration_s) for result in results]

@@ -6,14 +6,14 @@ when it is scored at once. It decides nothing about what becomes of the text, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from truthlens.core.errors import DetectorError
 from truthlens.core.plan import DetectorSpec, Plan
 from truthlens.core.records import Answer, DetectorResult, Exchange, Reason, Verdict, unchecked
-from truthlens.detection.detectors import Detector, Followable, Follower, Ranges, reason_not_to_run
+from truthlens.detection.detectors import Detector, Follower, Ranges, follower_of, reason_not_to_run
 from truthlens.detection.fusion import fuse
 from truthlens.detection.jobs import Job, Step, Workers
 from truthlens.detection.runtime import Stop
@@ -53,7 +53,7 @@ class Following:
         self._exchange = exchange
         self._workers = workers
         self._parts = [
-            _Part(spec, detector, detector.follow(exchange) if isinstance(detector, Followable) else None)
+            _Part(spec, detector, follower_of(detector, exchange) if detector is not None else None)
             for spec, detector in chosen
         ]
         self._ahead: Job | None = None
@@ -101,27 +101,65 @@ class Following:
             ValueError: there are not as many lists of ranges as answers, or a range lies outside of its answer.
         """
         asked = [tuple(own) for own in ranges] if ranges is not None else [()] * len(answers)
+        found = self._look(answers, asked)
+        results = iter(
+            await self._run(
+                partial(self._detect, found.answers, found.ranges),
+                texts=len(found.answers) + sum(map(len, found.ranges)),
+                timeout_s=timeout_s,
+            )
+        )
+        verdicts = [
+            self._verdict(next(results)) if reason is None else self._none(reason) for reason in found.reasons
+        ]
+        return Followed(verdicts=tuple(verdicts), ranges=self._verdicts(answers, asked, found, results))
+
+    async def detect_ranges(
+        self, answers: Sequence[Answer], ranges: Sequence[Ranges], *, timeout_s: float | None = None
+    ) -> tuple[tuple[Verdict, ...], ...]:
+        """Verdicts on ``ranges`` of answers that go on: as ``detect`` gives them, out of the text near them alone.
+
+        What a sentence costs so does not grow with the answer; text far before it hardly tells more of it.
+        Arguments and errors as of ``detect``.
+        """
+        asked = [tuple(own) for own in ranges]
+        found = self._look(answers, asked)
+        results = await self._run(
+            partial(self._detect_ranges, found.answers, found.ranges),
+            texts=sum(map(len, found.ranges)),
+            timeout_s=timeout_s,
+        )
+        return self._verdicts(answers, asked, found, iter(results))
+
+    def _look(self, answers: Sequence[Answer], asked: Sequence[Ranges]) -> _Look:
+        """What of the answers and ranges is to be scored; a run ahead gives way to it."""
         _demand_within(answers, asked)
         if self._ahead is not None:
             self._ahead.stop.set()
         reasons = [reason_not_to_run(self._plan, self._exchange, answer) for answer in answers]
-        scorable = [place for place, reason in enumerate(reasons) if reason is None]
-        parts = [[part for part in asked[place] if _holds_text(answers[place], part)] for place in scorable]
-        results = iter(await self._run([answers[place] for place in scorable], parts, timeout_s=timeout_s))
-        verdicts = [
-            self._verdict(next(results)) if reason is None else self._none(reason) for reason in reasons
-        ]
-        return Followed(
-            verdicts=tuple(verdicts),
-            ranges=tuple(
-                tuple(
-                    self._none(reason or Reason.EMPTY_ANSWER)
-                    if reason is not None or not _holds_text(answer, part)
-                    else self._verdict(next(results))
-                    for part in own
-                )
-                for answer, own, reason in zip(answers, asked, reasons, strict=True)
-            ),
+        places = [place for place, reason in enumerate(reasons) if reason is None]
+        return _Look(
+            reasons,
+            [answers[place] for place in places],
+            [[part for part in asked[place] if _holds_text(answers[place], part)] for place in places],
+        )
+
+    def _verdicts(
+        self,
+        answers: Sequence[Answer],
+        asked: Sequence[Ranges],
+        found: _Look,
+        results: Iterator[list[DetectorResult]],
+    ) -> tuple[tuple[Verdict, ...], ...]:
+        """Per answer one verdict for each range, from the results of those that were scored."""
+        return tuple(
+            tuple(
+                self._none(reason or Reason.EMPTY_ANSWER)
+                if reason is not None or not _holds_text(answer, part)
+                else self._verdict(next(results))
+                for part in own
+            )
+            for answer, own, reason in zip(answers, asked, found.reasons, strict=True)
         )
 
     def _scorable(self, answers: Sequence[Answer]) -> list[Answer]:
@@ -137,34 +175,37 @@ class Following:
         return ()
 
     async def _run(
-        self, answers: Sequence[Answer], ranges: Sequence[Ranges], *, timeout_s: float | None
+        self, run: Callable[[_Part, Stop], Sequence[DetectorResult]], *, texts: int, timeout_s: float | None
     ) -> list[list[DetectorResult]]:
-        """Per answer, and then per range, one result for each detector."""
-        if not answers:
+        """Per text one result for each detector, as ``run`` gives them for one detector."""
+        if not texts:
             return []
-        steps = [Step(part.spec, partial(self._detect, part, answers, ranges)) for part in self._parts]
-        job = Job(steps, texts=len(answers) + sum(map(len, ranges)))
+        job = Job([Step(part.spec, partial(run, part)) for part in self._parts], texts=texts)
         limit_s = self._plan.timeout_s if timeout_s is None else timeout_s
         ended = await self._workers.run(job, timeout_s=limit_s)
         return job.results(missing=ended.reason)
 
     def _detect(
-        self, part: _Part, answers: Sequence[Answer], ranges: Sequence[Ranges], stop: Stop
+        self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: Stop
     ) -> Sequence[DetectorResult]:
-        aggregation = self._plan.aggregation
         if part.follower is not None:
-            return part.follower.detect_all(answers, ranges, aggregation=aggregation, stop=stop)
+            return part.follower.detect_all(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
+        pieces = _pieces(answers, ranges)
+        found = self._ask(part, [*answers, *(piece for piece, _ in pieces)], stop)
+        return [*found[: len(answers)], *_shifted(found[len(answers) :], pieces)]
+
+    def _detect_ranges(
+        self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: Stop
+    ) -> Sequence[DetectorResult]:
+        if part.follower is not None:
+            return part.follower.detect_ranges(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
+        pieces = _pieces(answers, ranges)
+        return _shifted(self._ask(part, [piece for piece, _ in pieces], stop), pieces)
+
+    def _ask(self, part: _Part, texts: Sequence[Answer], stop: Stop) -> Sequence[DetectorResult]:
         if part.detector is None:
             raise DetectorError("the plan lists a detector or a model that is not loaded")
-        pieces = [
-            (replace(answer, text=answer.text[start:end]), start)
-            for answer, own in zip(answers, ranges, strict=True)
-            for start, end in own
-        ]
-        texts = [*answers, *(piece for piece, _ in pieces)]
-        found = part.detector.detect_all(self._exchange, texts, aggregation=aggregation, stop=stop)
-        shifts = [*(0 for _ in answers), *(start for _, start in pieces)]
-        return [_shifted(result, by=by) for result, by in zip(found, shifts, strict=True)]
+        return part.detector.detect_all(self._exchange, texts, aggregation=self._plan.aggregation, stop=stop)
 
     def _verdict(self, results: Sequence[DetectorResult]) -> Verdict:
         return fuse(results, threshold=self._plan.threshold)
@@ -182,6 +223,15 @@ class _Part:
     follower: Follower | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """``reasons`` per answer, ``None`` for those that are scored: ``answers``, and of each the ``ranges``."""
+
+    reasons: list[Reason | None]
+    answers: list[Answer]
+    ranges: list[Ranges]
+
+
 def _demand_within(answers: Sequence[Answer], ranges: Sequence[Ranges]) -> None:
     if len(ranges) != len(answers):
         raise ValueError(f"{len(ranges)} lists of ranges for {len(answers)} answers; expected one for each")
@@ -197,6 +247,21 @@ def _holds_text(answer: Answer, part: tuple[int, int]) -> bool:
     return bool(answer.text[part[0] : part[1]].strip())
 
 
-def _shifted(result: DetectorResult, *, by: int) -> DetectorResult:
-    spans = tuple(replace(span, start=span.start + by, end=span.end + by) for span in result.spans)
-    return replace(result, spans=spans)
+def _pieces(answers: Sequence[Answer], ranges: Sequence[Ranges]) -> list[tuple[Answer, int]]:
+    """The ranges as answers of their own, each with its place, for detectors that know no context."""
+    return [
+        (replace(answer, text=answer.text[start:end]), start)
+        for answer, own in zip(answers, ranges, strict=True)
+        for start, end in own
+    ]
+
+
+def _shifted(results: Sequence[DetectorResult], pieces: Sequence[tuple[Answer, int]]) -> list[DetectorResult]:
+    """The results of pieces, with spans in characters of their answers."""
+    return [
+        replace(
+            result,
+            spans=tuple(replace(span, start=span.start + by, end=span.end + by) for span in result.spans),
+        )
+        for result, (_, by) in zip(results, pieces, strict=True)
+    ]

@@ -21,8 +21,8 @@ Odds = NDArray[np.float32]
 class WindowMemory:
     """Runs windows through a model, each one once; not for several threads at once.
 
-    Of each answer the windows of its most recent call are remembered, so that the memory holds about as much as the
-    answer has. Where the model's costly part does not read the features, its states are kept, and a window is known
+    Of each answer the windows of its most recent ``log_odds`` are remembered, and those of each ``fill`` since, so that
+    the memory holds about as much as the answer has. Where the model's costly part does not read the features, its states are kept, and a window is known
     although its features have changed.
 
     Args:
@@ -48,12 +48,12 @@ class WindowMemory:
         return not self._full and (self._parted is not None or not features)
 
     def fill(self, answer: int, windows: Sequence[Window], *, stop: Stop) -> None:
-        """Run the windows of an answer, as far as there is room, for a later ``log_odds``.
+        """Run further windows of an answer, as far as there is room, for a later ``log_odds``.
 
         Raises:
             DetectorError: the model failed, or ``stop`` said true; what was run by then is remembered.
         """
-        known = self._prune(answer, windows)
+        known = self._known.setdefault(answer, {})
         for window in windows:
             key = self._key(window)
             if key not in known and not self._full:

@@ -117,14 +117,17 @@ class Pairing:
         self._claims = claims_of(answer) if index is not None else []
         self._query = content_keys(query) if fmt.ranking == "context" else []
 
-    def pairs(self, chunks: Sequence[Chunk], *, max_windows: int) -> list[Pair]:
-        """One entry per window, chunks in order; whole chunks are left out where windows run short."""
+    def pairs(self, chunks: Sequence[Chunk], *, max_windows: int, after: int = 0) -> list[Pair]:
+        """One entry per window, chunks in order; whole chunks are left out where windows run short.
+
+        Those that end at token ``after`` or before are left out as well, but count.
+        """
         if self._index is not None and self._fmt.evidence == "select":
             most = self._fmt.evidence_windows or 1
-            kept = chunks[: max(max_windows // most, 1)]
+            kept = [chunk for chunk in chunks[: max(max_windows // most, 1)] if chunk[1] > after]
             pairs = [pair for chunk in kept for pair in self._selected(self._index, chunk, most=most)]
             return pairs[:max_windows]
-        return self._crossed(chunks, max_windows=max_windows)
+        return self._crossed(chunks, max_windows=max_windows, after=after)
 
     def _selected(self, index: EvidenceIndex, chunk: Chunk, *, most: int) -> list[Pair]:
         """The best evidence in a first window, what is best of the rest in a second, and so on."""
@@ -153,7 +156,7 @@ class Pairing:
             return context_scores(index, claims, query=self._query, owners=self._evidence.units[:, 0])
         return overlap_scores(index, claims)
 
-    def _crossed(self, chunks: Sequence[Chunk], *, max_windows: int) -> list[Pair]:
+    def _crossed(self, chunks: Sequence[Chunk], *, max_windows: int, after: int) -> list[Pair]:
         longest = max((end - start for start, end in chunks), default=0)
         groups = self._layout.groups(longest)
         most = min(self._fmt.evidence_windows or len(groups), max_windows)
@@ -161,6 +164,7 @@ class Pairing:
         return [
             Pair(chunk, group, self._relevance(chunk, group))
             for chunk in kept
+            if chunk[1] > after
             for group in self._nearest(chunk, groups, most=most)
         ]
 

@@ -117,6 +117,7 @@ def build_windows(
     max_evidence_tokens: int = MAX_EVIDENCE_TOKENS,
     evidence: Evidence | None = None,
     layout: Layout | None = None,
+    after: int = 0,
 ) -> Windows:
     """Every window that the encoder must read to score all of ``answer`` against all of ``passages``.
 
@@ -130,6 +131,7 @@ def build_windows(
         max_evidence_tokens: bound on the evidence that is tokenised; ``coverage`` shows where it cut.
         evidence: ``read_evidence`` of the same passages and format, where several answers share them.
         layout: ``lay_out`` of that evidence and the same query, where several answers share it.
+        after: chunks that end at this token or before get no windows; neither windows nor coverage count them.
 
     Raises:
         ModelError: the tokenizer truncates or lacks the special tokens, or the format leaves no room.
@@ -146,10 +148,10 @@ def build_windows(
     chunks = chunks_of(len(offsets), size=layout.chunk_size, overlap=fmt.answer_overlap)
     if layout.chunk_with_all:
         everything = np.arange(len(evidence.units))
-        pairs = [Pair(chunk, everything) for chunk in chunks[:max_windows]]
+        pairs = [Pair(chunk, everything) for chunk in chunks[:max_windows] if chunk[1] > after]
     else:
         pairing = Pairing(fmt, layout, evidence, index, answer=answer, offsets=offsets, query=query)
-        pairs = pairing.pairs(chunks, max_windows=max_windows)
+        pairs = pairing.pairs(chunks, max_windows=max_windows, after=after)
     features = None
     if fmt.features is not None and index is not None:
         support = _read_index(evidence, pairs) if fmt.features_over == "read" else index

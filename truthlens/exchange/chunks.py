@@ -25,6 +25,8 @@ _REASONING_PARTS = frozenset(("thinking", "reasoning"))
 _CALLS = frozenset(("tool_calls", "function_call"))
 
 
+# The member of a chunk that only we give.
+OWN_MEMBER = "truthlens"
 # More than any API gives at once; each costs memory for as long as the stream lasts.
 _MOST_CHOICES = 1024
 
@@ -64,7 +66,11 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One frame read. ``usage`` holds whole numbers only; ``problem`` says why a chunk is opaque, without its text."""
+    """One frame read.
+
+    ``usage`` holds whole numbers only. ``problem`` says why a chunk is opaque, without its text. ``forged``: it has a
+    ``truthlens`` member, as only we give.
+    """
 
     kind: ChunkKind
     deltas: tuple[Delta, ...] = ()
@@ -74,6 +80,7 @@ class Chunk:
     model: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
+    forged: bool = False
 
     @property
     def readable(self) -> bool:
@@ -101,18 +108,19 @@ def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
     choices = body.get("choices")
     is_error = is_error or (frame.event == "error" and choices is None)
     usage = usage_counts(body["usage"]) if "usage" in body else {}
+    forged = OWN_MEMBER in body
     try:
         deltas = _deltas(choices, endpoint)
     except DialectError as error:
         if not is_error:
-            return Chunk(ChunkKind.OPAQUE, problem=str(error))
+            return Chunk(ChunkKind.OPAQUE, problem=str(error), forged=forged)
         deltas = ()
     if is_error:
         kind = ChunkKind.ERROR
     elif not deltas and usage:
         kind = ChunkKind.USAGE
-    elif choices is None:
-        return Chunk(ChunkKind.OPAQUE, problem="chunk has no choices; expected a list")
+    elif "choices" not in body:
+        return Chunk(ChunkKind.OPAQUE, problem="chunk has no choices; expected a list", forged=forged)
     else:
         kind = ChunkKind.CHOICES
     created = body.get("created")
@@ -124,6 +132,7 @@ def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
         created if isinstance(created, int) and not isinstance(created, bool) else 0,
         _string(body.get("model")),
         usage,
+        forged=forged,
     )
 
 
@@ -304,15 +313,15 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
         text = choice.get("text")
         if text is not None and not isinstance(text, str):
             raise DialectError(f"a choice's text is {jsontext.describe(text)}; expected a string")
-        _expect_no_other(choice, text, ("delta", "message"))
+        _expect_no_other(choice, ("delta", "message"), text=bool(text))
         return Delta(index, text or "", finish_reason=finish_reason, logprobs=logprobs)
     delta = choice.get("delta")
-    _expect_no_other(choice, delta, ("message", "text"))
     if delta is None:
         delta = {}
     if not isinstance(delta, dict):
         raise DialectError(f"a choice's delta is {jsontext.describe(delta)}; expected an object")
     content = delta.get("content")
+    _expect_no_other(choice, ("message", "text"), text=bool(content))
     types: set[str] = set()
     if isinstance(content, list):
         text = "".join(text_of_part(part) or "" for part in content)
@@ -335,9 +344,9 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
     )
 
 
-def _expect_no_other(choice: Mapping[str, object], own: object, others: tuple[str, ...]) -> None:
-    """Refuse a choice whose text stands where another API has it: there are clients that look there."""
-    if own is None and any(choice.get(name) for name in others):
+def _expect_no_other(choice: Mapping[str, object], others: tuple[str, ...], *, text: bool) -> None:
+    """Refuse a choice without ``text`` of its own that has some where another API has it: clients may look there."""
+    if not text and any(choice.get(name) for name in others):
         raise DialectError(
             "a choice's text stands where another API has it; expected delta, or text in completions"
         )

@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from truthlens.exchange.chunks import Chunk, ChunkKind, Delta, Transcript
+from truthlens.exchange.chunks import OWN_MEMBER, Chunk, ChunkKind, Delta, Transcript
 from truthlens.exchange.content import text_of_part
 from truthlens.exchange.edits import content_chunk, edit_texts, final_chunk, strip
 from truthlens.exchange.sse import Frame, encode
@@ -40,7 +40,7 @@ class Draft:
         self.chunks = chunks
         self.transcript = transcript
         self.logprobs_dropped = False
-        self._frames = [strip(frame, members=("truthlens",)) for frame in frames]
+        self._frames = [strip(frame, members=(OWN_MEMBER,)) for frame in frames]
         self._texts: defaultdict[int, dict[int, str | None]] = defaultdict(dict)
         self._gone: set[int] = set()
         self._before: defaultdict[int, list[str]] = defaultdict(list)
@@ -76,16 +76,29 @@ class Draft:
         self._after[place].append(content_chunk(self.transcript, index, text))
 
     def put_verdict(self, truthlens: Mapping[str, object]) -> None:
-        """Put the chunk with the ``truthlens`` object before the marker of the end, or last where there is none."""
+        """Put the chunk with the ``truthlens`` object before the end, or last where the stream has none.
+
+        The end is the marker and the count of tokens before it: clients that keep the last chunk's count would lose it.
+        """
         verdict = final_chunk(self.transcript, truthlens)
+        end = self._end()
+        if end < len(self.chunks):
+            self._before[end].append(verdict)
+        else:
+            self._after[end - 1].append(verdict)
+
+    def _end(self) -> int:
         last = len(self.chunks) - 1
+        # Nothing can stand behind a frame that was cut off in its middle.
+        torn = not self._frames[last].whole and not self.chunks[last].readable
+        end = last if torn else last + 1
         for place, chunk in enumerate(self.chunks):
-            # Nothing can stand behind a frame that was cut off in its middle.
-            torn = place == last and not self._frames[place].whole and not chunk.readable
-            if chunk.kind is ChunkKind.DONE or torn:
-                self._before[place].append(verdict)
-                return
-        self._after[last].append(verdict)
+            if chunk.kind is ChunkKind.DONE:
+                end = place
+                break
+        while end > 0 and self.chunks[end - 1].kind is ChunkKind.USAGE:
+            end -= 1
+        return end
 
     def drop_logprobs(self, index: int) -> None:
         """Take the ``logprobs`` of a choice out of all frames.

@@ -21,7 +21,8 @@ class Response:
     """One JSON response.
 
     ``answers`` has one entry per choice, in the response's order, ``finish_reasons`` likewise. ``usage`` is
-    the backend's own count, whole numbers only. ``body_text`` and ``echoes`` are what ``rewrite_response`` edits.
+    the backend's own count, whole numbers only. ``forged``: the backend sent a ``truthlens`` member, which must not leave.
+    ``body_text`` and ``echoes`` are what ``rewrite_response`` edits.
     """
 
     endpoint: Endpoint
@@ -29,6 +30,7 @@ class Response:
     finish_reasons: tuple[str | None, ...] = ()
     model: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
+    forged: bool = False
     body_text: str = field(default="", repr=False)
     echoes: tuple[str, ...] = field(default=(), repr=False)
 
@@ -73,6 +75,7 @@ def parse_response(body: bytes, exchange: Exchange) -> Response:
         finish_reasons=tuple(_string_or_none(choice.get("finish_reason")) for choice in choices),
         model=jsontext.show(model) if isinstance(model, str) else "",
         usage=usage_counts(response.get("usage")),
+        forged="truthlens" in response,
         body_text=text,
         echoes=tuple(echoes),
     )

@@ -13,9 +13,10 @@ from truthlens.core.errors import DialectError
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
 from truthlens.exchange.chunks import Choice, Chunk, ChunkKind, Transcript, parse_chunk
 from truthlens.exchange.draft import Draft
+from truthlens.exchange.edits import final_chunk
 from truthlens.exchange.response import LOGPROBS_DROPPED
 from truthlens.exchange.retelling import retell
-from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame
+from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame, encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,9 @@ class StreamedResponse:
 
     ``answers`` has one entry per choice, in the order in which the choices began, ``finish_reasons`` likewise
     (``None`` where a choice was cut off). ``usage`` is the backend's own count, whole numbers only. ``failed`` says
-    that an error object stands in the stream, ``opaque`` counts the frames that could not be read. ``frames``,
-    ``chunks``, ``transcript`` and ``echoes`` are what ``rewrite_stream`` edits.
+    that an error object stands in the stream, ``opaque`` counts the frames that could not be read. ``forged``: the
+    backend sent a ``truthlens`` member, which must not leave. ``frames``, ``chunks``, ``transcript`` and ``echoes`` are
+    what ``rewrite_stream`` edits.
     """
 
     endpoint: Endpoint
@@ -35,6 +37,7 @@ class StreamedResponse:
     usage: Mapping[str, int] = field(default_factory=dict)
     failed: bool = False
     opaque: int = 0
+    forged: bool = False
     echoes: tuple[str, ...] = field(default=(), repr=False)
     frames: tuple[Frame, ...] = field(default=(), repr=False)
     chunks: tuple[Chunk, ...] = field(default=(), repr=False)
@@ -52,7 +55,7 @@ def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
         exchange: The request half. Where an answer starts with ``echoed``, the answer is what follows.
 
     Raises:
-        DialectError: No frame is a chunk of the API.
+        DialectError: There are frames with data, and none is a chunk of the API.
     """
     frames = _frames(body)
     chunks = tuple(parse_chunk(frame, exchange.endpoint) for frame in frames)
@@ -62,8 +65,7 @@ def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
     transcript.end()
     kinds = {chunk.kind for chunk in chunks}
     # Streams of other APIs have errors and counts that look alike, but no choices.
-    foreign = ChunkKind.OPAQUE in kinds or not kinds & {ChunkKind.USAGE, ChunkKind.ERROR}
-    if ChunkKind.CHOICES not in kinds and foreign:
+    if ChunkKind.CHOICES not in kinds and ChunkKind.OPAQUE in kinds:
         raise DialectError(
             f"none of {len(frames)} frames is a chunk of the API; expected chunks with choices"
         )
@@ -80,6 +82,7 @@ def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
         usage=transcript.usage,
         failed=transcript.failed,
         opaque=transcript.opaque,
+        forged=any(chunk.forged for chunk in chunks),
         echoes=echoes,
         frames=frames,
         chunks=chunks,
@@ -96,8 +99,8 @@ def rewrite_stream(
     answer comes in a chunk of its own; an answer that is new itself takes the places of the old one's text, sentence
     by sentence. The frames whose text changed, and all frames of an answer that is new itself, lose their
     ``logprobs``; ``truthlens.notes`` says so, also where no object was asked for. The ``truthlens`` chunk stands
-    before the marker of the end, or last where there is none. A ``truthlens`` member that the backend sent is removed
-    wherever anything changes.
+    before the marker of the end and the count of tokens before it, or last where there is none. A ``truthlens`` member
+    that the backend sent is removed.
 
     Args:
         response: What ``parse_stream`` gave.
@@ -115,8 +118,11 @@ def rewrite_stream(
             f"choices {sorted(set(texts) - set(known))} cannot be changed; with text: {sorted(known)}"
         )
     changed = {index: text for index, text in texts.items() if text != known[index]}
-    if not changed and truthlens is None:
+    if not changed and truthlens is None and not response.forged:
         return b"".join(frame.raw for frame in response.frames)
+    if not response.frames:
+        # A body without a byte: there is nothing to change, and nothing to stand before.
+        return b"" if truthlens is None else encode(final_chunk(response.transcript, truthlens))
     draft = Draft(response.frames, response.chunks, response.transcript)
     for answer, echo in zip(response.answers, response.echoes, strict=True):
         if answer.index in changed:

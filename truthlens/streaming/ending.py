@@ -12,7 +12,6 @@ from truthlens.core.records import (
     Answer,
     AnswerKind,
     Exchange,
-    OnUnchecked,
     Outcome,
     Reason,
     Span,
@@ -22,6 +21,7 @@ from truthlens.core.records import (
     unchecked,
 )
 from truthlens.exchange.chunks import Transcript
+from truthlens.exchange.response import LOGPROBS_DROPPED
 from truthlens.finalize import Delivery, Warned, outcome_of, truthlens_object, warn
 
 STREAM_ERROR = "stream-error"
@@ -34,7 +34,7 @@ class Gated:
     """What a gate did to the answers, by choice.
 
     ``texts`` are the answers that the client got, without marks and notices; ``insertions`` those marks and notices,
-    each with its place in that text; in order.
+    each with its place in that text; in order. ``logprobs_dropped``: log probabilities were taken out.
     """
 
     texts: Mapping[int, str] = field(default_factory=dict)
@@ -42,6 +42,7 @@ class Gated:
     marked: frozenset[int] = frozenset()
     withheld: frozenset[int] = frozenset()
     stopped: bool = False
+    logprobs_dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,14 @@ def limited(verdicts: Sequence[Verdict], reason: Reason | None) -> tuple[Verdict
     """The verdicts of answers of which, for ``reason``, not everything was seen."""
     if reason is None:
         return tuple(verdicts)
-    return tuple(
-        replace(verdict, status=Status.PARTIAL, reason=reason) if verdict.score is not None else verdict
-        for verdict in verdicts
-    )
+    return tuple(_limited(verdict, reason) for verdict in verdicts)
+
+
+def _limited(verdict: Verdict, reason: Reason) -> Verdict:
+    if verdict.score is not None:
+        return replace(verdict, status=Status.PARTIAL, reason=reason)
+    # What seems empty may have its text in what was not seen.
+    return replace(verdict, reason=reason) if verdict.reason is Reason.EMPTY_ANSWER else verdict
 
 
 def ending_of(
@@ -127,8 +132,8 @@ def ending_of(
         for answer, delivery in zip(answers, warned.deliveries, strict=True)
         if delivery.warned
     }
-    silent = outcome.verdict.score is None and plan.on_unchecked is OnUnchecked.PASS
-    if not details or silent:
+    # Whoever asked for a verdict gets one, whatever it is: the headers have left without.
+    if not details:
         return Ending(warned.outcome, closing, None)
     return Ending(warned.outcome, closing, truthlens_object(_as_received(warned, gated), exchange))
 
@@ -142,7 +147,12 @@ def _action(outcome: Outcome, gated: Gated) -> Action:
 
 
 def _notes(gated: Gated, *, failed: bool) -> list[str]:
-    said = {STREAM_ERROR: failed, WITHHELD: bool(gated.withheld), STOPPED: gated.stopped}
+    said = {
+        STREAM_ERROR: failed,
+        WITHHELD: bool(gated.withheld),
+        STOPPED: gated.stopped,
+        LOGPROBS_DROPPED: gated.logprobs_dropped,
+    }
     return [note for note, true in said.items() if true]
 
 

@@ -192,10 +192,7 @@ class Flow:
             # The marker follows within moments as a rule, and finds the verdict ready.
             self._start(self._judging.whole)
             return
-        if self._ahead is None and self._judging.due():
-            self._ahead = asyncio.create_task(self._judging.ahead())
-            self._running.add(self._ahead)
-            self._ahead.add_done_callback(self._scored_ahead)
+        self._look_ahead()
         self._outwait()
 
     def _advance_gate(self, gate: Gate) -> None:
@@ -215,7 +212,16 @@ class Flow:
         elif relay.ended:
             self._start(self._finish)
         else:
+            # While nothing is complete: the verdict on the whole answer needs more than its sentences did.
+            self._look_ahead()
             self._outwait()
+
+    def _look_ahead(self) -> None:
+        """Score what further text will not change, if there is something."""
+        if self._ahead is None and self._judging.due():
+            self._ahead = asyncio.create_task(self._judging.ahead())
+            self._running.add(self._ahead)
+            self._ahead.add_done_callback(self._scored_ahead)
 
     def _outwait(self) -> None:
         """See that whatever is held for something that may never come has an end."""
@@ -266,8 +272,11 @@ class Flow:
             self._fail(error)
         finally:
             self._task = None
-        self._advance()
+        # What was decided makes room before anybody asks whether there is some.
         await self._flush()
+        self._advance()
+        if self._arrived:
+            await self._flush()
 
     def _fail(self, error: Exception) -> None:
         """The border of the stream: a failure of ours costs the verdict, and nothing stays held for it."""
@@ -308,10 +317,10 @@ class Flow:
         self._conclude(self.outcome)
 
     def _account(self) -> None:
-        """Report what is held: messages, and the text of the answers."""
+        """Report what is held: messages, a frame that has begun, and the text of the answers."""
         held = self._relay.held_bytes
         self._most_held = max(self._most_held, held)
-        held += self._relay.text_length
+        held += self._relay.begun_bytes + self._relay.text_length
         grown = held - self._counted
         if abs(grown) < _ACCOUNT_BYTES and held:
             return

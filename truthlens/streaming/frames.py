@@ -77,24 +77,28 @@ class Frames:
                 return placed
         return None
 
-    def finish_of(self, choice: int) -> Placed | None:
-        """The one that finishes the choice, if none of it has left."""
-        for placed in self._frames:
+    def last_of(self, choice: int) -> Placed | None:
+        """The last one that adds text to the choice or finishes it, if none of it has left."""
+        for placed in reversed(self._frames):
+            if placed.start < self._released:
+                return None
             for delta in placed.entry.chunk.deltas:
-                if (
-                    delta.index == choice
-                    and delta.finish_reason is not None
-                    and placed.start >= self._released
-                ):
+                if delta.index == choice and (delta.finish_reason is not None or delta.text):
                     return placed
         return None
 
-    def done(self) -> Placed | None:
-        """The marker, if none of it has left."""
+    def end(self) -> Placed | None:
+        """Where the end of the stream begins, if none of it has left: the marker, or the count of tokens before it."""
+        found = None
         for placed in self._frames:
-            if placed.entry.chunk.kind is ChunkKind.DONE and placed.start >= self._released:
-                return placed
-        return None
+            kind = placed.entry.chunk.kind
+            if placed.start < self._released or kind is ChunkKind.BLANK:
+                continue
+            if kind is ChunkKind.DONE:
+                return found or placed
+            # A count in the middle of the stream is none of its end.
+            found = (found or placed) if kind is ChunkKind.USAGE else None
+        return found
 
     def decide_all(self) -> None:
         """Let all of them leave as they are."""

@@ -81,6 +81,8 @@ class Gate:
     Attributes:
         stopped: The gate has ended the stream: nothing behind ``stop_entry`` is delivered.
         stop_entry: The last entry that is, ``None`` while the stream has not been stopped.
+        stopped_for: Why a choice could not be checked and was stopped for that.
+        logprobs_dropped: Whether log probabilities of the answer were taken out.
 
     Args:
         plan: The exchange's plan.
@@ -91,6 +93,8 @@ class Gate:
     def __init__(self, plan: Plan, exchange: Exchange, transcript: Transcript) -> None:
         self.stopped = False
         self.stop_entry: Entry | None = None
+        self.stopped_for: Reason | None = None
+        self.logprobs_dropped = False
         self._plan = plan
         self._exchange = exchange
         self._transcript = transcript
@@ -126,6 +130,11 @@ class Gate:
     def stopped_choices(self) -> frozenset[int]:
         """Choices that were stopped: their further text must not leave, and they have their finish."""
         return frozenset(index for index, track in self._tracks.items() if track.stopped)
+
+    @property
+    def all_stopped(self) -> bool:
+        """Whether every choice that has come was stopped."""
+        return bool(self._tracks) and all(track.stopped for track in self._tracks.values())
 
     @property
     def choices(self) -> tuple[int, ...]:
@@ -282,6 +291,8 @@ class Gate:
         if gated.stopped_at is not None:
             track.last = self._carrier(index, gated.stopped_at)
             self._any_stopped = True
+            if not verdict.flagged:
+                self.stopped_for = self.stopped_for or verdict.reason
 
     def _fate(self, verdict: Verdict, text: str, *, structured: bool) -> tuple[Fate, str]:
         """What becomes of a range, and its mark or notice; no text is pasted into an answer for a program."""
@@ -335,6 +346,10 @@ class Gate:
                 texts[index] = track.gated.rendered(part.start, part.end)
         changes = Changes(texts, dropped, stopped)
         if changes:
+            self.logprobs_dropped = self.logprobs_dropped or any(
+                delta.logprobs and (delta.index in texts or delta.index in dropped)
+                for delta in held.entry.chunk.deltas
+            )
             return rewrite(held.entry, changes, self._transcript)
         return self._without_silent_logprobs(held.entry)
 
@@ -344,6 +359,7 @@ class Gate:
         if not silent or self._plan.stream.on_flagged is OnFlagged.MARK:
             return None
         stripped = strip(entry.frame, logprobs=silent)
+        self.logprobs_dropped = self.logprobs_dropped or stripped is not entry.frame
         return None if stripped is entry.frame else stripped.raw
 
     def _stop(self) -> bool:

@@ -135,24 +135,31 @@ class Judging:
     async def ranges(self, gate: Gate, asks: Sequence[Ask]) -> None:
         """Score what the gate asks for, and let it decide."""
         oldest = gate.oldest if gate.oldest is not None else self._clock()
-        asked = {ask.choice: ask for ask in asks}
+        time_s = self._time_s(oldest)
         if self._relay.ended or self._relay.finished:
-            # Whole answers: this scoring gives the verdict at the end as well.
-            answers = self.answers()
+            found = await self._last_ranges(asks, time_s)
         else:
-            answers = tuple(Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks)
+            growing = [Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks]
+            ranges = [ask.ranges for ask in asks]
+            found = await self._following.detect_ranges(growing, ranges, timeout_s=time_s)
+        gate.decide(asks, found)
+        self.hold_end(gate)
+        self._longest_held_s = max(self._longest_held_s, self._clock() - oldest)
+
+    async def _last_ranges(self, asks: Sequence[Ask], time_s: float) -> tuple[tuple[Verdict, ...], ...]:
+        """Verdicts on what is left of answers that have ended, out of one scoring with the verdicts on them."""
+        answers = self.answers()
+        asked = {ask.choice: ask for ask in asks}
         # Text beside a tool call is gated like any other; the verdict on the answer is the whole answer's business.
         scored = tuple(
             replace(each, kind=AnswerKind.TEXT) if each.index in asked else each for each in answers
         )
         ranges = [asked[each.index].ranges if each.index in asked else () for each in scored]
-        followed = await self._following.detect(scored, ranges, timeout_s=self._time_s(oldest))
+        followed = await self._following.detect(scored, ranges, timeout_s=time_s)
         if scored == answers:
             self._judged = (answers, followed.verdicts)
         found = {each.index: verdicts for each, verdicts in zip(scored, followed.ranges, strict=True)}
-        gate.decide(asks, [found[ask.choice] for ask in asks])
-        self.hold_end(gate)
-        self._longest_held_s = max(self._longest_held_s, self._clock() - oldest)
+        return tuple(found[ask.choice] for ask in asks)
 
     def hold_end(self, gate: Gate) -> None:
         """Where the gate has ended the stream, nothing behind that may leave before the verdict is known."""
@@ -178,6 +185,8 @@ class Judging:
         """Judge the whole answers, and let the end of the stream go, or nothing more where it is ``cut``."""
         gate, relay = self._gate, self._relay
         reason = cut or reason_of(relay.transcript, overflowed=relay.overflowed)
+        if reason is None and gate is not None:
+            reason = gate.stopped_for
         first_answers = self.answers()
         gated = _gated(gate, cut=cut is not None) if gate is not None else None
         answers = first_answers
@@ -274,5 +283,6 @@ def _gated(gate: Gate, *, cut: bool = False) -> Gated:
         insertions={choice: gate.insertions(choice) for choice in gate.choices},
         marked=gate.marked,
         withheld=gate.withheld,
-        stopped=gate.stopped or cut,
+        stopped=gate.stopped or gate.all_stopped or cut,
+        logprobs_dropped=gate.logprobs_dropped,
     )

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from truthlens.core.errors import DialectError
 from truthlens.core.records import Endpoint
-from truthlens.exchange.chunks import Chunk, ChunkKind, Transcript, parse_chunk
+from truthlens.exchange.chunks import OWN_MEMBER, Chunk, ChunkKind, Transcript, parse_chunk
 from truthlens.exchange.edits import content_chunk, edit_content, strip
-from truthlens.exchange.sse import Decoder, Frame, encode
+from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame, encode, reread
 from truthlens.streaming.contract import Ack, Entry
 from truthlens.streaming.frames import Frames, Placed, Tail
 
@@ -23,8 +23,6 @@ from truthlens.streaming.frames import Frames, Placed, Tail
 _STEP_BYTES = 64 << 10
 # More choices than any request is answered with: what comes beyond is not collected.
 _MOST_CHOICES = 1024
-# A member of ours, in a chunk of the backend's.
-_OWN_MEMBER = "truthlens"
 
 
 @dataclass(slots=True)
@@ -69,7 +67,8 @@ class Relay:
         """Whether the marker or the end of the body was seen, or ``hold`` was told that nothing else counts."""
         self.overflowed = False
         """Whether the stream went beyond its bounds: the transcript lacks what came after."""
-        self._decoder = Decoder()
+        # Whatever is checked at all is read, however it is cut into frames.
+        self._decoder = Decoder(max_frame_bytes=max(max_bytes, MAX_FRAME_BYTES))
         self._choices = choices
         self._max_bytes = max_bytes
         self._gated = gated
@@ -95,6 +94,11 @@ class Relay:
     def held_bytes(self) -> int:
         """Bytes of messages that are not acknowledged yet."""
         return self.total_bytes - self._released
+
+    @property
+    def begun_bytes(self) -> int:
+        """Bytes of a frame that has not come to its end."""
+        return self._decoder.held_bytes
 
     @property
     def newline(self) -> bytes:
@@ -196,12 +200,12 @@ class Relay:
         Args:
             closing: per choice the text that goes behind its own: before its finish, or where that has left, before the
                 marker.
-            final: the frames that go before the marker, or at the end of the body where there is none. They are left
-                out behind a frame that was cut off, which they would make whole.
+            final: the frames that go before the marker and the count of tokens before it, or at the end of the body
+                where there is neither. They are left out behind a frame that was cut off, which they would make whole.
         """
         for choice, text in closing.items():
             self._append(choice, text)
-        self._put(self._frames.done(), final)
+        self._put(self._frames.end(), final)
         self._open = True
 
     def let_end_go(self) -> None:
@@ -256,10 +260,11 @@ class Relay:
         self.open()
 
     def _place(self, frame: Frame, start: int) -> Placed:
-        entry = self._read(_disowned(frame))
+        end = start + len(frame.raw)
+        entry = self._read(frame, end)
         if entry.frame is not frame:
             entry.output = entry.frame.raw
-        placed = Placed(start, start + len(frame.raw), entry, carried=start < self._carried_to)
+        placed = Placed(start, end, entry, carried=start < self._carried_to)
         self._frames.add(placed)
         if self._stopped:
             entry.output, self._closing = self._closing, b""
@@ -296,13 +301,14 @@ class Relay:
             done = len(found) >= self._choices and all(choice.finished for choice in found.values())
             self.finished = self._waiting = done
 
-    def _read(self, frame: Frame) -> Entry:
+    def _read(self, frame: Frame, end: int) -> Entry:
         if self._stopped:
             return Entry(frame, _NOTHING)
         too_many = len(self.transcript.choices) > _MOST_CHOICES
-        self.overflowed = self.overflowed or too_many or self.total_bytes > self._max_bytes
+        self.overflowed = self.overflowed or too_many or end > self._max_bytes
         chunk = parse_chunk(frame, self.transcript.endpoint)
-        entry = Entry(frame, chunk)
+        entry = _disowned(frame, chunk) if chunk.forged else Entry(frame, chunk)
+        chunk = entry.chunk
         if self.overflowed or self._done_seen or (self._open and not self._gated):
             return entry
         before = {delta.index: self._length(delta.index) for delta in chunk.deltas}
@@ -365,10 +371,14 @@ class Relay:
         return Ack(None if body == message.data else body, end=message.last)
 
     def _append(self, choice: int, text: str) -> None:
-        target = self._frames.finish_of(choice)
+        target = self._frames.last_of(choice)
         chunk = encode(content_chunk(self.transcript, choice, text), newline=self._newline)
-        if target is None or choice not in target.entry.texts:
-            self._put(target or self._frames.done(), chunk)
+        if target is None:
+            self._put(self._frames.end(), chunk)
+        elif all(d.finish_reason is None for d in target.entry.chunk.deltas if d.index == choice):
+            target.after += chunk
+        elif choice not in target.entry.texts:
+            target.before += chunk
         elif not self._lengthen(target.entry, choice, text):
             target.after += chunk
 
@@ -409,12 +419,9 @@ class Relay:
 _NOTHING = Chunk(ChunkKind.BLANK)
 
 
-def _disowned(frame: Frame) -> Frame:
-    """The frame without what a backend says in our name; itself where it says nothing so."""
-    if frame.data is None or _OWN_MEMBER not in frame.data:
-        return frame
+def _disowned(frame: Frame, chunk: Chunk) -> Entry:
+    """The frame without what a backend says in our name; a comment in its place where it cannot be edited."""
     try:
-        return strip(frame, members=(_OWN_MEMBER,))
-    except DialectError:
-        # It cannot be read as a chunk either, and counts as one that could not be.
-        return frame
+        return Entry(strip(frame, members=(OWN_MEMBER,)), chunk)
+    except DialectError as error:
+        return Entry(reread(frame, b":" + 2 * frame.newline), Chunk(ChunkKind.OPAQUE, problem=str(error)))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from truthlens.core.records import Answer, Endpoint, Exchange, Outcome
+from truthlens.core.records import Answer, Endpoint, Exchange, Outcome, Reason
 
 _exchange_log = structlog.get_logger("truthlens.exchange")
 
@@ -79,6 +79,7 @@ def log_exchange(
         cost_usd=round(sum(call.cost_usd or 0.0 for call in outcome.calls), 6),
         mending_ms=round(outcome.mending_s * 1000, 2),
         choices=len(outcome.verdicts),
+        errors=_errors(outcome) or None,
         spans=sum(len(v.spans) for v in outcome.verdicts),
         passages=passages,
         answer_tokens=sum(c.answer_tokens for c in coverages),
@@ -93,6 +94,14 @@ def log_exchange(
         held_ms=round(outcome.stream.held_s * 1000, 2) if outcome.stream else None,
         request_ms=round(request_s * 1000, 2),
         response_ms=round(response_s * 1000, 2),
+    )
+
+
+def _errors(outcome: Outcome) -> list[str]:
+    """Which detectors failed of what, by the error's type: its message may quote the text."""
+    results = (result for verdict in outcome.verdicts for result in verdict.results)
+    return sorted(
+        {f"{each.detector}: {each.explanation}" for each in results if each.reason is Reason.DETECTOR_ERROR}
     )
 
 
