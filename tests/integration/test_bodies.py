@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import zlib
 from typing import Any
 
@@ -61,6 +62,20 @@ def test_a_body_that_grows_arrives_whole(stack: Stack) -> None:
     assert answer["id"] == "chatcmpl-test"
     assert answer["usage"]["total_tokens"] == 12
     assert response.headers["x-truthlens-action"] == "warn"
+
+
+def test_http_1_0_is_spoken(stack: Stack) -> None:
+    """By proxies in front that have not been told otherwise."""
+    script(stack, json_reply(completion(GROUNDED)))
+    body = json.dumps(REQUEST).encode()
+    head = "POST /v1/chat/completions HTTP/1.0\r\nhost: gateway\r\ncontent-type: application/json\r\nx-domain: flag-all\r\n"
+    with socket.create_connection((stack.listen.host, stack.listen.port), timeout=20) as connection:
+        connection.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+        received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    head, _, answer = received.decode().partition("\r\n\r\n")
+    assert " 200 " in head.splitlines()[0]
+    assert "x-truthlens-detected: true" in head
+    assert json.loads(answer)["choices"][0]["message"]["content"].endswith(GROUNDED)
 
 
 def test_a_body_that_shrinks_arrives_whole(stack: Stack) -> None:

@@ -180,6 +180,7 @@ def _listener(settings: EnvoySettings) -> dict[str, Any]:
         "@type": f"{_TYPE}extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
         "stat_prefix": "llm",
         "codec_type": "AUTO",
+        "http_protocol_options": {"accept_http_10": True},
         "stream_idle_timeout": _seconds(settings.idle_timeout_s),
         "route_config": {
             "virtual_hosts": [{"name": "llm", "domains": ["*"], "routes": _routes(settings)}],
