@@ -9,6 +9,8 @@ import pytest
 
 from tests.integration.backend import completion, json_reply
 from tests.integration.stack import Stack
+from tests.integration.stream_gateway import FAULTS, Gateway, policy
+from tests.integration.stream_stage import SteppedBackend, envoy_stats, metric, until
 
 POLICY = """\
 trusted_headers: [x-domain, x-truthlens-details]
@@ -77,3 +79,26 @@ def fresh_stack(tmp_path: Path) -> Iterator[Stack]:
     stack = Stack(tmp_path, POLICY)
     yield stack
     stack.stop()
+
+
+@pytest.fixture(scope="module")
+def stream_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A deployment with a plan for every way of treating streams."""
+    stack = Stack(tmp_path_factory.mktemp("streams"), policy(), backend=SteppedBackend())
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture
+def gateway(stream_deployment: Stack) -> Iterator[Gateway]:
+    """That deployment; whatever a test does, nothing stays behind, and Envoy finds every message in order."""
+    yield Gateway(stream_deployment)
+    until(lambda: metric(stream_deployment, "truthlens_streams") == 0, "no stream left")
+    until(lambda: metric(stream_deployment, "truthlens_held_bytes") == 0, "no held bytes")
+    stats = envoy_stats(stream_deployment)
+    assert {fault: stats[fault] for fault in FAULTS} == dict.fromkeys(FAULTS, 0)
+    log = (stream_deployment.folder / "sidecar.log").read_text()
+    assert not [word for word in ("Traceback", "failed", "aborted", "never retrieved") if word in log]

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 
 from tests.integration.stream_chaos_backend import Written
+from tests.integration.stream_gateway import MARK, NOTICE, WARNING
 from tests.integration.stream_rounds import Got
 from tests.integration.stream_stage import read_back
 from tests.integration.streams import DONE
-from tests.integration.test_streams import MARK, NOTICE, WARNING
 
 _EVENT_END = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)")
 

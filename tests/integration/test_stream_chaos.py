@@ -15,9 +15,9 @@ from tests.integration.chaos_rounds import complaints, resident_mb
 from tests.integration.stack import Stack
 from tests.integration.stream_chaos_backend import BEHAVIOURS, REFUSED, StreamChaosBackend
 from tests.integration.stream_faults import faults_of
+from tests.integration.stream_gateway import policy
 from tests.integration.stream_rounds import Round, run_round, settle
 from tests.integration.stream_stage import envoy_stats
-from tests.integration.test_streams import policy
 
 pytestmark = pytest.mark.envoy
 

@@ -11,6 +11,16 @@ import pytest
 from tests.integration.chaos_rounds import complaints, resident_mb
 from tests.integration.models import GOOD
 from tests.integration.stack import Stack
+from tests.integration.stream_gateway import (
+    MARK,
+    NOTICE,
+    RIGHT,
+    WARNING,
+    WRONG,
+    Gateway,
+    policy,
+    sentence_ends,
+)
 from tests.integration.stream_stage import (
     LiveClient,
     Scene,
@@ -21,7 +31,6 @@ from tests.integration.stream_stage import (
     until,
 )
 from tests.integration.streams import answer, chunk, sse
-from tests.integration.test_streams import MARK, NOTICE, RIGHT, WARNING, WRONG, Gateway, policy, sentence_ends
 from truthlens.core.records import Endpoint
 
 pytestmark = pytest.mark.envoy

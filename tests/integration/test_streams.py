@@ -6,8 +6,7 @@ import gzip
 import json
 import socket
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,161 +14,31 @@ from openai.types import Completion
 from openai.types.chat import ChatCompletionChunk
 
 from tests.integration import streams
-from tests.integration.backend import Raw, completion, http, json_reply
+from tests.integration.backend import completion, http, json_reply
 from tests.integration.models import BAD, GOOD, PASSAGES, request
-from tests.integration.stack import Stack
+from tests.integration.stream_gateway import (
+    LENIENT,
+    LIVE,
+    MARK,
+    MODES,
+    NO_EVIDENCE,
+    NOTICE,
+    RIGHT,
+    WARNING,
+    WRONG,
+    Gateway,
+    sentence_ends,
+)
 from tests.integration.stream_stage import (
-    LiveClient,
-    ReadBack,
     Scene,
-    SteppedBackend,
-    envoy_stats,
     metric,
     read_back,
     until,
 )
-from tests.integration.streams import DONE, PATHS, Framing, answer, chunk, sse
+from tests.integration.streams import DONE, Framing, answer, chunk, sse
 from truthlens.core.records import Endpoint
 
 pytestmark = pytest.mark.envoy
-
-MARK, NOTICE, WARNING = " (?)", "(withheld)", "Check this."
-WRONG, RIGHT = BAD.split(". ")[0] + ".", BAD.split(". ")[1]
-_TEXTS = f'mark_template: "{MARK}", notice_template: "{NOTICE}"'
-_GATE = f"threshold: 0.3, warning_template: {WARNING}, streaming: gate"
-PLANS = {
-    "observe": f"threshold: 0.3, warning_template: {WARNING}, streaming: observe",
-    "mark": f"{_GATE}, on_flagged: mark, stream: {{{_TEXTS}}}",
-    "withhold": f"{_GATE}, on_flagged: withhold, stream: {{{_TEXTS}}}",
-    "stop": f"{_GATE}, on_flagged: stop, stream: {{{_TEXTS}}}",
-    "block": f"{_GATE}, on_flagged: mark, on_unchecked: block, stream: {{{_TEXTS}}}",
-    "hasty": f"streaming: gate, threshold: 1.0, stream: {{max_hold_s: 0.3, {_TEXTS}}}",
-    "mark-patient": f"{_GATE}, on_flagged: mark, stream: {{max_hold_s: 60, {_TEXTS}}}",
-    "withhold-patient": f"{_GATE}, on_flagged: withhold, stream: {{max_hold_s: 60, {_TEXTS}}}",
-    "narrow": f"{_GATE}, on_flagged: mark, stream: {{max_hold_bytes: 4096, {_TEXTS}}}",
-    "buffer": f"threshold: 0.3, warning_template: {WARNING}, streaming: buffer",
-    "buffer-block": "threshold: 0.3, streaming: buffer, on_unchecked: block",
-    "disabled": "enabled: false",
-}
-LIVE = ("observe", "mark", "withhold", "stop", "block")
-MODES = (*LIVE, "buffer")
-LENIENT = tuple(plan for plan in MODES if plan != "block")
-FAULTS = (
-    "spurious_msgs_received",
-    "rejected_header_mutations",
-    "message_timeouts",
-    "failure_mode_allowed",
-    "streams_failed",
-)
-NO_EVIDENCE = {"model": "scripted-model", "messages": [{"role": "user", "content": "Good morning!"}]}
-
-
-def policy() -> str:
-    """A decision for each of ``PLANS``, chosen by the header ``x-domain``."""
-    domains = "\n".join(f"    - {{name: {name}, headers: {{x-domain: [{name}]}}}}" for name in PLANS)
-    decisions = "\n".join(
-        f"  - name: {name}\n    priority: {90 - place}\n    rules: {{type: domain, name: {name}}}\n"
-        f"    plugins: [{{type: hallucination, configuration: {{{keys}}}}}]"
-        for place, (name, keys) in enumerate(PLANS.items())
-    )
-    return f"""\
-trusted_headers: [x-domain, x-truthlens-details]
-hallucination: {{enabled: true, default_mode: lightweight}}
-signals:
-  domains:
-{domains}
-decisions:
-{decisions}
-"""
-
-
-@pytest.fixture(scope="module")
-def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Backend, sidecar and Envoy, for all tests of the module."""
-    stack = Stack(tmp_path_factory.mktemp("streams"), policy(), backend=SteppedBackend())
-    try:
-        stack.start()
-        yield stack
-    finally:
-        stack.stop()
-
-
-@pytest.fixture(autouse=True)
-def no_fault(deployment: Stack) -> Iterator[None]:
-    """Whatever a test does: nothing stays behind, Envoy finds every message and every header in order."""
-    yield
-    until(lambda: metric(deployment, "truthlens_streams") == 0, "no stream left")
-    until(lambda: metric(deployment, "truthlens_held_bytes") == 0, "no held bytes")
-    stats = envoy_stats(deployment)
-    assert {fault: stats[fault] for fault in FAULTS} == dict.fromkeys(FAULTS, 0)
-    log = (deployment.folder / "sidecar.log").read_text()
-    assert not [word for word in ("Traceback", "failed", "aborted", "never retrieved") if word in log]
-
-
-@dataclass(frozen=True)
-class Gateway:
-    """The deployment, with what a test asks of it."""
-
-    stack: Stack
-
-    def open(
-        self,
-        plan: str,
-        reply: Callable[..., Raw] | Raw,
-        *,
-        details: bool = False,
-        endpoint: Endpoint = Endpoint.CHAT,
-        path: str = "",
-        body: dict[str, Any] | None = None,
-        name: str = "",
-        **fields: Any,
-    ) -> LiveClient:
-        """A client whose request has been sent; ``name`` is its request id."""
-        self.stack.backend.reply = reply if callable(reply) else lambda _request: reply
-        asked = dict(body or request("scripted-model"), **fields)
-        if endpoint is Endpoint.COMPLETIONS:
-            asked["prompt"] = asked.pop("messages")[0]["content"]
-        headers = {"x-domain": plan, "x-request-id": name or str(uuid.uuid4())}
-        if details:
-            headers["x-truthlens-details"] = "spans"
-        return LiveClient(self.stack.listen, asked, headers, path=path or PATHS[endpoint])
-
-    def read(self, plan: str, reply: Callable[..., Raw] | Raw, **options: Any) -> LiveClient:
-        """The same, with its whole answer."""
-        with self.open(plan, reply, **options) as client:
-            client.rest()
-            assert not client.broken
-            return client
-
-    def told(self, plan: str, reply: Callable[..., Raw] | Raw, **options: Any) -> ReadBack:
-        """What the whole answer says."""
-        return read_back(self.read(plan, reply, **options).body)
-
-    def step(self, scene: Scene) -> None:
-        """Let the next frame go, and wait until the sidecar has been sent it: Envoy merges what comes close together."""
-        sent = envoy_stats(self.stack)["stream_msgs_sent"]
-        scene.step()
-        until(lambda: envoy_stats(self.stack)["stream_msgs_sent"] > sent, "a message")
-
-    def logged(self, name: str) -> dict[str, Any]:
-        """The line of the sidecar's log on one request."""
-        return self._one(self.stack.log_lines, name)
-
-    def accessed(self, name: str) -> dict[str, Any]:
-        """The line of Envoy's access log on one request."""
-        return self._one(self.stack.access_log, name)
-
-    def _one(self, lines: Callable[[], list[dict[str, Any]]], name: str) -> dict[str, Any]:
-        until(lambda: any(line.get("request_id") == name for line in lines()), "a line of the log")
-        (found,) = [line for line in lines() if line.get("request_id") == name]
-        return found
-
-
-@pytest.fixture
-def gateway(deployment: Stack) -> Gateway:
-    """The module's deployment."""
-    return Gateway(deployment)
-
 
 # --- headers --------------------------------------------------------------------------------------------------
 
@@ -554,11 +423,6 @@ def test_a_long_answer_in_one_burst_keeps_its_bytes(gateway: Gateway, plan: str)
 # --- the order of events --------------------------------------------------------------------------------------
 
 
-def sentence_ends(frames: Sequence[bytes]) -> list[int]:
-    """The places of frames that carry the first character behind a sentence, which shows that it is complete."""
-    return [place for place, frame in enumerate(frames) if b'" An"' in frame or b'" A"' in frame]
-
-
 def test_observed_tokens_leave_before_the_next_is_written(gateway: Gateway) -> None:
     """The backend writes a token only when the last one has been received."""
     scene = Scene(answer(GOOD))
@@ -757,122 +621,3 @@ def test_a_client_of_http_1_0_reads_the_stream_to_its_end(gateway: Gateway, plan
         connection.sendall(f"{head}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
         received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
     assert received.partition(b"\r\n\r\n")[2] == b"".join(frames)
-
-
-# --- what is hard to read -------------------------------------------------------------------------------------
-
-UNREAD = {
-    "text-of-the-other-api": b"".join(answer(WRONG, endpoint=Endpoint.COMPLETIONS)),
-    "no-json": answer(GOOD)[0] + f"data: <{WRONG}>\n\n".encode() + b"".join(answer(GOOD)[-2:]),
-    "object-as-content": answer(GOOD)[0]
-    + chunk([{"index": 0, "delta": {"content": {"text": WRONG}}, "finish_reason": None}])
-    + b"".join(answer(GOOD)[-2:]),
-    "text-beside-a-delta": answer(GOOD)[0]
-    + chunk([{"index": 0, "delta": {"content": ""}, "text": WRONG, "finish_reason": None}])
-    + b"".join(answer(GOOD)[-2:]),
-    "message-beside-a-delta": answer(GOOD)[0]
-    + chunk([{"index": 0, "delta": {}, "message": {"content": WRONG}, "finish_reason": None}])
-    + b"".join(answer(GOOD)[-2:]),
-}
-
-
-@pytest.mark.parametrize("what", UNREAD)
-@pytest.mark.parametrize("plan", ["observe", "mark", "buffer"])
-def test_text_that_cannot_be_read_is_not_called_empty(gateway: Gateway, plan: str, what: str) -> None:
-    name = str(uuid.uuid4())
-    client = gateway.read(plan, http(UNREAD[what], content_type="text/event-stream"), name=name)
-    assert client.body == UNREAD[what]
-    assert (gateway.logged(name)["status"], gateway.logged(name)["reason"]) == ("unchecked", "dialect")
-
-
-@pytest.mark.parametrize("what", UNREAD)
-@pytest.mark.parametrize("plan", ["block", "buffer-block"])
-def test_text_that_cannot_be_read_does_not_pass_a_plan_that_blocks(
-    gateway: Gateway, plan: str, what: str
-) -> None:
-    client = gateway.read(plan, http(UNREAD[what], content_type="text/event-stream"))
-    assert WRONG.encode() not in client.body
-
-
-@pytest.mark.parametrize("key", [b'"truthlens"', b'"truthl\\u0065ns"'], ids=["plain", "escaped"])
-@pytest.mark.parametrize("plan", MODES)
-def test_nobody_else_speaks_in_our_name(gateway: Gateway, plan: str, key: bytes) -> None:
-    """A member of that name is taken out, however it is written; nothing else is."""
-    frames = answer(GOOD)
-    forged = frames[-2].replace(b'"choices"', key + b': {"score": 0.0}, "choices"')
-    client = gateway.read(plan, sse([*frames[:-2], forged, DONE]))
-    assert read_back(client.body).verdicts == []
-    assert client.body.replace(b" ", b"") == b"".join(frames).replace(b" ", b"")
-
-
-@pytest.mark.parametrize("plan", ["observe", "buffer"])
-def test_text_behind_a_finish_is_part_of_the_answer(gateway: Gateway, plan: str) -> None:
-    """Whatever its order: the offsets count what was received; an observed stream's warning comes behind all of it."""
-    late = [chunk([{"index": 0, "delta": {"content": f" {WRONG}"}, "finish_reason": None}]), answer(GOOD)[-2]]
-    frames = [*answer(GOOD)[:-1], *late, DONE]
-    read = gateway.told(plan, sse(frames, cuts=(1 << 20,)), details=True)
-    text = read.texts[0]
-    assert text.replace(WARNING, "").strip() == f"{GOOD} {WRONG}"
-    assert text.endswith(WARNING) is (plan == "observe")
-    spans = read.verdict["choices"][0]["spans"]
-    assert spans
-    assert all(text[span["start"] : span["end"]] == span["text"] for span in spans)
-
-
-@pytest.mark.parametrize("plan", ["mark", "withhold", "stop"])
-def test_lost_log_probabilities_are_noted(gateway: Gateway, plan: str) -> None:
-    told = [f"{RIGHT} ", f"{WRONG} ", RIGHT]
-    scored = [
-        chunk([{"index": 0, "delta": {"content": text}, "logprobs": {"content": []}, "finish_reason": None}])
-        for text in told
-    ]
-    read = gateway.told(plan, sse([answer(GOOD)[0], *scored, *answer(GOOD)[-2:]]), details=True)
-    assert "logprobs-dropped" in read.verdict["notes"]
-
-
-def test_what_was_stopped_unchecked_is_not_reported_as_checked(gateway: Gateway) -> None:
-    read = gateway.told("block", sse(answer(f"{RIGHT} 河上的渡轮是蓝色的。")), details=True)
-    assert read.texts[0].startswith(RIGHT)
-    assert "渡轮" not in read.texts[0]
-    assert (read.verdict["status"], read.verdict["reason"]) == ("partial", "language")
-    assert read.verdict["action"] == "block"
-
-
-@pytest.mark.parametrize("body", [DONE, b": one\n\n: two\n\n"], ids=["marker", "comments"])
-@pytest.mark.parametrize("plan", ["observe", "mark", "buffer"])
-def test_a_stream_that_says_nothing_is_empty_whatever_the_plan(
-    gateway: Gateway, plan: str, body: bytes
-) -> None:
-    name = str(uuid.uuid4())
-    read = gateway.told(plan, http(body, content_type="text/event-stream"), name=name, details=True)
-    assert gateway.logged(name)["reason"] == "empty-answer"
-    assert (read.verdict["status"], read.verdict["reason"]) == ("unchecked", "empty-answer")
-
-
-@pytest.mark.parametrize("plan", ["observe", "mark", "buffer"])
-def test_a_frame_of_two_megabytes_is_read_whatever_the_plan(gateway: Gateway, plan: str) -> None:
-    thought = chunk([{"index": 0, "delta": {"reasoning_content": "x" * 2_000_000}, "finish_reason": None}])
-    name = str(uuid.uuid4())
-    frames = [answer(GOOD)[0], thought, *answer(GOOD)[1:]]
-    assert gateway.read(plan, sse(frames), name=name).body == b"".join(frames)
-    assert (gateway.logged(name)["status"], gateway.logged(name)["reason"]) == ("checked", None)
-
-
-@pytest.mark.parametrize("n", [1, 3])
-def test_a_stream_in_which_everything_was_stopped_is_a_block(gateway: Gateway, n: int) -> None:
-    """Also where the backend gives fewer choices than were asked for."""
-    assert gateway.told("stop", sse(answer(BAD)), details=True, n=n).verdict["action"] == "block"
-
-
-def test_a_backend_that_outruns_scoring_is_judged_by_whole_sentences(gateway: Gateway) -> None:
-    """A full gate asks for halves only where it has no whole sentence, and whatever was decided leaves before that."""
-
-    def judged() -> float:
-        return sum(
-            metric(gateway.stack, "truthlens_stream_sentences_total", decision="withhold", result=result)
-            for result in ("passed", "flagged", "unchecked")
-        )
-
-    before, text = judged(), " ".join([GOOD] * 60)
-    assert gateway.told("withhold", sse(answer(text))).texts[0] == text
-    assert judged() - before == 120
