@@ -177,6 +177,10 @@ def test_the_verdict_comes_before_the_marker() -> None:
     assert [*frames[:4], *frames[5:]] == PLAIN
     body = json.loads(frames[4].removeprefix(b"data: "))
     assert body == {**HEAD, "choices": [], "truthlens": VERDICT}
+    for between in (b": ping\n\n", b"\n"):
+        frames = rewritten([*PLAIN[:5], between, DONE], {}, VERDICT)
+        assert b"truthlens" in frames[4]
+        assert frames[5] == USAGE
     uncounted = [*PLAIN[:4], DONE]
     frames = rewritten(uncounted, {}, VERDICT)
     assert [*frames[:4], frames[5]] == uncounted

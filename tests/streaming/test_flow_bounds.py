@@ -264,3 +264,33 @@ async def test_a_long_message_leaves_others_their_turn() -> None:
         task.cancel()
         assert len(turns) - before >= 4
         await made.wait(lambda: len(made.acks) == 1)
+
+
+async def test_a_message_is_answered_although_its_stream_was_given_up_while_scoring() -> None:
+    """A choice was stopped, a message ends within a frame, and the backend says no more."""
+    full = [1 << 30]
+    settings = gate(OnFlagged.STOP, max_hold_s=0.05, timeout_s=0.2)
+    async with line(settings, room=lambda held: held < full[0], choices=2) as made:
+        await made.send(frame(said("It costs nine. ", 0)), frame(said("The ferry is free. ", 1)))
+        await made.wait(lambda: len(made.acks) == 2)
+        made.flow._start(asyncio.Event().wait)
+        await asyncio.sleep(0)
+        full[0] = 0
+        await made.send(frame(said("a " * 3000, 1)) + b'data: {"id":')
+        await made.wait(lambda: len(made.acks) == 3)
+        assert made.outcome.verdict.reason is Reason.OVERLOADED
+
+
+async def test_a_frame_that_can_hardly_be_read_does_not_open_the_gate() -> None:
+    """Log probabilities that nest almost too deeply to be taken out, before a flagged sentence."""
+    async with line(WITHHOLD) as made:
+        await made.send(chunk("The ferry is blue. "))
+        depths = range(900, 1000, 2)
+        for depth in depths:
+            nested = b"[" * depth + b"]" * depth
+            await made.send(
+                b'data: {"id": "c", "choices": [{"index": 0, "delta": {}, "logprobs": ' + nested + b"}]}\n\n"
+            )
+        await made.send(chunk("It costs nine. "), chunk(finish="stop"), DONE, b"", end=True)
+        await made.wait(lambda: len(made.acks) == len(depths) + 5)
+        assert b"nine" not in made.received

@@ -321,7 +321,6 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
     if not isinstance(delta, dict):
         raise DialectError(f"a choice's delta is {jsontext.describe(delta)}; expected an object")
     content = delta.get("content")
-    _expect_no_other(choice, ("message", "text"), text=bool(content))
     types: set[str] = set()
     if isinstance(content, list):
         text = "".join(text_of_part(part) or "" for part in content)
@@ -332,6 +331,7 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
         raise DialectError(
             f"a delta's content is {jsontext.describe(content)}; expected a string, a list of parts or null"
         )
+    _expect_no_other(choice, ("message", "text"), text=bool(text))
     return Delta(
         index,
         join_pairs(text),

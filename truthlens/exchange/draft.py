@@ -96,8 +96,11 @@ class Draft:
             if chunk.kind is ChunkKind.DONE:
                 end = place
                 break
-        while end > 0 and self.chunks[end - 1].kind is ChunkKind.USAGE:
-            end -= 1
+        place = end
+        while place > 0 and self.chunks[place - 1].kind in (ChunkKind.USAGE, ChunkKind.BLANK):
+            place -= 1
+            if self.chunks[place].kind is ChunkKind.USAGE:
+                end = place
         return end
 
     def drop_logprobs(self, index: int) -> None:

@@ -271,7 +271,8 @@ class Flow:
         except Exception as error:  # noqa: BLE001 - see _fail
             self._fail(error)
         finally:
-            self._task = None
+            if self._task is asyncio.current_task():
+                self._task = None
         # What was decided makes room before anybody asks whether there is some.
         await self._flush()
         self._advance()
@@ -318,6 +319,8 @@ class Flow:
 
     def _account(self) -> None:
         """Report what is held: messages, a frame that has begun, and the text of the answers."""
+        if self._closed is None:
+            return
         held = self._relay.held_bytes
         self._most_held = max(self._most_held, held)
         held += self._relay.begun_bytes + self._relay.text_length
@@ -328,4 +331,5 @@ class Flow:
         if not self._hold(grown) and grown > 0 and not self.concluded:
             if self._task is not None:
                 self._task.cancel()
+                self._task = None
             self._give_up(Reason.OVERLOADED)

@@ -80,25 +80,28 @@ class Frames:
     def last_of(self, choice: int) -> Placed | None:
         """The last one that adds text to the choice or finishes it, if none of it has left."""
         for placed in reversed(self._frames):
-            if placed.start < self._released:
+            if self._has_left(placed):
                 return None
             for delta in placed.entry.chunk.deltas:
                 if delta.index == choice and (delta.finish_reason is not None or delta.text):
                     return placed
         return None
 
-    def end(self) -> Placed | None:
-        """Where the end of the stream begins, if none of it has left: the marker, or the count of tokens before it."""
+    def end(self, *, over: bool) -> Placed | None:
+        """Where the end of the stream begins, if none of it has left: the marker, or the count of tokens before it.
+
+        Without a marker a count is the end only where the stream is ``over``.
+        """
         found = None
         for placed in self._frames:
             kind = placed.entry.chunk.kind
-            if placed.start < self._released or kind is ChunkKind.BLANK:
+            if self._has_left(placed) or kind is ChunkKind.BLANK:
                 continue
             if kind is ChunkKind.DONE:
                 return found or placed
             # A count in the middle of the stream is none of its end.
             found = (found or placed) if kind is ChunkKind.USAGE else None
-        return found
+        return found if over else None
 
     def decide_all(self) -> None:
         """Let all of them leave as they are."""
@@ -109,6 +112,10 @@ class Frames:
         """Let what belongs to the end of the answer leave before the verdict, but for the marker."""
         for placed in self._frames:
             placed.waits = placed.waits and placed.entry.chunk.kind is ChunkKind.DONE
+
+    def _has_left(self, placed: Placed) -> bool:
+        """Whether its beginning has."""
+        return placed.start < self._released and not placed.carried
 
     def released(self, place: int) -> None:
         """All bytes before ``place`` have left."""

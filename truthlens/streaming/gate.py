@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from truthlens.core.errors import DialectError
 from truthlens.core.plan import Plan
 from truthlens.core.records import Exchange, OnFlagged, OnUnchecked, Reason, Status, Verdict
 from truthlens.exchange.chunks import ChunkKind, Delta, Transcript
@@ -18,7 +19,7 @@ from truthlens.exchange.edits import strip
 from truthlens.streaming.contract import Ask, Entry
 from truthlens.streaming.gated_choice import Fate, GatedChoice
 from truthlens.streaming.notices import mark_for, stop_notice, withheld_notice
-from truthlens.streaming.rewriting import Changes, rewrite
+from truthlens.streaming.rewriting import Changes, rebuilt, rewrite
 
 # Nothing was to be checked there, so that nothing is blocked for it.
 _NEVER_BLOCKED = (Reason.DISABLED, Reason.EMPTY_ANSWER, Reason.TOOL_CALL)
@@ -358,7 +359,11 @@ class Gate:
         silent = [delta.index for delta in entry.chunk.deltas if delta.logprobs and not delta.text]
         if not silent or self._plan.stream.on_flagged is OnFlagged.MARK:
             return None
-        stripped = strip(entry.frame, logprobs=silent)
+        try:
+            stripped = strip(entry.frame, logprobs=silent)
+        except DialectError:
+            self.logprobs_dropped = True
+            return rebuilt(entry, Changes(), self._transcript)
         self.logprobs_dropped = self.logprobs_dropped or stripped is not entry.frame
         return None if stripped is entry.frame else stripped.raw
 

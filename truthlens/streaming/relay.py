@@ -187,7 +187,8 @@ class Relay:
         If this process dies before that, the beginning of the frame is lost. So this is for a backend that has fallen
         silent in the middle of a frame, and no other.
         """
-        self._carried_to = self._read_bytes
+        if self._read_bytes - self._decoder.held_bytes >= self._released:
+            self._carried_to = self._read_bytes
 
     def open(self) -> None:
         """Let everything pass that is held and that follows."""
@@ -205,7 +206,7 @@ class Relay:
         """
         for choice, text in closing.items():
             self._append(choice, text)
-        self._put(self._frames.end(), final)
+        self._put(self._frames.end(over=self.ended), final)
         self._open = True
 
     def let_end_go(self) -> None:
@@ -261,10 +262,16 @@ class Relay:
 
     def _place(self, frame: Frame, start: int) -> Placed:
         end = start + len(frame.raw)
+        carried = start < self._carried_to
+        left = 0 if carried else max(0, self._released - start)
+        if left and _are_comments(frame.raw[:left]):
+            # Whole lines: what follows them is a frame of its own.
+            frame, start, left = reread(frame, frame.raw[left:]), self._released, 0
         entry = self._read(frame, end)
-        if entry.frame is not frame:
+        if entry.frame is not frame and not left:
+            # Of what has begun to leave nothing can be taken back.
             entry.output = entry.frame.raw
-        placed = Placed(start, end, entry, carried=start < self._carried_to)
+        placed = Placed(start, end, entry, carried=carried)
         self._frames.add(placed)
         if self._stopped:
             entry.output, self._closing = self._closing, b""
@@ -275,7 +282,8 @@ class Relay:
             self._place_behind(entry)
         elif entry.chunk.kind is ChunkKind.DONE:
             self._done_seen = True
-            placed.before, self._pending = self._pending, b""
+            if not left:
+                placed.before, self._pending = self._pending, b""
             self.ended = True
             placed.waits = not self._open
         else:
@@ -331,7 +339,14 @@ class Relay:
         if held is not None:
             return held
         whole = self._read_bytes - self._decoder.held_bytes
-        if self._stopped or (self._open and not self._gated) or self._tail.is_comment:
+        if self._stopped:
+            return self._read_bytes
+        if whole < self._carried_to:
+            # What had come of this frame was kept back: what follows of it waits with it.
+            return self._carried_to
+        if self._tail.is_comment or (
+            self._open and not self._gated and not (self._pending and self._tail.may_be_done)
+        ):
             return self._read_bytes
         if not (self._gated or self._waiting or self.ended or self._tail.may_be_done):
             return self._read_bytes
@@ -355,8 +370,9 @@ class Relay:
             if placed.start >= end:
                 break
             output = placed.output
-            if placed.start >= start:
+            if placed.start >= start or (placed.carried and placed.end <= end):
                 pieces.append(placed.before)
+                placed.before = b""
             if output is None:
                 pieces.append(message.data[max(placed.start, start) - start : placed.end - start])
             elif placed.end <= end:
@@ -374,9 +390,10 @@ class Relay:
         target = self._frames.last_of(choice)
         chunk = encode(content_chunk(self.transcript, choice, text), newline=self._newline)
         if target is None:
-            self._put(self._frames.end(), chunk)
+            self._put(self._frames.end(over=self.ended), chunk)
         elif all(d.finish_reason is None for d in target.entry.chunk.deltas if d.index == choice):
-            target.after += chunk
+            if target.entry.frame.whole:
+                target.after += chunk
         elif choice not in target.entry.texts:
             target.before += chunk
         elif not self._lengthen(target.entry, choice, text):
@@ -417,6 +434,10 @@ class Relay:
 
 
 _NOTHING = Chunk(ChunkKind.BLANK)
+
+
+def _are_comments(data: bytes) -> bool:
+    return data.endswith((b"\n", b"\r")) and all(line.startswith(b":") for line in data.splitlines())
 
 
 def _disowned(frame: Frame, chunk: Chunk) -> Entry:

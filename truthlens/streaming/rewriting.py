@@ -49,7 +49,7 @@ def rewrite(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
             kept = _edited(entry.frame, chunk.deltas, changes, transcript)
         except (DialectError, ValueError):
             # The second where not even its reading succeeds again, with a few more calls on the stack.
-            kept = _rebuilt(entry, changes, transcript)
+            kept = rebuilt(entry, changes, transcript)
     if kept and changes.stopped and not entry.frame.whole:
         kept += 2 * newline
     return kept + b"".join(
@@ -96,7 +96,8 @@ def _edited(frame: Frame, deltas: Sequence[Delta], changes: Changes, transcript:
         raise DialectError("chunk nests too deeply to be edited") from None
 
 
-def _rebuilt(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
+def rebuilt(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
+    """New chunks in the place of one that nests too deeply to be edited: its texts, roles and finish reasons."""
     left = dict(changes.texts)
     frames = []
     for delta in entry.chunk.deltas:
