@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,11 +47,16 @@ NO_EVIDENCE = {"model": "scripted-model", "messages": [{"role": "user", "content
 
 def policy() -> str:
     """A decision for each of ``PLANS``, chosen by the header ``x-domain``."""
-    domains = "\n".join(f"    - {{name: {name}, headers: {{x-domain: [{name}]}}}}" for name in PLANS)
+    return policy_of(PLANS)
+
+
+def policy_of(plans: Mapping[str, str]) -> str:
+    """A policy with a decision for each of ``plans``, by name the keys of its configuration; chosen by ``x-domain``."""
+    domains = "\n".join(f"    - {{name: {name}, headers: {{x-domain: [{name}]}}}}" for name in plans)
     decisions = "\n".join(
         f"  - name: {name}\n    priority: {90 - place}\n    rules: {{type: domain, name: {name}}}\n"
         f"    plugins: [{{type: hallucination, configuration: {{{keys}}}}}]"
-        for place, (name, keys) in enumerate(PLANS.items())
+        for place, (name, keys) in enumerate(plans.items())
     )
     return f"""\
 trusted_headers: [x-domain, x-truthlens-details]

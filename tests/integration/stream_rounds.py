@@ -144,7 +144,7 @@ def _dechunked(rest: bytes) -> tuple[bytes, bool]:
 def settle(stack: Stack) -> None:
     """Wait until nothing of a round is left: no stream, no held byte, no answer, no stream between Envoy and us."""
     for name in ("truthlens_streams", "truthlens_inflight", "truthlens_held_bytes"):
-        until(lambda name=name: metric(stack, name) == 0, f"{name} back to 0")  # type: ignore[misc]
+        until(lambda name=name: metric(stack, name) == 0, f"{name} back to 0")
     until(lambda: envoy_stats(stack)["cluster.truthlens.upstream_rq_active"] == 0, "no ext_proc stream left")
     until(
         lambda: envoy_stats(stack)["cluster.llm_backend.upstream_rq_active"] == 0,

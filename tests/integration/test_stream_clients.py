@@ -13,6 +13,7 @@ import pytest
 from tests.integration import streams
 from tests.integration.models import BAD, GOOD, request
 from tests.integration.stack import Stack
+from tests.integration.stream_gateway import policy_of
 from tests.integration.streams import DONE, ODD_CUTS, Framing, StreamingModel
 from tests.sdk.readers import Job, NodeReader, PythonReader, RawAnswer, Read, Reader, read_raw, why_no_node
 from truthlens.core.records import Endpoint
@@ -49,23 +50,7 @@ def _policy() -> str:
         for threshold in (CLEAN, FAIR, FLAGGED)
     }
     plans[QUIET] = f"streaming: observe, stream: {{warning: false}}, threshold: {FLAGGED}"
-    names = {name: name.replace(".", "-") for name in plans}
-    domains = "\n".join(f"    - {{name: {name}, headers: {{x-domain: [{name}]}}}}" for name in names.values())
-    decisions = "\n".join(
-        f"  - name: {names[plan]}\n    priority: {90 - place}\n"
-        f"    rules: {{type: domain, name: {names[plan]}}}\n"
-        f"    plugins: [{{type: hallucination, configuration: {{{keys}}}}}]"
-        for place, (plan, keys) in enumerate(plans.items())
-    )
-    return f"""\
-trusted_headers: [x-domain, x-truthlens-details]
-hallucination: {{enabled: true, default_mode: lightweight}}
-signals:
-  domains:
-{domains}
-decisions:
-{decisions}
-"""
+    return policy_of({name.replace(".", "-"): keys for name, keys in plans.items()})
 
 
 def job(

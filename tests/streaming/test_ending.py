@@ -64,7 +64,7 @@ def test_a_flagged_answer_ends_with_the_warning() -> None:
     assert told.closing == {0: "\n\nBeware."}
     assert (told.outcome.action, told.outcome.body) == (Action.WARN, None)
     assert told.details is not None
-    (choice,) = told.details["choices"]  # type: ignore[misc]
+    (choice,) = told.details["choices"]
     assert (choice["warned"], choice["spans"][0]["text"]) == (True, "nine euros")
 
 
@@ -95,7 +95,7 @@ def test_a_marked_answer_gets_no_second_warning_and_its_spans_count_the_marks() 
     told = ending(verdict(0.9, (16, 26), (34, 38)), gated=gated)
     assert (told.closing, told.outcome.action) == ({}, Action.WARN)
     assert told.details is not None
-    (choice,) = told.details["choices"]  # type: ignore[misc]
+    (choice,) = told.details["choices"]
     assert [span["text"] for span in choice["spans"]] == ["nine euros", "blue"]
     assert choice["spans"][1]["start"] == 34 + len(" [?]")
 
@@ -104,7 +104,7 @@ def test_a_span_that_holds_a_mark_ends_behind_it() -> None:
     gated = Gated(texts={0: TEXT}, insertions={0: [(27, " [?]")]}, marked=frozenset({0}))
     told = ending(verdict(0.9, (16, 38)), gated=gated)
     assert told.details is not None
-    (choice,) = told.details["choices"]  # type: ignore[misc]
+    (choice,) = told.details["choices"]
     assert choice["spans"][0]["text"] == "nine euros. [?] It is blue"
 
 

@@ -27,7 +27,7 @@ from truthlens.detection.memory import Odds, WindowMemory
 from truthlens.detection.pairing import Chunk, chunks_of
 from truthlens.detection.passages import Evidence
 from truthlens.detection.reading import read_answer
-from truthlens.detection.results import Scored, nothing, result_of
+from truthlens.detection.results import Scored, nothing, result_of, shifted
 from truthlens.detection.runtime import Stop, TokenModel
 from truthlens.detection.scripts import readable
 from truthlens.detection.windows import Window, Windows, build_windows, lay_out, read_evidence
@@ -174,7 +174,7 @@ class EncoderFollower:
         tasks = self._tasks([excerpt.answer for excerpt in excerpts], asked, stop)
         odds = self._passing.log_odds(_asked(tasks), stop=stop)
         parts = [
-            _shifted(part, excerpt.start)
+            shifted(part, excerpt.start)
             for excerpt, each in zip(excerpts, self._scored(tasks, odds), strict=True)
             for part in self._parts(each, excerpt.ranges, aggregation)
         ]
@@ -311,11 +311,6 @@ def _closed(chunks: Sequence[Chunk], ends: Sequence[int], text: str) -> int:
 
 def _asked(tasks: Sequence[_Task | Reason]) -> list[tuple[int, Sequence[Window]]]:
     return [(task.answer.index, task.windows.windows) for task in tasks if isinstance(task, _Task)]
-
-
-def _shifted(result: DetectorResult, by: int) -> DetectorResult:
-    spans = tuple(replace(span, start=span.start + by, end=span.end + by) for span in result.spans)
-    return replace(result, spans=spans)
 
 
 def _timed(results: Sequence[DetectorResult], started: float) -> list[DetectorResult]:

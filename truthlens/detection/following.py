@@ -16,6 +16,7 @@ from truthlens.core.records import Answer, DetectorResult, Exchange, Reason, Ver
 from truthlens.detection.detectors import Detector, Follower, Ranges, follower_of, reason_not_to_run
 from truthlens.detection.fusion import fuse
 from truthlens.detection.jobs import Job, Step, Workers
+from truthlens.detection.results import shifted
 from truthlens.detection.runtime import Stop
 
 
@@ -258,10 +259,4 @@ def _pieces(answers: Sequence[Answer], ranges: Sequence[Ranges]) -> list[tuple[A
 
 def _shifted(results: Sequence[DetectorResult], pieces: Sequence[tuple[Answer, int]]) -> list[DetectorResult]:
     """The results of pieces, with spans in characters of their answers."""
-    return [
-        replace(
-            result,
-            spans=tuple(replace(span, start=span.start + by, end=span.end + by) for span in result.spans),
-        )
-        for result, (_, by) in zip(results, pieces, strict=True)
-    ]
+    return [shifted(result, by) for result, (_, by) in zip(results, pieces, strict=True)]

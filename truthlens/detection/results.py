@@ -72,6 +72,12 @@ def nothing(reason: Reason) -> DetectorResult:
     return DetectorResult(DetectorName.ENCODER, None, reason=reason)
 
 
+def shifted(result: DetectorResult, by: int) -> DetectorResult:
+    """The result on a piece of a text, its spans in characters of that text, in which the piece begins at ``by``."""
+    spans = tuple(replace(span, start=span.start + by, end=span.end + by) for span in result.spans)
+    return replace(result, spans=spans)
+
+
 def _tokens_of(offsets: NDArray[np.int64], start: int, end: int) -> slice:
     """The tokens that end within these characters; each token belongs to one of ranges that adjoin."""
     first, last = np.searchsorted(offsets[:, 1], [start, end], side="right")

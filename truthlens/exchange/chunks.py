@@ -7,7 +7,7 @@ not here: how frames are cut (``sse``), chunks with another text (``edits``), wh
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -15,7 +15,7 @@ from truthlens.core.errors import DialectError
 from truthlens.core.records import AnswerKind, Endpoint
 from truthlens.exchange import jsontext
 from truthlens.exchange.content import text_of_part
-from truthlens.exchange.response import usage_counts
+from truthlens.exchange.response import OWN_MEMBER, usage_counts
 from truthlens.exchange.sse import Frame
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -25,10 +25,8 @@ _REASONING_PARTS = frozenset(("thinking", "reasoning"))
 _CALLS = frozenset(("tool_calls", "function_call"))
 
 
-# The member of a chunk that only we give.
-OWN_MEMBER = "truthlens"
-# More than any API gives at once; each costs memory for as long as the stream lasts.
-_MOST_CHOICES = 1024
+MOST_CHOICES = 1024
+"""More than any API gives at once; each costs memory for as long as the stream lasts."""
 
 
 class ChunkKind(StrEnum):
@@ -275,6 +273,20 @@ class Transcript:
             choice.end()
 
 
+def end_of(kinds: Sequence[ChunkKind]) -> int:
+    """Where the end of a stream begins among its frames: the marker, and the count of tokens before it.
+
+    Clients that keep the last chunk's count would lose it to a chunk behind it. Without an end: the number of frames.
+    """
+    end = kinds.index(ChunkKind.DONE) if ChunkKind.DONE in kinds else len(kinds)
+    for place in reversed(range(end)):
+        if kinds[place] is ChunkKind.USAGE:
+            end = place
+        elif kinds[place] is not ChunkKind.BLANK:
+            break
+    return end
+
+
 def _without_object(frame: Frame) -> Chunk | None:
     """What a frame says whose data does not begin an object; ``None`` where its data has to be read to know."""
     if frame.data is not None:
@@ -296,8 +308,8 @@ def _deltas(choices: object, endpoint: Endpoint) -> tuple[Delta, ...]:
         return ()
     if not isinstance(choices, list):
         raise DialectError(f"choices is {jsontext.describe(choices)}; expected a list of objects")
-    if len(choices) > _MOST_CHOICES:
-        raise DialectError(f"choices has {len(choices)} entries; expected {_MOST_CHOICES} or fewer")
+    if len(choices) > MOST_CHOICES:
+        raise DialectError(f"choices has {len(choices)} entries; expected {MOST_CHOICES} or fewer")
     return tuple([_delta(choice, place, endpoint) for place, choice in enumerate(choices)])
 
 

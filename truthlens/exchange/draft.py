@@ -10,9 +10,10 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from truthlens.exchange.chunks import OWN_MEMBER, Chunk, ChunkKind, Delta, Transcript
+from truthlens.exchange.chunks import Chunk, ChunkKind, Delta, Transcript, end_of
 from truthlens.exchange.content import text_of_part
 from truthlens.exchange.edits import content_chunk, edit_texts, final_chunk, strip
+from truthlens.exchange.response import OWN_MEMBER
 from truthlens.exchange.sse import Frame, encode
 
 # What every chunk of a stream repeats, and padding: nothing is lost with it.
@@ -76,32 +77,16 @@ class Draft:
         self._after[place].append(content_chunk(self.transcript, index, text))
 
     def put_verdict(self, truthlens: Mapping[str, object]) -> None:
-        """Put the chunk with the ``truthlens`` object before the end, or last where the stream has none.
-
-        The end is the marker and the count of tokens before it: clients that keep the last chunk's count would lose it.
-        """
+        """Put the chunk with the ``truthlens`` object before the end of the stream, or last where it has none."""
         verdict = final_chunk(self.transcript, truthlens)
-        end = self._end()
-        if end < len(self.chunks):
+        kinds = [chunk.kind for chunk in self.chunks]
+        # Nothing can stand behind a frame that was cut off in its middle.
+        torn = not self._frames[-1].whole and not self.chunks[-1].readable
+        end = end_of(kinds[:-1] if torn else kinds)
+        if end < len(kinds):
             self._before[end].append(verdict)
         else:
             self._after[end - 1].append(verdict)
-
-    def _end(self) -> int:
-        last = len(self.chunks) - 1
-        # Nothing can stand behind a frame that was cut off in its middle.
-        torn = not self._frames[last].whole and not self.chunks[last].readable
-        end = last if torn else last + 1
-        for place, chunk in enumerate(self.chunks):
-            if chunk.kind is ChunkKind.DONE:
-                end = place
-                break
-        place = end
-        while place > 0 and self.chunks[place - 1].kind in (ChunkKind.USAGE, ChunkKind.BLANK):
-            place -= 1
-            if self.chunks[place].kind is ChunkKind.USAGE:
-                end = place
-        return end
 
     def drop_logprobs(self, index: int) -> None:
         """Take the ``logprobs`` of a choice out of all frames.

@@ -13,6 +13,7 @@ from truthlens.core.records import Endpoint
 from truthlens.exchange import jsontext
 from truthlens.exchange.chunks import Transcript, index_of, join_pairs, parse_chunk
 from truthlens.exchange.content import text_of_part
+from truthlens.exchange.response import OWN_MEMBER
 from truthlens.exchange.sse import Frame, encode, reread, set_data
 
 _OBJECTS = {Endpoint.CHAT: "chat.completion.chunk", Endpoint.COMPLETIONS: "text_completion"}
@@ -101,7 +102,7 @@ def content_chunk(
 
 def final_chunk(transcript: Transcript, extra: Mapping[str, object]) -> str:
     """JSON of a chunk without choices that carries ``extra`` as its ``truthlens`` object."""
-    return jsontext.dump(_envelope(transcript, []) | {"truthlens": dict(extra)})
+    return jsontext.dump(_envelope(transcript, []) | {OWN_MEMBER: dict(extra)})
 
 
 def done_frame(*, newline: bytes = b"\n") -> bytes:

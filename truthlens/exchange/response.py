@@ -14,6 +14,8 @@ from truthlens.exchange import jsontext
 from truthlens.exchange.content import part_texts, text_of_part
 
 LOGPROBS_DROPPED = "logprobs-dropped"
+# The member of a body, or of a chunk, that only we give.
+OWN_MEMBER = "truthlens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def parse_response(body: bytes, exchange: Exchange) -> Response:
         finish_reasons=tuple(_string_or_none(choice.get("finish_reason")) for choice in choices),
         model=jsontext.show(model) if isinstance(model, str) else "",
         usage=usage_counts(response.get("usage")),
-        forged="truthlens" in response,
+        forged=OWN_MEMBER in response,
         body_text=text,
         echoes=tuple(echoes),
     )
@@ -116,7 +118,7 @@ def rewrite_response(
         return _edit_choice(raw, old, new, response.endpoint, dropped)
 
     def edit_top(key: str, raw: str) -> str | None:
-        if key == "truthlens":
+        if key == OWN_MEMBER:
             return None
         return jsontext.edit_array(raw, edit_choice) if key == "choices" and raw.startswith("[") else raw
 
@@ -126,7 +128,7 @@ def rewrite_response(
         notes = extra.get("notes")
         extra["notes"] = [*(notes if isinstance(notes, list | tuple) else ()), LOGPROBS_DROPPED]
     if truthlens is not None or dropped:
-        text = jsontext.append_member(text, "truthlens", jsontext.dump(extra))
+        text = jsontext.append_member(text, OWN_MEMBER, jsontext.dump(extra))
     return text.encode()
 
 

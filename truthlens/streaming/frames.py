@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from truthlens.exchange.chunks import ChunkKind
+from truthlens.exchange.chunks import ChunkKind, end_of
 from truthlens.streaming.contract import Entry
 
 _DONE_LINES = (b"data: [DONE]", b"data:[DONE]")
@@ -92,16 +92,11 @@ class Frames:
 
         Without a marker a count is the end only where the stream is ``over``.
         """
-        found = None
-        for placed in self._frames:
-            kind = placed.entry.chunk.kind
-            if self._has_left(placed) or kind is ChunkKind.BLANK:
-                continue
-            if kind is ChunkKind.DONE:
-                return found or placed
-            # A count in the middle of the stream is none of its end.
-            found = (found or placed) if kind is ChunkKind.USAGE else None
-        return found if over else None
+        frames = [placed for placed in self._frames if not self._has_left(placed)]
+        kinds = [placed.entry.chunk.kind for placed in frames]
+        place = end_of(kinds)
+        known = over or ChunkKind.DONE in kinds
+        return frames[place] if known and place < len(frames) else None
 
     def decide_all(self) -> None:
         """Let all of them leave as they are."""
@@ -145,6 +140,9 @@ class Tail:
     @property
     def is_comment(self) -> bool:
         """Whether all that has come are whole lines of comment: a sign of life, not data."""
-        return self._bytes.endswith((b"\n", b"\r")) and all(
-            line.startswith(b":") for line in self._bytes.splitlines()
-        )
+        return are_comments(self._bytes)
+
+
+def are_comments(data: bytes) -> bool:
+    """Whether these are whole lines of comment, and nothing else."""
+    return data.endswith((b"\n", b"\r")) and all(line.startswith(b":") for line in data.splitlines())

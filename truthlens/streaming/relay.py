@@ -11,18 +11,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from truthlens.core.errors import DialectError
 from truthlens.core.records import Endpoint
-from truthlens.exchange.chunks import OWN_MEMBER, Chunk, ChunkKind, Transcript, parse_chunk
-from truthlens.exchange.edits import content_chunk, edit_content, strip
+from truthlens.exchange.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, parse_chunk
+from truthlens.exchange.edits import content_chunk
 from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame, encode, reread
 from truthlens.streaming.contract import Ack, Entry
-from truthlens.streaming.frames import Frames, Placed, Tail
+from truthlens.streaming.frames import Frames, Placed, Tail, are_comments
+from truthlens.streaming.rewriting import disowned, lengthen
 
 # A message is read in steps of so much: some 10 ms where every frame holds one token.
 _STEP_BYTES = 64 << 10
-# More choices than any request is answered with: what comes beyond is not collected.
-_MOST_CHOICES = 1024
 
 
 @dataclass(slots=True)
@@ -264,7 +262,7 @@ class Relay:
         end = start + len(frame.raw)
         carried = start < self._carried_to
         left = 0 if carried else max(0, self._released - start)
-        if left and _are_comments(frame.raw[:left]):
+        if left and are_comments(frame.raw[:left]):
             # Whole lines: what follows them is a frame of its own.
             frame, start, left = reread(frame, frame.raw[left:]), self._released, 0
         entry = self._read(frame, end)
@@ -312,10 +310,10 @@ class Relay:
     def _read(self, frame: Frame, end: int) -> Entry:
         if self._stopped:
             return Entry(frame, _NOTHING)
-        too_many = len(self.transcript.choices) > _MOST_CHOICES
+        too_many = len(self.transcript.choices) > MOST_CHOICES
         self.overflowed = self.overflowed or too_many or end > self._max_bytes
         chunk = parse_chunk(frame, self.transcript.endpoint)
-        entry = _disowned(frame, chunk) if chunk.forged else Entry(frame, chunk)
+        entry = disowned(frame, chunk) if chunk.forged else Entry(frame, chunk)
         chunk = entry.chunk
         if self.overflowed or self._done_seen or (self._open and not self._gated):
             return entry
@@ -396,25 +394,8 @@ class Relay:
                 target.after += chunk
         elif choice not in target.entry.texts:
             target.before += chunk
-        elif not self._lengthen(target.entry, choice, text):
+        elif not lengthen(target.entry, choice, text, self.transcript.endpoint):
             target.after += chunk
-
-    def _lengthen(self, entry: Entry, choice: int, text: str) -> bool:
-        """Put ``text`` behind the choice's own in the frame that finishes it; false where that cannot be done."""
-        endpoint = self.transcript.endpoint
-        frames = [entry.frame] if entry.output is None else Decoder().feed(entry.output)
-        for place, frame in enumerate(frames):
-            deltas = [delta for delta in parse_chunk(frame, endpoint).deltas if delta.index == choice]
-            own = "".join(delta.text for delta in deltas)
-            if own and any(delta.finish_reason is not None for delta in deltas):
-                raws = [each.raw for each in frames]
-                try:
-                    raws[place] = edit_content(frame, choice, own + text, endpoint=endpoint)
-                except (DialectError, ValueError):
-                    return False
-                entry.output = b"".join(raws)
-                return True
-        return False
 
     def _put(self, target: Placed | None, frames: bytes) -> None:
         """Put ``frames`` before ``target``, or where there is none before what comes last."""
@@ -434,15 +415,3 @@ class Relay:
 
 
 _NOTHING = Chunk(ChunkKind.BLANK)
-
-
-def _are_comments(data: bytes) -> bool:
-    return data.endswith((b"\n", b"\r")) and all(line.startswith(b":") for line in data.splitlines())
-
-
-def _disowned(frame: Frame, chunk: Chunk) -> Entry:
-    """The frame without what a backend says in our name; a comment in its place where it cannot be edited."""
-    try:
-        return Entry(strip(frame, members=(OWN_MEMBER,)), chunk)
-    except DialectError as error:
-        return Entry(reread(frame, b":" + 2 * frame.newline), Chunk(ChunkKind.OPAQUE, problem=str(error)))

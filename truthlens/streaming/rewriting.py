@@ -1,4 +1,4 @@
-"""The bytes of a gated frame: other texts, choices that have ended taken out, and the finish of those that end with it.
+"""The bytes of a streamed frame: other texts, choices that have ended taken out, the finish of those that end with it.
 
 Deliberately not here: which text is changed, and why (``gate``, ``gated_choice``).
 """
@@ -9,10 +9,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from truthlens.core.errors import DialectError
+from truthlens.core.records import Endpoint
 from truthlens.exchange import jsontext
-from truthlens.exchange.chunks import ChunkKind, Delta, Transcript
-from truthlens.exchange.edits import content_chunk, edit_texts
-from truthlens.exchange.sse import Frame, encode, reread, set_data
+from truthlens.exchange.chunks import Chunk, ChunkKind, Delta, Transcript, parse_chunk
+from truthlens.exchange.edits import content_chunk, edit_content, edit_texts, strip
+from truthlens.exchange.response import OWN_MEMBER
+from truthlens.exchange.sse import Decoder, Frame, encode, reread, set_data
 from truthlens.streaming.contract import Entry
 
 STOP_REASON = "content_filter"
@@ -110,3 +112,28 @@ def rebuilt(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
         chunk = content_chunk(transcript, index, text, role=delta.role, finish_reason=finish_reason)
         frames.append(encode(chunk, newline=entry.frame.newline))
     return b"".join(frames)
+
+
+def lengthen(entry: Entry, choice: int, text: str, endpoint: Endpoint) -> bool:
+    """Put ``text`` behind the choice's own in the frame that finishes it; false where that cannot be done."""
+    frames = [entry.frame] if entry.output is None else Decoder().feed(entry.output)
+    for place, frame in enumerate(frames):
+        deltas = [delta for delta in parse_chunk(frame, endpoint).deltas if delta.index == choice]
+        own = "".join(delta.text for delta in deltas)
+        if own and any(delta.finish_reason is not None for delta in deltas):
+            raws = [each.raw for each in frames]
+            try:
+                raws[place] = edit_content(frame, choice, own + text, endpoint=endpoint)
+            except (DialectError, ValueError):
+                return False
+            entry.output = b"".join(raws)
+            return True
+    return False
+
+
+def disowned(frame: Frame, chunk: Chunk) -> Entry:
+    """The frame without what a backend says in our name; a comment in its place where it cannot be edited."""
+    try:
+        return Entry(strip(frame, members=(OWN_MEMBER,)), chunk)
+    except DialectError as error:
+        return Entry(reread(frame, b":" + 2 * frame.newline), Chunk(ChunkKind.OPAQUE, problem=str(error)))
