@@ -175,16 +175,37 @@ async def test_requests_that_cannot_be_read_say_why() -> None:
     assert (await rig.request({"messages": [], "pad": "x" * 3000})).reason is Reason.TOO_LARGE
 
 
-def test_other_paths_and_methods_are_no_exchanges() -> None:
-    """Only POST on the two APIs is handled."""
+def test_what_is_posted_is_an_exchange_unless_no_answer_comes_back() -> None:
+    """Two APIs are read, what is posted elsewhere cannot be, and what gets no answer of a model is left alone."""
     rig = Rig(BASE, FixedDetector(scored(0.9)))
-    for method, path in (
-        ("GET", "/v1/chat/completions"),
-        ("POST", "/v1/responses"),
-        ("POST", "/v1/messages"),
+
+    def admitted(method: str, path: str) -> tuple[bool, Reason | None]:
+        ticket = rig.pipeline.admit(RequestHead(method, path, {}, {}))
+        return ticket.no_answer, ticket.reason
+
+    assert admitted("POST", "/v1/completions?x=1") == (False, None)
+    assert admitted("POST", "/invocations") == (False, None)
+    for method, path in (("POST", "/v1/responses"), ("PUT", "/v1/unknown"), ("POST", "/v1//embeddings")):
+        assert admitted(method, path) == (False, Reason.DIALECT)
+    for method, path in (("GET", "/v1/chat/completions"), ("POST", "/v1/embeddings")):
+        assert admitted(method, path) == (True, None)
+
+
+async def test_a_path_of_both_apis_is_told_apart_by_the_body() -> None:
+    """The endpoint of what was read is that of its body."""
+    rig = Rig(BASE, FixedDetector(scored(0.9)))
+    head = RequestHead("POST", "/invocations", {}, {})
+    prompt = {"prompt": "<context>Tea is free.</context>\nIs tea free?"}
+    for request, body, text in (
+        (REQUEST, ANSWER, "Tea is free."),
+        (prompt, {"choices": [{"index": 0, "text": "Tea is dear."}]}, "Tea is dear."),
     ):
-        assert rig.pipeline.admit(RequestHead(method, path, {}, {})).reason is Reason.DIALECT
-    assert rig.pipeline.admit(RequestHead("POST", "/v1/completions?x=1", {}, {})).reason is None
+        ticket = await rig.pipeline.open(rig.pipeline.admit(head), json.dumps(request).encode())
+        judgement = await rig.pipeline.judge(ticket, OK, json.dumps(body).encode())
+        assert judgement.outcome.action is Action.WARN
+        assert text in (judgement.outcome.body or b"").decode()
+    unread = await rig.pipeline.open(rig.pipeline.admit(head), b'{"inputs": "x"}')
+    assert unread.reason is Reason.DIALECT
 
 
 async def test_text_is_logged_only_where_the_operator_asks() -> None:

@@ -48,8 +48,9 @@ from truthlens.core.records import (
 )
 from truthlens.detection.engine import Engine
 from truthlens.detection.explain import explained
-from truthlens.exchange.chat import endpoint_of, read_request, set_model
+from truthlens.exchange.chat import read_request, set_model
 from truthlens.exchange.encoding import decode_body
+from truthlens.exchange.paths import Kind, kind_of
 from truthlens.exchange.reading import Reading
 from truthlens.exchange.response import Response, parse_response, rewrite_response
 from truthlens.exchange.stream import StreamedResponse, parse_stream, rewrite_stream
@@ -106,7 +107,7 @@ class Ticket:
 
     policy: Policy
     head: RequestHead
-    endpoint: Endpoint | None
+    kind: Kind
     plan: Plan
     reading: Reading | None = None
     reason: Reason | None = None
@@ -115,6 +116,16 @@ class Ticket:
     keep: Keep = field(default_factory=lambda: Keep(0, None))
     model: str = ""
     request_s: float = 0.0
+
+    @property
+    def no_answer(self) -> bool:
+        """Whether no answer of a model comes back for the request."""
+        return self.kind is Kind.NO_ANSWER
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """The API, as far as it is known."""
+        return self.kind.endpoint if self.exchange is None else self.exchange.endpoint
 
     @property
     def exchange(self) -> Exchange | None:
@@ -197,11 +208,13 @@ class Pipeline:
     def admit(self, head: RequestHead) -> Ticket:
         """Take the policy snapshot; find out whether the bodies are needed at all."""
         policy = self._policy.current
-        endpoint = endpoint_of(head.path) if head.method == "POST" else None
+        kind = kind_of(head.method, head.path, head.headers)
+        if kind is Kind.NO_ANSWER:
+            return Ticket(policy, head, kind, policy.default)
         plan = self._early.of(policy, head)
         self._warn_of_unknown(policy, head)
-        ticket = Ticket(policy, head, endpoint, plan or policy.default)
-        if endpoint is None:
+        ticket = Ticket(policy, head, kind, plan or policy.default)
+        if kind is Kind.DIALECT:
             return replace(ticket, reason=Reason.DIALECT)
         if plan is not None and not plan.enabled and not plan.model_refs:
             return replace(ticket, reason=Reason.DISABLED)
@@ -222,11 +235,10 @@ class Pipeline:
                 await self._inline(reading.size, lambda: reading.exchange)
 
     def _open(self, ticket: Ticket, body: bytes) -> Ticket:
-        assert ticket.endpoint is not None
         policy, encoding = ticket.policy, ticket.head.headers.get("content-encoding", "")
         try:
             plain = decode_body(body, encoding, limit=policy.limits.max_body_bytes)
-            request = read_request(plain, ticket.endpoint)
+            request = read_request(plain, ticket.kind.endpoint)
         except DialectError:
             return replace(ticket, reason=Reason.DIALECT)
         except BodyEncodingError:

@@ -241,7 +241,7 @@ def test_gateway_example_says_what_the_envoy_file_says() -> None:
     envoy = yaml.safe_load((ROOT / "envoy" / "truthlens.yaml").read_text("utf-8"))
     manager = envoy["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
     assert processor["messageTimeout"] == manager["http_filters"][0]["typed_config"]["message_timeout"]
-    limit = manager["route_config"]["virtual_hosts"][0]["routes"][0]["request_body_buffer_limit"]
+    limit = manager["route_config"]["virtual_hosts"][0]["routes"][-1]["request_body_buffer_limit"]
     for traffic in _gateway("ClientTrafficPolicy"):
         assert int(traffic["spec"]["connection"]["bufferLimit"].removesuffix("Mi")) << 20 == limit
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from truthlens.core.errors import DialectError
 from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Endpoint, Exchange, Message
-from truthlens.exchange.chat import endpoint_of, parse_request, set_model
+from truthlens.exchange.chat import parse_request, read_request, set_model
 
 
 def chat(**fields: object) -> Exchange:
@@ -24,23 +24,27 @@ def completion(**fields: object) -> Exchange:
 
 
 @pytest.mark.parametrize(
-    ("path", "endpoint"),
+    ("fields", "endpoint"),
     [
-        ("/v1/chat/completions", Endpoint.CHAT),
-        ("/openai/deployments/x/chat/completions?api-version=1", Endpoint.CHAT),
-        ("/v1/chat/completions/", Endpoint.CHAT),
-        ("/v1/completions", Endpoint.COMPLETIONS),
-        ("/completions#x", Endpoint.COMPLETIONS),
-        ("/v1/embeddings", None),
-        ("/v1/chat/completionsx", None),
-        ("/v1/models?x=/v1/completions", None),
-        ("/v1/mycompletions", None),
-        ("", None),
+        ({"messages": [{"role": "user", "content": "Why?"}]}, Endpoint.CHAT),
+        ({"messages": [{"role": "user", "content": "Why?"}], "prompt": "Why?"}, Endpoint.CHAT),
+        ({"prompt": "Why?"}, Endpoint.COMPLETIONS),
+        ({"messages": None, "prompt": "Why?"}, Endpoint.COMPLETIONS),
     ],
 )
-def test_the_path_names_the_endpoint(path: str, endpoint: Endpoint | None) -> None:
-    """The end of the path decides, whatever stands before it or in the query string."""
-    assert endpoint_of(path) is endpoint
+def test_where_the_path_does_not_say_it_the_body_names_the_endpoint(
+    fields: dict[str, object], endpoint: Endpoint
+) -> None:
+    """A server with one path for both goes by what is there."""
+    request = read_request(json.dumps(fields).encode(), None)
+    assert (request.endpoint, request.messages[-1].text) == (endpoint, "Why?")
+
+
+@pytest.mark.parametrize("body", [b'{"input": "x"}', b'{"inputs": "x"}', b'{"messages": 3, "prompt": "x"}'])
+def test_a_body_of_neither_api_is_no_exchange(body: bytes) -> None:
+    """Whatever else is posted there is a dialect that cannot be checked."""
+    with pytest.raises(DialectError):
+        read_request(body, None)
 
 
 def test_a_chat_request_is_read_whole() -> None:

@@ -35,12 +35,15 @@ from truthlens.gateway.events import (
 from truthlens.gateway.session import Judge, Open, Piece, ProtocolError, Session, State
 
 PLAN = Plan("support")
+OURS = ("x-truthlens-score", "x-truthlens-details", "x_truthlens_score", "x-truthlens_score", "x.truthlens-a")
+OTHERS = ("x-other", "x-truthlensscore", "truthlens", "xtruthlens-score", "my-x-truthlens-score")
 BUFFERED = FilterModes(BodyMode.BUFFERED, BodyMode.NONE)
 
 
 @dataclass(frozen=True)
 class Ticket:
     reason: Reason | None = None
+    no_answer: bool = False
     request_body: bytes | None = None
     more_time_s: float | None = None
     streaming: Streaming = Streaming.BUFFER
@@ -133,11 +136,87 @@ def test_a_bypass_ships_no_bodies_and_leaves_the_encoding_alone() -> None:
 
 def test_headers_of_ours_sent_by_a_client_are_removed_on_every_path() -> None:
     """Whatever x-truthlens-* a client sends, the backend never sees it."""
-    sent = {"x-truthlens-score": "0.00", "x-truthlens-details": "spans", "x-other": "1"}
-    for ticket in (Ticket(), Ticket(reason=Reason.DIALECT)):
-        reply = Session(Desk(ticket)).receive(request(sent))
+    for ticket in (Ticket(), Ticket(reason=Reason.DIALECT), Ticket(no_answer=True)):
+        reply = Session(Desk(ticket)).receive(request(dict.fromkeys([*OURS, *OTHERS], "0.00")))
         assert isinstance(reply, Continue)
-        assert set(reply.remove_headers) == {"x-truthlens-score", "x-truthlens-details"}
+        assert reply.remove_headers == OURS
+
+
+@pytest.mark.parametrize(
+    ("ticket", "head"),
+    [
+        (Ticket(), {}),
+        (Ticket(), {"content_type": "text/html"}),
+        (Ticket(), {"content_type": "text/event-stream"}),
+        (Ticket(streaming=Streaming.GATE), {"content_type": "text/event-stream"}),
+        (Ticket(no_answer=True), {}),
+    ],
+)
+def test_no_spelling_of_our_headers_leaves_for_the_client(ticket: Ticket, head: dict[str, str]) -> None:
+    """Whatever the answer is, a backend's words go, also those that only a folding reader takes for ours."""
+    session = Session(Desk(ticket))
+    session.receive(request())
+    if not ticket.no_answer:
+        session.receive(RequestBody(b"{}", True))
+        session.opened(ticket)
+    event = response(**head)
+    event.head.headers.update(dict.fromkeys([*OURS, *OTHERS], "0.00"))  # type: ignore[attr-defined]
+    reply = session.receive(event)
+    assert isinstance(reply, Continue)
+    assert set(OURS) <= set(reply.remove_headers)
+    assert set(OTHERS).isdisjoint(reply.remove_headers)
+
+
+@pytest.mark.parametrize("head", [response(), response(404), response(content_type="text/event-stream")])
+def test_what_gets_no_answer_passes_without_a_word(head: ResponseHeaders) -> None:
+    """No body is shipped, nothing is judged, blocked or abandoned, and the route's defaults go."""
+    desk = Desk(Ticket(no_answer=True), block=True)
+    session = Session(desk)
+    first = session.receive(request())
+    assert first == Continue(
+        Phase.REQUEST_HEADERS, request_body=BodyMode.NONE, response_body=BodyMode.NONE
+    )
+    assert session.concluded
+    head.head.headers["x-truthlens-reason"] = "unavailable"  # type: ignore[index]
+    assert session.receive(head) == Continue(
+        Phase.RESPONSE_HEADERS, remove_headers=("x-truthlens-reason",)
+    )
+    assert desk.skipped == []
+
+
+@pytest.mark.parametrize("reason", [Reason.DIALECT, Reason.ENCODING, Reason.TOO_LARGE])
+def test_an_error_is_no_answer_whatever_was_asked(reason: Reason) -> None:
+    """A 404 for a path that nobody knows is the backend's to say, also where unchecked answers are refused."""
+    for ticket, status, told in (
+        (Ticket(reason=reason), 404, Reason.UPSTREAM_ERROR),
+        (Ticket(reason=reason), 200, reason),
+        (Ticket(reason=Reason.DISABLED), 404, Reason.DISABLED),
+    ):
+        desk = Desk(ticket)
+        session = Session(desk)
+        session.receive(request())
+        session.receive(response(status))
+        assert desk.skipped == [told]
+
+
+@pytest.mark.parametrize(
+    "event", [response(400, content_type="text/plain"), response(403), response(302, end=True), response(end=True)]
+)
+def test_a_local_reply_to_a_request_that_never_came_passes(event: ResponseHeaders) -> None:
+    """Envoy refuses an upgrade, or a filter that comes first answers a preflight: nothing to judge, no fault."""
+    desk = Desk(block=True)
+    session = Session(desk)
+    event.head.headers["x-truthlens-status"] = "unchecked"  # type: ignore[index]
+    assert session.receive(event) == Continue(
+        Phase.RESPONSE_HEADERS, remove_headers=("x-truthlens-status",)
+    )
+    assert (desk.skipped, session.ticket, session.concluded) == ([], None, True)
+
+
+def test_an_answer_to_a_request_that_never_came_is_a_fault() -> None:
+    """A filter that is configured to send no request headers checks nothing, and must not do so in silence."""
+    with pytest.raises(ProtocolError, match="ResponseHeaders in state REQUEST_HEADERS"):
+        Session(Desk()).receive(response())
 
 
 def test_headers_of_ours_sent_by_the_backend_are_removed_but_for_the_routes_defaults() -> None:

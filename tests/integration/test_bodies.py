@@ -374,11 +374,12 @@ def test_requests_that_are_no_exchange_reach_the_backend_untouched(stack: Stack,
 
 
 def test_other_paths_of_the_api_pass(stack: Stack) -> None:
-    """Embeddings and other dialects are marked, other methods work."""
+    """Other dialects are marked, embeddings and other methods work."""
     script(stack, json_reply({"object": "list", "data": []}))
-    response = stack.post({"input": "x"}, path="/v1/embeddings")
+    response = stack.post({"input": "x"}, path="/v1/responses")
     assert response.json() == {"object": "list", "data": []}
     assert response.headers["x-truthlens-reason"] == "dialect"
+    assert "x-truthlens-status" not in stack.post({"input": "x"}, path="/v1/embeddings").headers
     assert httpx.get(f"{stack.url}/v1/models").json() == {"object": "list", "data": []}
 
 

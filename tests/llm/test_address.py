@@ -49,6 +49,10 @@ CHAT, PLAIN = Endpoint.CHAT, Endpoint.COMPLETIONS
         # A chat prompt of our own about an answer that came from the completions API.
         (CHAT, True, None, "/v1/completions", f"{UPSTREAM}/v1/chat/completions"),
         (PLAIN, True, None, "/v1/chat/completions/", f"{UPSTREAM}/v1/completions"),
+        # One path for both.
+        (CHAT, True, None, "/x/invocations/?a=1", f"{UPSTREAM}/x/invocations?a=1"),
+        (PLAIN, True, None, "/invocations", f"{UPSTREAM}/invocations"),
+        (PLAIN, False, None, "/invocations", f"{UPSTREAM}/v1/completions"),
     ],
 )
 def test_an_address_is_the_base_url_or_the_upstream_with_the_path_of_the_endpoint(

@@ -99,23 +99,56 @@ def test_each_sidecar_process_is_an_endpoint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "checked"),
+    ("method", "path", "asked"),
     [
-        ("/v1/chat/completions", True),
-        ("/v1/responses", True),
-        ("/openai/v1/chat/completions", True),
-        ("/chat/completions", True),
-        ("/completions", True),
-        ("/metrics", False),
-        ("/health", False),
+        ("POST", "/v1/chat/completions", True),
+        ("POST", "/v1/responses", True),
+        ("POST", "/completions/", True),
+        ("POST", "/", True),
+        ("PUT", "/anything", True),
+        ("get", "/v1/models", True),
+        ("GET", "/v1/models", False),
+        ("OPTIONS", "/v1/chat/completions", False),
+        ("POST", "/v1/embeddings", False),
+        ("POST", "/v2/rerank/", False),
     ],
 )
-def test_which_paths_go_through_the_sidecar(path: str, checked: bool) -> None:
-    """The API does; the backend's own pages do not."""
+def test_about_which_requests_the_sidecar_is_asked(method: str, path: str, asked: bool) -> None:
+    """About all but those that get no answer of a model."""
     listener = envoy_config(SETTINGS)["static_resources"]["listeners"][0]
     manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
-    (first, _) = manager["route_config"]["virtual_hosts"][0]["routes"]
-    assert bool(re.fullmatch(first["match"]["safe_regex"]["regex"], path)) is checked
+    looked_up, passing, checked = manager["route_config"]["virtual_hosts"][0]["routes"]
+    (matcher,) = looked_up["match"]["headers"]
+    skipped = [
+        matcher["name"] == ":method" and re.fullmatch(matcher["string_match"]["safe_regex"]["regex"], method),
+        re.fullmatch(passing["match"]["safe_regex"]["regex"], path),
+    ]
+    assert any(skipped) is not asked
+    off = [route["typed_per_filter_config"]["envoy.filters.http.ext_proc"] for route in (looked_up, passing)]
+    assert all(each["disabled"] for each in off)
+    assert (checked["match"], "typed_per_filter_config" in checked) == ({"prefix": "/"}, False)
+
+
+def test_paths_are_matched_as_the_backend_gets_them() -> None:
+    """Normalised, with slashes merged and unescaped."""
+    listener = envoy_config(SETTINGS)["static_resources"]["listeners"][0]
+    manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
+    assert (manager["normalize_path"], manager["merge_slashes"]) == (True, True)
+    assert manager["path_with_escaped_slashes_action"] == "UNESCAPE_AND_FORWARD"
+
+
+def test_no_word_of_ours_passes_the_backends_cluster() -> None:
+    """In either direction, on whatever route: every header of ours is removed, however its name is spelled."""
+    cluster = envoy_config(SETTINGS)["static_resources"]["clusters"][0]
+    (options,) = cluster["typed_extension_protocol_options"].values()
+    mutation, codec = options["http_filters"]
+    assert codec["typed_config"]["@type"].endswith("UpstreamCodec")
+    mutations = mutation["typed_config"]["mutations"]
+    for each in (*mutations["request_mutations"][:1], *mutations["response_mutations"]):
+        regex = each["remove_on_match"]["key_matcher"]["safe_regex"]["regex"]
+        assert all(re.fullmatch(regex, name) for name in HEADER_NAMES)
+        assert all(re.fullmatch(regex, name.replace("-", "_")) for name in HEADER_NAMES)
+        assert not re.fullmatch(regex, "x-request-id")
 
 
 def test_a_router_is_asked_first_and_only_it_may_set_its_headers() -> None:

@@ -32,19 +32,6 @@ _FORMAT_FIELDS = (
 )
 
 
-def endpoint_of(path: str) -> Endpoint | None:
-    """The API that a request path belongs to, by its ending; ``None`` for every other path.
-
-    The query string is ignored and any prefix is accepted, so gateways may mount the API where they like.
-    """
-    route = path.partition("?")[0].partition("#")[0].rstrip("/")
-    if route.endswith("/chat/completions"):
-        return Endpoint.CHAT
-    if route.endswith("/completions"):
-        return Endpoint.COMPLETIONS
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """A request as far as it can be read without looking for evidence in its texts; ``documents`` are raw JSON."""
@@ -69,7 +56,7 @@ def parse_request(body: bytes, endpoint: Endpoint, rules: EvidenceRules) -> Exch
     return exchange_of(read_request(body, endpoint), rules)
 
 
-def read_request(body: bytes, endpoint: Endpoint) -> Request:
+def read_request(body: bytes, endpoint: Endpoint | None) -> Request:
     """What a request says, its texts not yet searched for evidence.
 
     A completions request must hold one prompt: with several, or with token ids, an answer cannot be
@@ -77,12 +64,14 @@ def read_request(body: bytes, endpoint: Endpoint) -> Request:
 
     Args:
         body: Decoded request body.
-        endpoint: What ``endpoint_of`` said of the path.
+        endpoint: What the path said; ``None`` where the body says it, as for ``/invocations``.
 
     Raises:
         DialectError: The body is not UTF-8, not JSON, or not of the API's shape.
     """
     request = jsontext.load_object(jsontext.decode(body))
+    if endpoint is None:
+        endpoint = Endpoint.COMPLETIONS if request.get("messages") is None else Endpoint.CHAT
     messages = _chat_messages(request) if endpoint is Endpoint.CHAT else (_prompt_message(request),)
     model = request.get("model")
     if model is not None and not isinstance(model, str):

@@ -17,6 +17,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from truthlens.core.errors import TruthLensError
+from truthlens.core.headers import own_headers
 from truthlens.core.records import Action, Outcome, Reason, RequestHead, ResponseHead, Status, Streaming
 from truthlens.gateway.events import (
     BodyMode,
@@ -33,7 +34,6 @@ from truthlens.gateway.events import (
     Trailers,
 )
 
-PREFIX = "x-truthlens-"
 # Set by the Envoy route, overwritten by us: they stay until the verdict is known, so that a fail-open in
 # between is visible to the client.
 _ROUTE_DEFAULTS = frozenset({"x-truthlens-enabled", "x-truthlens-status", "x-truthlens-reason"})
@@ -48,6 +48,10 @@ class ProtocolError(TruthLensError):
 
 class Ticket(Protocol):
     """What the pipeline knows of an exchange; opaque here but for these."""
+
+    @property
+    def no_answer(self) -> bool:
+        """Whether no answer of a model comes back, so that nothing is said of it."""
 
     @property
     def reason(self) -> Reason | None:
@@ -170,6 +174,9 @@ class Session:
             case ResponseHeaders() if self.state in (State.RESPONSE_HEADERS, State.REQUEST_BODY):
                 # After REQUEST_BODY: Envoy answered by itself (413, say) before the client's body was complete.
                 return self._response_headers(event)
+            case ResponseHeaders() if self.state is State.REQUEST_HEADERS and _is_bare(event):
+                # Envoy, or a filter that comes first, answered by itself before the request reached this filter.
+                return self._let_be(event.head)
             case ResponseBody() if self.state is State.RESPONSE_BODY:
                 assert self.ticket is not None
                 if not event.end_of_stream:
@@ -242,9 +249,10 @@ class Session:
     def _request_headers(self, event: RequestHeaders) -> Reply:
         _check_modes(event.modes)
         self.ticket = self._desk.admit(event.head)
-        spoofed = tuple(name for name in event.head.headers if name.startswith(PREFIX))
+        spoofed = own_headers(event.head.headers)
+        self.concluded = self.ticket.no_answer
         self._bodiless = event.end_of_stream
-        if self.ticket.reason is not None or event.end_of_stream:
+        if self.concluded or self.ticket.reason is not None or event.end_of_stream:
             self.state = State.RESPONSE_HEADERS
             return Continue(
                 Phase.REQUEST_HEADERS,
@@ -264,13 +272,18 @@ class Session:
     def _response_headers(self, event: ResponseHeaders) -> Reply:
         assert self.ticket is not None
         self._response = event.head
+        if self.ticket.no_answer:
+            return self._let_be(event.head)
         streams = event.head.streams and self.ticket.streaming is not Streaming.BUFFER
-        reason = self.ticket.reason or _reason_of(
+        reason = _reason_of(
             event.head,
             ended=event.end_of_stream,
             streams=streams,
             max_body_bytes=self._desk.max_body_bytes,
         )
+        # An error is no answer, whatever could be made of the request.
+        if reason is not Reason.UPSTREAM_ERROR or self.ticket.reason is Reason.DISABLED:
+            reason = self.ticket.reason or reason
         if reason is None and streams:
             reason = self.ticket.stream_reason
         if reason is None and self.state is State.REQUEST_BODY:
@@ -285,7 +298,7 @@ class Session:
         return Continue(
             Phase.RESPONSE_HEADERS,
             remove_headers=tuple(
-                name for name in event.head.headers if name.startswith(PREFIX) and name not in _ROUTE_DEFAULTS
+                name for name in own_headers(event.head.headers) if name not in _ROUTE_DEFAULTS
             ),
             response_body=BodyMode.BUFFERED,
         )
@@ -294,7 +307,7 @@ class Session:
         """The headers leave now, the body piece by piece."""
         self.state = State.STREAM
         headers = dict(self._desk.pending(self.ticket))
-        spoofed = tuple(name for name in head.headers if name.startswith(PREFIX) and name not in headers)
+        spoofed = tuple(name for name in own_headers(head.headers) if name not in headers)
         # Envoy would send the old length with whatever is put into the body.
         stale = tuple(name for name in ("content-length", *_ENTITY_HEADERS) if name in head.headers)
         return Continue(
@@ -303,6 +316,12 @@ class Session:
             remove_headers=tuple(dict.fromkeys(spoofed + _stale(headers) + stale)),
             response_body=BodyMode.STREAMED,
         )
+
+    def _let_be(self, head: ResponseHead) -> Reply:
+        """End what was no exchange: there is no answer of a model, and nothing is said of it."""
+        self.state = State.ENDED
+        self.concluded = True
+        return Continue(Phase.RESPONSE_HEADERS, remove_headers=own_headers(head.headers))
 
     def _pass(self, phase: Phase, reason: Reason) -> Reply:
         """End the exchange without scoring: the backend's bytes pass as they are."""
@@ -313,7 +332,7 @@ class Session:
         if judgement.outcome.action is Action.BLOCK:
             return _blocked(judgement)
         headers = dict(judgement.headers)
-        spoofed = tuple(n for n in self._response.headers if n.startswith(PREFIX) and n not in headers)
+        spoofed = tuple(name for name in own_headers(self._response.headers) if name not in headers)
         return Continue(
             phase,
             set_headers=headers,
@@ -335,6 +354,11 @@ def _blocked(judgement: Judgement) -> Respond:
 def _stale(headers: Mapping[str, str]) -> tuple[str, ...]:
     """Route defaults that the final headers do not replace (``reason`` of a checked answer)."""
     return tuple(sorted(_ROUTE_DEFAULTS - headers.keys()))
+
+
+def _is_bare(event: ResponseHeaders) -> bool:
+    """Whether a response can hold no answer of a model: an error, a redirect, or headers alone."""
+    return event.end_of_stream or not 200 <= event.head.status < 300
 
 
 def _check_modes(modes: FilterModes | None) -> None:

@@ -10,6 +10,8 @@ from truthlens.core.calls import CallFailure, ModelRequest
 from truthlens.core.errors import CallError
 from truthlens.core.records import Endpoint
 
+# Serves both, told apart by the body.
+_EITHER = "/invocations"
 _SUFFIXES = {Endpoint.CHAT: "/chat/completions", Endpoint.COMPLETIONS: "/completions"}
 
 
@@ -47,14 +49,16 @@ def _own_target(path: str, suffix: str) -> str:
     if not split.path.startswith("/") or ".." in segments or "." in segments:
         # Joined to the upstream's prefix, dots would leave it.
         raise CallError(CallFailure.NO_BACKEND, "the path of the exchange cannot be used")
-    base = split.path.rstrip("/")
+    base, query = split.path.rstrip("/"), f"?{split.query}" if split.query else ""
+    if base.endswith(_EITHER):
+        return f"{base}{query}"
     for known in _SUFFIXES.values():  # the longer one first: each ends in the other
         if base.endswith(known):
             base = base.removesuffix(known)
             break
     else:
         raise CallError(CallFailure.NO_BACKEND, "the path of the exchange is of no API that is called")
-    return f"{base}{suffix}{'?' + split.query if split.query else ''}"
+    return f"{base}{suffix}{query}"
 
 
 def _checked(text: str) -> httpx.URL:

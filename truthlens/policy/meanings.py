@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from truthlens.core.headers import own_headers
 from truthlens.core.language import LANGUAGES
 from truthlens.policy import vocabulary
 from truthlens.policy.diagnostics import KeyPath, Report
@@ -117,7 +118,7 @@ def _check_headers(file: PolicyFile, report: Report) -> None:
     for header, path in places:
         if header.lower() == DETAILS_HEADER and path[0] == "trusted_headers":
             continue
-        if header.lower().startswith(_STRIPPED_PREFIX):
+        if own_headers([header.lower()]):
             message = f"{_STRIPPED_PREFIX}* headers are removed from requests, so {header!r} never matches"
             remedy = "use another header, or the route's metadata (truthlens-domain, truthlens-decision)"
             report.error(path, message, remedy)

@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from truthlens.core.errors import StartError
+from truthlens.core.headers import OWN_HEADER
+from truthlens.exchange.paths import METHOD_OVERRIDE, PASSING_METHODS
 from truthlens.proxy.router import CLUSTER as _ROUTER
 from truthlens.proxy.router import FILTER as _ROUTER_FILTER
 from truthlens.proxy.router import router_filters
@@ -22,6 +24,10 @@ _HTTP = f"{_TYPE}extensions.filters.http."
 _EXT_PROC = "envoy.filters.http.ext_proc"
 _MOST_MESSAGE_TIMEOUT_S = 3600.0  # Envoy refuses more
 
+# What is posted often, or in large bodies, and gets no answer of a model. The sidecar knows more of these (``paths``), and
+# lets them pass at its first reply; Envoy takes no regular expression that holds them all.
+_UNASKED = ("embeddings", "rerank", "score", "moderations", "audio/transcriptions", "files")
+
 DEFAULT_ROUTER_HEADERS = ("x-domain",)
 
 # Set by the route and overwritten by TruthLens: what a client sees when the sidecar could not be asked.
@@ -30,7 +36,7 @@ FAIL_OPEN_HEADERS = {
     "x-truthlens-status": "unchecked",
     "x-truthlens-reason": "unavailable",
 }
-# Never let through from a backend, even while the sidecar is down.
+# What a backend may not say, for gateways that remove headers by their names.
 OWN_HEADERS = tuple(
     f"x-truthlens-{name}"
     for name in (
@@ -181,6 +187,10 @@ def _listener(settings: EnvoySettings) -> dict[str, Any]:
         "stat_prefix": "llm",
         "codec_type": "AUTO",
         "http_protocol_options": {"accept_http_10": True},
+        # A path is matched, and judged by the sidecar, as the backend gets it.
+        "normalize_path": True,
+        "merge_slashes": True,
+        "path_with_escaped_slashes_action": "UNESCAPE_AND_FORWARD",
         "stream_idle_timeout": _seconds(settings.idle_timeout_s),
         "route_config": {
             "virtual_hosts": [{"name": "llm", "domains": ["*"], "routes": _routes(settings)}],
@@ -235,8 +245,20 @@ def _routes(settings: EnvoySettings) -> list[dict[str, Any]]:
         route["host_rewrite_literal"] = settings.upstream.host
     if settings.upstream.prefix:
         route["regex_rewrite"] = {"pattern": {"regex": "^/"}, "substitution": f"{settings.upstream.prefix}/"}
+    # No message at all to the sidecar for what holds no answer of a model, such as model lists and embeddings, and
+    # no word of it: these pass while the sidecar is down, too, and bodies of any size.
+    off = {"@type": f"{_HTTP}ext_proc.v3.ExtProcPerRoute", "disabled": True}
+    filters = [_EXT_PROC, *([_ROUTER_FILTER] if settings.router else [])]
+    methods = {"name": ":method", "string_match": {"safe_regex": {"regex": "|".join(PASSING_METHODS)}}}
+    untouched = [
+        {"match": match, "route": route, "typed_per_filter_config": dict.fromkeys(filters, off)}
+        for match in (
+            {"prefix": "/", "headers": [methods]},
+            {"safe_regex": {"regex": f"(/v[12])?/({'|'.join(_UNASKED)})/?"}},
+        )
+    ]
     checked = {
-        "match": {"safe_regex": {"regex": "(/.*)?/v1/.*|(/.*)?/completions"}},
+        "match": {"prefix": "/"},
         "route": route,
         # Raises request and response buffering above the listener's limit.
         "request_body_buffer_limit": settings.buffer_bytes,
@@ -244,17 +266,8 @@ def _routes(settings: EnvoySettings) -> list[dict[str, Any]]:
             {"header": {"key": key, "value": value}, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}
             for key, value in FAIL_OPEN_HEADERS.items()
         ],
-        "response_headers_to_remove": list(OWN_HEADERS),
     }
-    # Model lists, health and metrics of the backend: no message at all to the sidecar.
-    off = {"@type": f"{_HTTP}ext_proc.v3.ExtProcPerRoute", "disabled": True}
-    filters = [_EXT_PROC, *([_ROUTER_FILTER] if settings.router else [])]
-    untouched = {
-        "match": {"prefix": "/"},
-        "route": route,
-        "typed_per_filter_config": dict.fromkeys(filters, off),
-    }
-    return [checked, untouched]
+    return [*untouched, checked]
 
 
 def _processor(settings: EnvoySettings) -> dict[str, Any]:
@@ -289,11 +302,13 @@ def _processor(settings: EnvoySettings) -> dict[str, Any]:
 _LIMITS = {"thresholds": [{"max_connections": 10000, "max_pending_requests": 10000, "max_requests": 10000}]}
 
 
+_HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+
 # HTTP/2, and a processor that is frozen or cut off is found by keepalive.
 _GRPC = {
     "typed_extension_protocol_options": {
-        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-            "@type": f"{_TYPE}extensions.upstreams.http.v3.HttpProtocolOptions",
+        _HTTP_OPTIONS: {
+            "@type": f"type.googleapis.com/{_HTTP_OPTIONS}",
             "explicit_http_config": {
                 "http2_protocol_options": {"connection_keepalive": {"interval": "10s", "timeout": "3s"}}
             },
@@ -323,6 +338,7 @@ def _is_ip(host: str) -> bool:
 def _backend(settings: EnvoySettings) -> dict[str, Any]:
     upstream = settings.upstream
     cluster = _cluster("llm_backend", [Address(upstream.host, upstream.port)])
+    cluster["typed_extension_protocol_options"] = {_HTTP_OPTIONS: _no_words_of_ours()}
     if upstream.tls:
         cluster["transport_socket"] = {
             "name": "envoy.transport_sockets.tls",
@@ -340,6 +356,30 @@ def _backend(settings: EnvoySettings) -> dict[str, Any]:
             },
         }
     return cluster
+
+
+def _no_words_of_ours() -> dict[str, Any]:
+    """Filters before the backend, on whatever route: no header of ours in either direction, sidecar or not."""
+    own, method = (
+        {"remove_on_match": {"key_matcher": {"safe_regex": {"regex": regex}}}}
+        for regex in (OWN_HEADER, METHOD_OVERRIDE)
+    )
+    # What passes as a GET is served as a GET.
+    mutations = {"request_mutations": [own, method], "response_mutations": [own]}
+    return {
+        "@type": f"type.googleapis.com/{_HTTP_OPTIONS}",
+        "explicit_http_config": {"http_protocol_options": {}},
+        "http_filters": [
+            {
+                "name": "envoy.filters.http.header_mutation",
+                "typed_config": {"@type": f"{_HTTP}header_mutation.v3.HeaderMutation", "mutations": mutations},
+            },
+            {
+                "name": "envoy.filters.http.upstream_codec",
+                "typed_config": {"@type": f"{_HTTP}upstream_codec.v3.UpstreamCodec"},
+            },
+        ],
+    }
 
 
 def _sidecar(settings: EnvoySettings) -> dict[str, Any]:
