@@ -129,13 +129,17 @@ def test_what_comes_back_for_a_post(path: str, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "DELETE"])
-@pytest.mark.parametrize("path", ["/v1/models", "/v1/chat/completions", "/v1/responses/r_1", "*", "/%zz;//.."])
+@pytest.mark.parametrize(
+    "path", ["/v1/models", "/v1/chat/completions", "/v1/responses/r_1", "*", "/%zz;//.."]
+)
 def test_what_is_looked_up_is_no_answer(method: str, path: str) -> None:
     """On any path: a stored answer was checked when it was given, or was said not to be."""
     assert kind_of(method, path, {"accept": "*/*"}) is NO_ANSWER
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "QUERY", "post", "get", "Get", "GET ", "TRACE", ""])
+@pytest.mark.parametrize(
+    "method", ["POST", "PUT", "PATCH", "QUERY", "post", "get", "Get", "GET ", "TRACE", ""]
+)
 def test_every_other_method_may_bring_an_answer(method: str) -> None:
     """The path is what counts, also for methods that nobody knows."""
     assert kind_of(method, "/v1/chat/completions", {}) is CHAT
@@ -144,7 +148,13 @@ def test_every_other_method_may_bring_an_answer(method: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["x-http-method-override", "x-http-method", "x-method-override", "x_http_method_override", "x-http_method"],
+    [
+        "x-http-method-override",
+        "x-http-method",
+        "x-method-override",
+        "x_http_method_override",
+        "x-http_method",
+    ],
 )
 def test_a_request_that_names_another_method_is_not_looked_up(name: str) -> None:
     """Some servers go by the header."""

@@ -173,14 +173,10 @@ def test_what_gets_no_answer_passes_without_a_word(head: ResponseHeaders) -> Non
     desk = Desk(Ticket(no_answer=True), block=True)
     session = Session(desk)
     first = session.receive(request())
-    assert first == Continue(
-        Phase.REQUEST_HEADERS, request_body=BodyMode.NONE, response_body=BodyMode.NONE
-    )
+    assert first == Continue(Phase.REQUEST_HEADERS, request_body=BodyMode.NONE, response_body=BodyMode.NONE)
     assert session.concluded
     head.head.headers["x-truthlens-reason"] = "unavailable"  # type: ignore[index]
-    assert session.receive(head) == Continue(
-        Phase.RESPONSE_HEADERS, remove_headers=("x-truthlens-reason",)
-    )
+    assert session.receive(head) == Continue(Phase.RESPONSE_HEADERS, remove_headers=("x-truthlens-reason",))
     assert desk.skipped == []
 
 
@@ -200,16 +196,15 @@ def test_an_error_is_no_answer_whatever_was_asked(reason: Reason) -> None:
 
 
 @pytest.mark.parametrize(
-    "event", [response(400, content_type="text/plain"), response(403), response(302, end=True), response(end=True)]
+    "event",
+    [response(400, content_type="text/plain"), response(403), response(302, end=True), response(end=True)],
 )
 def test_a_local_reply_to_a_request_that_never_came_passes(event: ResponseHeaders) -> None:
     """Envoy refuses an upgrade, or a filter that comes first answers a preflight: nothing to judge, no fault."""
     desk = Desk(block=True)
     session = Session(desk)
     event.head.headers["x-truthlens-status"] = "unchecked"  # type: ignore[index]
-    assert session.receive(event) == Continue(
-        Phase.RESPONSE_HEADERS, remove_headers=("x-truthlens-status",)
-    )
+    assert session.receive(event) == Continue(Phase.RESPONSE_HEADERS, remove_headers=("x-truthlens-status",))
     assert (desk.skipped, session.ticket, session.concluded) == ([], None, True)
 
 

@@ -127,7 +127,9 @@ class DecodingBackend(Backend):
     def _noting(self, app: ASGIApp) -> ASGIApp:
         async def noting(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http":
-                headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+                headers = {
+                    name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+                }
                 path = scope["raw_path"].decode("latin-1")
                 self.received.append(Received(scope["method"], path, headers, b""))
             await app(scope, receive, send)

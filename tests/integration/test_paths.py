@@ -147,7 +147,9 @@ PASSING = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), PASSING)
-def test_what_gets_no_answer_passes_as_it_is(stack: Stack, method: str, path: str, body: bytes | None) -> None:
+def test_what_gets_no_answer_passes_as_it_is(
+    stack: Stack, method: str, path: str, body: bytes | None
+) -> None:
     """Not refused, not counted, not listed, and without a word of ours or of the backend in our name."""
     before = len(stack.log_lines()), metric(stack, "truthlens_unchecked_total")
     preflight = {"origin": "https://app.example", "access-control-request-method": "POST"}
@@ -164,7 +166,11 @@ def test_no_header_in_our_name_reaches_the_backend(stack: Stack) -> None:
     """On any route, however it is spelled, and none by which a server takes a GET for a POST."""
     forged = {"x-truthlens-score": "0.0", "x_truthlens_details": "spans", "X-TruthLens_Decision": "weak"}
     override = {"x-http-method-override": "POST", "X_HTTP_Method": "POST", "x-keep": "1"}
-    for method, path in (("POST", "/v1/chat/completions"), ("POST", "/v1/embeddings"), ("GET", "/v1/chat/completions")):
+    for method, path in (
+        ("POST", "/v1/chat/completions"),
+        ("POST", "/v1/embeddings"),
+        ("GET", "/v1/chat/completions"),
+    ):
         reply = send(stack, path, method=method, headers={**forged, **override})
         seen = stack.backend.received[-1].headers
         assert own(seen.items()) == {}

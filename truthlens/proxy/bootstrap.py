@@ -69,6 +69,16 @@ class RouteClock:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteMatch:
+    """What a route matches, the clusters that it leads to (none for answers of Envoy's own), and whether the filter is on."""
+
+    path: KeyPath
+    match: Node
+    targets: frozenset[str]
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterClock:
     """The sidecar's cluster: exchanges at one time, and the seconds that one may last (0: no limit)."""
 
@@ -81,7 +91,8 @@ class ProcessorClock:
     """An ext_proc filter that leads to TruthLens, and the routes on which it is active.
 
     ``max_message_timeout`` is 0 where it is left out: Envoy then takes no override. ``cluster`` is ``None`` where it does
-    not stand in the file.
+    not stand in the file. ``hosts`` are all routes of each virtual host in their order, ``unnormalised`` the settings of the
+    ``manager`` by which paths are not normalised.
     """
 
     path: KeyPath
@@ -91,6 +102,9 @@ class ProcessorClock:
     observability_mode: Setting[bool]
     cluster: ClusterClock | None
     routes: tuple[RouteClock, ...]
+    hosts: tuple[tuple[RouteMatch, ...], ...]
+    manager: KeyPath
+    unnormalised: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +186,9 @@ class _Reader:
             observability_mode=flag(config["observability_mode"]),
             cluster=self._cluster(config.under("grpc_service", "envoy_grpc", "cluster_name")),
             routes=tuple(self._routes(manager, entry)),
+            hosts=tuple(_hosts(manager["route_config"], entry)),
+            manager=manager.path,
+            unnormalised=tuple(_unnormalised(manager)),
         )
 
     def _routes(self, manager: Node, entry: Node) -> Iterator[RouteClock]:
@@ -251,6 +268,36 @@ def _names_truthlens(entry: Node) -> bool:
         service.under("google_grpc", "target_uri"),
     )
     return any("truthlens" in name.text.lower() for name in names)
+
+
+def _hosts(table: Node, entry: Node) -> Iterator[tuple[RouteMatch, ...]]:
+    for host in table["virtual_hosts"].each():
+        yield tuple(
+            RouteMatch(
+                route.path,
+                route["match"],
+                _targets(route["route"]),
+                not _levels((table, host, route), entry).off,
+            )
+            for route in host["routes"].each()
+        )
+
+
+def _targets(action: Node) -> frozenset[str]:
+    weighted = action.under("weighted_clusters", "clusters").each()
+    return frozenset(
+        name for node in (action, *weighted) if (name := node["cluster"].text or node["name"].text)
+    )
+
+
+def _unnormalised(manager: Node) -> Iterator[str]:
+    for name in ("normalize_path", "merge_slashes"):
+        if manager[name].value is not True:
+            yield name
+    # Sent on, sent back or refused; numbers are those of Envoy's enumeration.
+    slashes = manager["path_with_escaped_slashes_action"]
+    if slashes.value in (None, 0, 1, "IMPLEMENTATION_SPECIFIC_DEFAULT", "KEEP_UNCHANGED"):
+        yield "path_with_escaped_slashes_action"
 
 
 def _neighbours(manager: Node, places: tuple[Node, ...], ours: Node) -> Iterator[Neighbour]:

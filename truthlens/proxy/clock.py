@@ -19,6 +19,7 @@ from truthlens.proxy.bootstrap import EnvoyClock, ProcessorClock, RouteClock, re
 from truthlens.proxy.chain import check_chain
 from truthlens.proxy.config import FAIL_OPEN_HEADERS
 from truthlens.proxy.nodes import Setting
+from truthlens.proxy.routes import check_routes
 
 __all__ = ["EnvoyClock", "clock_diagnostics", "longest_hold_s", "read_envoy"]
 
@@ -71,6 +72,7 @@ class _Check:
             self._unchecked(route)
             self._route(route)
             check_chain(self.report, route, self._plans(route))
+        check_routes(self.report, self.processor)
         self._filter()
         self._cluster()
 

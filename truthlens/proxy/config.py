@@ -372,7 +372,10 @@ def _no_words_of_ours() -> dict[str, Any]:
         "http_filters": [
             {
                 "name": "envoy.filters.http.header_mutation",
-                "typed_config": {"@type": f"{_HTTP}header_mutation.v3.HeaderMutation", "mutations": mutations},
+                "typed_config": {
+                    "@type": f"{_HTTP}header_mutation.v3.HeaderMutation",
+                    "mutations": mutations,
+                },
             },
             {
                 "name": "envoy.filters.http.upstream_codec",
