@@ -160,7 +160,7 @@ def test_no_spelling_of_our_headers_leaves_for_the_client(ticket: Ticket, head: 
         session.receive(RequestBody(b"{}", True))
         session.opened(ticket)
     event = response(**head)
-    event.head.headers.update(dict.fromkeys([*OURS, *OTHERS], "0.00"))  # type: ignore[attr-defined]
+    event.head.headers.update(dict.fromkeys([*OURS, *OTHERS], "0.00"))
     reply = session.receive(event)
     assert isinstance(reply, Continue)
     assert set(OURS) <= set(reply.remove_headers)
@@ -175,7 +175,7 @@ def test_what_gets_no_answer_passes_without_a_word(head: ResponseHeaders) -> Non
     first = session.receive(request())
     assert first == Continue(Phase.REQUEST_HEADERS, request_body=BodyMode.NONE, response_body=BodyMode.NONE)
     assert session.concluded
-    head.head.headers["x-truthlens-reason"] = "unavailable"  # type: ignore[index]
+    head.head.headers["x-truthlens-reason"] = "unavailable"
     assert session.receive(head) == Continue(Phase.RESPONSE_HEADERS, remove_headers=("x-truthlens-reason",))
     assert desk.skipped == []
 
@@ -203,7 +203,7 @@ def test_a_local_reply_to_a_request_that_never_came_passes(event: ResponseHeader
     """Envoy refuses an upgrade, or a filter that comes first answers a preflight: nothing to judge, no fault."""
     desk = Desk(block=True)
     session = Session(desk)
-    event.head.headers["x-truthlens-status"] = "unchecked"  # type: ignore[index]
+    event.head.headers["x-truthlens-status"] = "unchecked"
     assert session.receive(event) == Continue(Phase.RESPONSE_HEADERS, remove_headers=("x-truthlens-status",))
     assert (desk.skipped, session.ticket, session.concluded) == ([], None, True)
 

@@ -140,7 +140,7 @@ class DecodingBackend(Backend):
         self.port = free_port()
         config = uvicorn.Config(self._app, port=self.port, log_level="warning", lifespan="off")
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve()), daemon=True)  # type: ignore[union-attr]
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve()), daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

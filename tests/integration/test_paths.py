@@ -20,7 +20,7 @@ from truthlens.proxy.config import FAIL_OPEN_HEADERS
 pytestmark = pytest.mark.envoy
 
 POLICY = "hallucination: {enabled: true, default_mode: lightweight, on_unchecked: block}\n"
-PROMPT = {"prompt": REQUEST["messages"][0]["content"]}  # type: ignore[index]
+PROMPT = {"prompt": REQUEST["messages"][0]["content"]}
 
 
 @dataclass(frozen=True)
