@@ -14,7 +14,9 @@ import yaml
 
 from truthlens.cli import app
 from truthlens.policy import Severity, check_file
-from truthlens.proxy.config import FAIL_OPEN_HEADERS, OWN_HEADERS
+from truthlens.exchange.paths import PASSING_METHODS
+from truthlens.finalize import HEADER_NAMES
+from truthlens.proxy.config import FAIL_OPEN_HEADERS
 from truthlens.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -225,7 +227,7 @@ def test_gateway_example_says_what_the_envoy_file_says() -> None:
     (modifier,) = rule["filters"]
     changes = modifier["responseHeaderModifier"]
     assert {entry["name"]: entry["value"] for entry in changes["set"]} == FAIL_OPEN_HEADERS
-    assert set(changes["remove"]) == set(OWN_HEADERS)
+    assert set(changes["remove"]) == set(HEADER_NAMES) - set(FAIL_OPEN_HEADERS)
     (policy,) = _gateway("EnvoyExtensionPolicy")
     assert policy["spec"]["targetRefs"][0]["name"] == "llm-checked"
     (processor,) = policy["spec"]["extProc"]
@@ -244,6 +246,26 @@ def test_gateway_example_says_what_the_envoy_file_says() -> None:
     limit = manager["route_config"]["virtual_hosts"][0]["routes"][-1]["request_body_buffer_limit"]
     for traffic in _gateway("ClientTrafficPolicy"):
         assert int(traffic["spec"]["connection"]["bufferLimit"].removesuffix("Mi")) << 20 == limit
+
+
+def test_gateway_example_asks_about_all_that_may_bring_an_answer() -> None:
+    """Only methods that look things up go past the sidecar, on no path a POST; and paths are those of the backend."""
+    routes = {route["metadata"]["name"]: route["spec"]["rules"] for route in _gateway("HTTPRoute")}
+    everywhere = {"type": "PathPrefix", "value": "/"}
+    ((checked,), (untouched,)) = routes["llm-checked"], routes["llm-untouched"]
+    assert checked["matches"] == [{"path": everywhere}]
+    assert untouched["matches"] == [{"path": everywhere, "method": method} for method in PASSING_METHODS]
+    (modifier,) = untouched["filters"]
+    removed = modifier["responseHeaderModifier"]["remove"]
+    assert set(removed) == set(HEADER_NAMES)
+    assert len(removed) <= 16  # Gateway API takes no more
+    for traffic in _gateway("ClientTrafficPolicy"):
+        assert traffic["spec"]["path"] == {
+            "escapedSlashesAction": "UnescapeAndForward",
+            "disableMergeSlashes": False,
+        }
+        early = traffic["spec"]["headers"]["earlyRequestHeaders"]
+        assert {"x-http-method-override", "x-http-method", "x-method-override"} <= set(early["remove"])
 
 
 def test_gateway_example_lets_no_client_say_the_domain() -> None:

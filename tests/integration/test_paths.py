@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
+from tests.exchange.test_paths import spellings
 from tests.integration.decoding_backend import FALSE, OTHERS, DecodingBackend, own
 from tests.integration.stack import Stack, wait_for
 from tests.integration.stream_stage import metric
@@ -120,6 +123,18 @@ def test_no_spelling_of_a_path_gets_an_answer_past_the_check(stack: Stack, path:
         assert "x-truthlens-other" not in reply.own
 
 
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(spellings())
+def test_no_made_up_spelling_gets_an_answer_past_the_check(stack: Stack, path: str) -> None:
+    """Pieces of other paths, dots, parameters and escapes anywhere in the path of an answer."""
+    if not re.fullmatch("(/|http://)[!-~]*", path):
+        return  # no target of a request
+    reply = send(stack, path)
+    assert FALSE.encode() not in reply.body or reply.own["x-truthlens-status"] == "checked"
+    passed = reply.body.startswith(b"POST /v1/embeddings ")
+    assert reply.status >= 300 or "x-truthlens-status" in reply.own or passed
+
+
 @pytest.mark.parametrize("path", ["/%761/chat/completion%73", "/v1%2Fchat%2Fcompletions", "/invocations"])
 def test_what_the_backend_serves_as_chat_is_checked(stack: Stack, path: str) -> None:
     """Not only refused: an answer that can be read is scored."""
@@ -165,7 +180,12 @@ def test_what_gets_no_answer_passes_as_it_is(
 def test_no_header_in_our_name_reaches_the_backend(stack: Stack) -> None:
     """On any route, however it is spelled, and none by which a server takes a GET for a POST."""
     forged = {"x-truthlens-score": "0.0", "x_truthlens_details": "spans", "X-TruthLens_Decision": "weak"}
-    override = {"x-http-method-override": "POST", "X_HTTP_Method": "POST", "x-keep": "1"}
+    override = {
+        "x-http-method-override": "POST",
+        "X_HTTP_Method": "POST",
+        "X-Original-URL": "/v1/chat/completions",
+    }
+    override["x-keep"] = "1"
     for method, path in (
         ("POST", "/v1/chat/completions"),
         ("POST", "/v1/embeddings"),
@@ -175,7 +195,7 @@ def test_no_header_in_our_name_reaches_the_backend(stack: Stack) -> None:
         seen = stack.backend.received[-1].headers
         assert own(seen.items()) == {}
         assert seen["x-keep"] == "1"
-        assert not [name for name in seen if "method" in name]
+        assert not [name for name in seen if "method" in name or "url" in name]
         assert method == "POST" or FALSE.encode() not in reply.body
 
 

@@ -36,22 +36,8 @@ FAIL_OPEN_HEADERS = {
     "x-truthlens-status": "unchecked",
     "x-truthlens-reason": "unavailable",
 }
-# What a backend may not say, for gateways that remove headers by their names.
-OWN_HEADERS = tuple(
-    f"x-truthlens-{name}"
-    for name in (
-        "mode",
-        "score",
-        "detected",
-        "iterations",
-        "latency-ms",
-        "decision",
-        "action",
-        "risk",
-        "initial-score",
-        "review-id",
-    )
-)
+# Headers by which some servers serve another path than the request's. RE2 reads this pattern.
+_PATH_OVERRIDE = "x[^a-z0-9](original|rewrite)[^a-z0-9]url"
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,12 +346,12 @@ def _backend(settings: EnvoySettings) -> dict[str, Any]:
 
 def _no_words_of_ours() -> dict[str, Any]:
     """Filters before the backend, on whatever route: no header of ours in either direction, sidecar or not."""
-    own, method = (
+    own, *overrides = (
         {"remove_on_match": {"key_matcher": {"safe_regex": {"regex": regex}}}}
-        for regex in (OWN_HEADER, METHOD_OVERRIDE)
+        for regex in (OWN_HEADER, METHOD_OVERRIDE, _PATH_OVERRIDE)
     )
-    # What passes as a GET is served as a GET.
-    mutations = {"request_mutations": [own, method], "response_mutations": [own]}
+    # What passed as a GET of a path is served as one.
+    mutations = {"request_mutations": [own, *overrides], "response_mutations": [own]}
     return {
         "@type": f"type.googleapis.com/{_HTTP_OPTIONS}",
         "explicit_http_config": {"http_protocol_options": {}},
