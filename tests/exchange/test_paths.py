@@ -110,6 +110,7 @@ def posted(path: str) -> Kind:
         ("/v2/rerank", NO_ANSWER),
         ("/score", NO_ANSWER),
         ("/v1/moderations", NO_ANSWER),
+        ("/v1/chat/moderations", NO_ANSWER),
         ("/v1/audio/transcriptions", NO_ANSWER),
         ("/v1/images/generations", NO_ANSWER),
         ("/v1/files", NO_ANSWER),

@@ -51,6 +51,7 @@ NO_ANSWERS = (
     "pooling",
     "similarity",
     "moderations",
+    "chat/moderations",
     "tokenize",
     "detokenize",
     "apply-template",
