@@ -24,7 +24,8 @@ from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
 from truthlens.core.plan import Plan, StandardSettings
 from truthlens.core.records import Coverage, Endpoint, Mode, Reason, Status, Verdict, unchecked
 from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Tools
-from truthlens.mitigation.standard import Draft, correct, less_checked, standard, target_of
+from truthlens.mitigation.gain import Draft, less_checked
+from truthlens.mitigation.standard import correct, standard, target_of
 
 _HALF = "The pump runs at 600 rpm. It was built in Ulm. The housing is made of cast iron."
 _GOOD = "The pump runs at 600 rpm. The housing is made of cast iron."
@@ -129,10 +130,22 @@ async def test_one_miss_is_forgiven() -> None:
     assert (mended.text, mended.stop, len(ask.requests)) == (_GOOD, Stop.CONVERGED, 2)
 
 
-async def test_small_gains_are_kept_and_end_it() -> None:
-    """A gain below ``min_gain`` is taken, for it is a gain; the second one in a row is the last."""
-    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.895, _GOOD: 0.89})
+async def test_small_gains_are_kept_where_a_finding_is_gone() -> None:
+    """A gain below ``min_gain`` is taken where nothing new is flagged; the second one in a row is the last."""
+    scores: dict[str, float | Verdict] = {
+        _HALF: verdict_of(0.895, _HALF, "It was built in Ulm"),
+        _GOOD: Verdict(Status.CHECKED, None, 0.89, 0.5),
+    }
+    mended, ask = await _mend(_HALF, _GOOD, scores=scores)
     assert (mended.text, mended.stop, len(ask.requests)) == (_GOOD, Stop.NO_GAIN, 2)
+
+
+async def test_a_small_gain_with_other_findings_is_none() -> None:
+    """Inventions in the place of inventions do not win by a hair; the next prompt says why."""
+    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.895, _GOOD: 0.88})
+    assert (mended.text, mended.verdict.score, mended.stop) == (FIRST, 0.9, Stop.NO_GAIN)
+    assert [(each.fate, each.reason) for each in mended.attempts] == [(Fate.REJECTED, "small-gain")] * 2
+    assert "hardly better supported" in ask.prompts[1]
 
 
 async def test_the_best_text_is_delivered_after_a_setback() -> None:

@@ -1,8 +1,8 @@
 """The correction loop: the model is shown what is doubtful in its answer until the answer is good enough.
 
 Bounded four ways (attempts, gain, time, and the budget behind ``Ask``), and never worse: a candidate is taken only
-where its score is lower and it was checked as completely as the first answer. What this does not do: it brings in no
-second opinion (``premium``), and it adds no disclaimer.
+where it is clearly better (``gain``). What this does not do: it brings in no second opinion (``premium``), and it adds no
+disclaimer.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
 from truthlens.core.errors import CallError
 from truthlens.core.plan import Plan
-from truthlens.core.records import Endpoint, Mode, Status, Verdict
+from truthlens.core.records import Endpoint, Mode, Verdict
 from truthlens.mitigation import accept, prompts, request
 from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Task, Tools, failed
 from truthlens.mitigation.correction import correction_prompt
+from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, Draft, fate_of
 from truthlens.mitigation.selfcheck import self_check
 
-UNSCORED = "unscored"
-LESS_CHECKED = "less-checked"
 UNCHANGED = "unchanged"
 WORSE = "worse"
 
@@ -36,19 +35,7 @@ _LEAST_GAIN = 1e-9
 _SELF_CHECK_SHARE = 0.5
 # Tags and prefaces may double a text; what is longer still is not worth the time of reading it.
 _MOST_WRAPPING = 2
-# Windows of another text never fall quite alike.
-_COVERAGE_SLACK = 0.05
-_COMPLETENESS = {Status.CHECKED: 2, Status.PARTIAL: 1}
 _STOPS = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A text with its verdict; ``replaced`` where another model's words stand in it."""
-
-    text: str
-    verdict: Verdict
-    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,18 +189,13 @@ class _Loop:
         if verdict is None:
             self._note(Fate.REJECTED, reason=UNSCORED)
             return Stop.DEADLINE
-        if verdict.score is None:
-            self._note(Fate.REJECTED, reason=UNSCORED)
-            return Stop.NO_GAIN
-        if less_checked(verdict, self.first.verdict):
-            self._note(Fate.REJECTED, score=verdict.score, reason=LESS_CHECKED)
-            return Stop.NO_GAIN
-        better = verdict.score < self._score
-        self._note(Fate.BETTER if better else Fate.WORSE, score=verdict.score)
-        if not better:
-            return WORSE
-        self.best = Draft(text, verdict, self.best.replaced or not self.own)
-        return ""
+        candidate = Draft(text, verdict, self.best.replaced or not self.own)
+        fate, reason = fate_of(candidate, self.best, first=self.first.verdict)
+        self._note(fate, score=verdict.score, reason=reason)
+        if fate is Fate.BETTER:
+            self.best = candidate
+            return ""
+        return Stop.NO_GAIN if reason in (UNSCORED, LESS_CHECKED) else reason or WORSE
 
     async def _ask(self, body: Mapping[str, object]) -> Completion | Stop:
         endpoint = self.task.exchange.endpoint if self._as_client else Endpoint.CHAT
@@ -268,15 +250,3 @@ class _Loop:
 
     def _note(self, fate: Fate, *, score: float | None = None, reason: str = "") -> None:
         self.attempts.append(Attempt(self.model, self.role, fate, score, reason))
-
-
-def less_checked(verdict: Verdict, first: Verdict) -> bool:
-    """Whether ``verdict`` rests on less than ``first``: a lower status, or clearly less of the tokens."""
-    if _COMPLETENESS.get(verdict.status, 0) < _COMPLETENESS.get(first.status, 0):
-        return True
-    if verdict.status is Status.CHECKED or verdict.coverage is None or first.coverage is None:
-        return False
-    return (
-        verdict.coverage.answer_ratio < first.coverage.answer_ratio - _COVERAGE_SLACK
-        or verdict.coverage.evidence_ratio < first.coverage.evidence_ratio - _COVERAGE_SLACK
-    )
