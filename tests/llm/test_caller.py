@@ -224,7 +224,7 @@ async def test_each_call_has_a_span_that_tells_what_it_used_and_travels_with_it(
         "truthlens.attempts": 1,
         "truthlens.cost_usd": (11 * 10 + 7 * 30) / 1e6,
     }
-    assert spans[1].attributes["error.type"] == "client-error"
+    assert spans[1].attributes["error.type"] == "http-400"
     assert isinstance(spans[1].ended_by, CallError)
     headers = bench.backend.requests[0].headers
     assert (headers["traceparent"], headers["x-request-id"]) == ("00-span", "7")

@@ -68,6 +68,6 @@ class Tools:
     deadline: Deadline
 
 
-def failed(model: str, role: Role, failure: CallFailure) -> Attempt:
-    """The attempt of a call that gave no text."""
-    return Attempt(model, role, Fate.FAILED, reason=failure.value)
+def failed(model: str, role: Role, code: str) -> Attempt:
+    """The attempt of a call that gave no text, with the code of why not."""
+    return Attempt(model, role, Fate.FAILED, reason=code)

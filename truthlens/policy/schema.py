@@ -440,6 +440,12 @@ class ModelEntry(Section):
     max_concurrency: int | None = Field(
         default=None, ge=1, le=10000, description="Calls in flight of one process. Default 32."
     )
+    max_model_len: int | None = Field(
+        default=None,
+        ge=256,
+        le=100_000_000,
+        description="Tokens of prompt and answer that it takes together. Default: as its server's /v1/models says.",
+    )
 
 
 class LimitsSection(Section):

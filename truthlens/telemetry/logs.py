@@ -75,6 +75,8 @@ def log_exchange(
         initial_score=round(outcome.initial_score, 4) if outcome.initial_score is not None else None,
         stops=[mended.stop.value for mended in outcome.mended if mended is not None] or None,
         calls=sum(call.attempts > 0 for call in outcome.calls),
+        failures=sorted({call.code or call.failure.value for call in outcome.calls if call.failure}) or None,
+        notes=list(outcome.notes) or None,
         tokens=sum(call.usage.total_tokens for call in outcome.calls),
         cost_usd=round(sum(call.cost_usd or 0.0 for call in outcome.calls), 6),
         mending_ms=round(outcome.mending_s * 1000, 2),
