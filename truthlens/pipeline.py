@@ -53,7 +53,15 @@ from truthlens.exchange.encoding import decode_body
 from truthlens.exchange.reading import Reading
 from truthlens.exchange.response import Response, parse_response, rewrite_response
 from truthlens.exchange.stream import StreamedResponse, parse_stream, rewrite_stream
-from truthlens.finalize import calls_made, headers, outcome_of, pending_headers, truthlens_object, usage_object, warn
+from truthlens.finalize import (
+    calls_made,
+    headers,
+    outcome_of,
+    pending_headers,
+    truthlens_object,
+    usage_object,
+    warn,
+)
 from truthlens.llm.marks import MARK_HEADER, Marks
 from truthlens.mender import Case, Mender, explained_in_time
 from truthlens.mitigation.ladder import calls_models, mode_to_run

@@ -321,7 +321,9 @@ async def test_critics_hear_what_was_said() -> None:
 
     ask = Script(b=[both, NOTHING], proposer=defend("The tower is 330 metres tall"), judge=HEIGHT)
     await debated(ask, task, HEIGHT)
-    first, second = (prompt_of(each) for each in ask.requests if (each.model, each.role) == ("b", Role.CRITIC))
+    first, second = (
+        prompt_of(each) for each in ask.requests if (each.model, each.role) == ("b", Role.CRITIC)
+    )
     assert "What was said about them so far" not in first
     assert list(numbered(first)) == [HEIGHT, WRONG_OPENING]
     assert list(numbered(second)) == [HEIGHT]
@@ -383,7 +385,10 @@ async def test_every_model_criticises_the_others_and_nobody_its_own_alone() -> N
 
 async def test_the_first_models_attack_counts_and_its_target_may_be_defended() -> None:
     """A claim of another model falls to the first one's quote, unless a model that holds it proves it."""
-    for defence, survives in ((defend("", concede=True), False), (defend("opened to visitors in 1889"), True)):
+    for defence, survives in (
+        (defend("", concede=True), False),
+        (defend("opened to visitors in 1889"), True),
+    ):
         task = task_of(f"{HEIGHT} {BUILDER}", verifiers=("b",))
         ask = Script(a=[attack(OPENING, quote="is 330 metres tall"), NOTHING], b=[NOTHING, defence, NOTHING])
         done = await debated(ask, task, f"{HEIGHT} {OPENING}")

@@ -82,7 +82,14 @@ def test_an_answer_that_is_not_flagged_does_not_give_way_to_one_with_findings() 
     assert fate_of(found, best, first=best.verdict) == (Fate.REJECTED, "nothing-removed")
 
 
-SENTENCES = ("It sells nails.", "It opens at nine.", "Ada owns it.", "Bikes are lent.", "Tea is free.", "Dogs may enter.")
+SENTENCES = (
+    "It sells nails.",
+    "It opens at nine.",
+    "Ada owns it.",
+    "Bikes are lent.",
+    "Tea is free.",
+    "Dogs may enter.",
+)
 
 
 @st.composite

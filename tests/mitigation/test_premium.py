@@ -210,7 +210,11 @@ class TestJudge:
 
     async def test_a_ruling_is_no_agreement(self) -> None:
         """A judge's text is consensus where the models hold its claims, the first answer's model among them."""
-        for others, agreed in (((RIGHT, RIGHT), True), ((RIGHT, FIRST), False), ((FIRST, f"{FIRST} {OPENING}"), False)):
+        for others, agreed in (
+            ((RIGHT, RIGHT), True),
+            ((RIGHT, FIRST), False),
+            ((FIRST, f"{FIRST} {OPENING}"), False),
+        ):
             mended = await run(Script(judge=RIGHT), task_of(FIRST), *others)
             assert (mended.text, mended.consensus) == (RIGHT, agreed)
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from truthlens.core.plan import Plan
-from truthlens.core.records import Action, Coverage, DetectorResult, Outcome, Reason, Status, Verdict, unchecked
+from truthlens.core.records import (
+    Action,
+    Coverage,
+    DetectorResult,
+    Outcome,
+    Reason,
+    Status,
+    Verdict,
+    unchecked,
+)
 from truthlens.telemetry.signals import Signals
 
 CONTRACT = {
@@ -78,7 +87,12 @@ def test_first_and_delivered_verdicts_are_told_apart_and_every_choice_counts() -
     mended = replace(VERDICT, score=0.2)
     clean = replace(VERDICT, score=0.1)
     blind = unchecked(Reason.LANGUAGE)
-    outcome = replace(OUTCOME, verdict=VERDICT, first=(VERDICT, clean, VERDICT, blind), verdicts=(VERDICT, clean, mended, blind))
+    outcome = replace(
+        OUTCOME,
+        verdict=VERDICT,
+        first=(VERDICT, clean, VERDICT, blind),
+        verdicts=(VERDICT, clean, mended, blind),
+    )
     signals.observe(outcome, request_s=0.0, response_s=0.0)
     labels = {"decision": "support", "mode": "lightweight"}
     counts = {
@@ -101,7 +115,10 @@ def test_detection_has_a_latency_of_its_own() -> None:
 
     signals.observe(Outcome(Plan("support"), unchecked(Reason.NO_CONTEXT)), request_s=0.0, response_s=0.0)
     assert seen("count") is None
-    results = tuple(DetectorResult(name, 0.7, duration_s=seconds) for name, seconds in (("encoder", 0.25), ("numbers", 0.5)))
+    results = tuple(
+        DetectorResult(name, 0.7, duration_s=seconds)
+        for name, seconds in (("encoder", 0.25), ("numbers", 0.5))
+    )
     scored = replace(VERDICT, results=results)
     signals.observe(replace(OUTCOME, first=(scored, scored)), request_s=0.0, response_s=1.0)
     assert (seen("count"), seen("sum")) == (1, 0.75)

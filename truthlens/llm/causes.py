@@ -12,6 +12,7 @@ MOST_BYTES = 64 << 10
 
 _LARGEST_WINDOW = 100_000_000
 _MOST_DEPTH = 6
+_TOO_LARGE = 413
 _CODES = {
     "context_length_exceeded": "context-length",
     "string_above_max_length": "context-length",
@@ -40,7 +41,12 @@ _WORDS = (
         ),
     ),
     ("content-filter", re.compile(r"content (?:management|filter|policy)|safety system", re.IGNORECASE)),
-    ("unknown-model", re.compile(r"model\b.{0,200}(?:does not exist|not found|is not available)", re.IGNORECASE | re.DOTALL)),
+    (
+        "unknown-model",
+        re.compile(
+            r"model\b.{0,200}(?:does not exist|not found|is not available)", re.IGNORECASE | re.DOTALL
+        ),
+    ),
     (
         "parameter",
         re.compile(
@@ -52,7 +58,7 @@ _WORDS = (
 )
 # Where servers say how much a model takes.
 _WINDOW = re.compile(
-    r"(?:context length(?: is| of)?|model length(?: of| is)?|context size \(|n_ctx\"?[=: ]+|max_model_len(?:gth)?[^0-9]{1,8}"
+    r"(?:context length(?: is| of| \(|)|model length(?: of| is)?|context size \(|n_ctx\"?[=: ]+|max_model_len(?:gth)?[^0-9]{1,8}"
     r"|must be <= |limit of) ?(\d{2,9})\b",
     re.IGNORECASE,
 )
@@ -93,6 +99,8 @@ def cause_of(status: int, body: bytes) -> Cause:
     why = next((_CODES[each] for each in said if each in _CODES), "")
     whole = "\n".join(said)
     why = why or next((name for name, words in _WORDS if words.search(whole)), "")
+    if not why and status == _TOO_LARGE:
+        why = "context-length"
     return Cause(status, why, _window(text) if why == "context-length" else None)
 
 

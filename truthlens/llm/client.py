@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 import httpx
 
-from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec, Usage
+from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
 from truthlens.llm.answer import read_answer

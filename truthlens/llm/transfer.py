@@ -50,8 +50,7 @@ async def post(
     auth = httpx.Auth() if "authorization" in headers else httpx.USE_CLIENT_DEFAULT
     try:
         async with http.stream("POST", url, content=content, headers=_raw(headers), auth=auth) as response:
-            if response.status_code in _REFUSED:
-                raise await _refused(response)
+            await _check_refusal(response)
             _check_head(response, wall_clock)
             return await _read(response)
     except CallError:
@@ -67,8 +66,10 @@ async def post(
         raise AttemptError(CallFailure.CONNECTION, type(error).__name__, again=True) from None
 
 
-async def _refused(response: httpx.Response) -> AttemptError:
-    """The error of a refused request with its cause, of which a part of the body is read."""
+async def _check_refusal(response: httpx.Response) -> None:
+    """Raise the error of a refused request with its cause, for which a part of the body is read."""
+    if response.status_code not in _REFUSED:
+        return
     body = bytearray()
     try:
         if response.headers.get("content-encoding", "identity").strip().lower() in ("identity", "gzip"):
@@ -80,7 +81,7 @@ async def _refused(response: httpx.Response) -> AttemptError:
     except (httpx.HTTPError, TimeoutError):
         pass  # what came is enough to say that it was refused
     cause = causes.cause_of(response.status_code, bytes(body))
-    return AttemptError(CallFailure.CLIENT_ERROR, f"status {response.status_code}", cause=cause)
+    raise AttemptError(CallFailure.CLIENT_ERROR, f"status {response.status_code}", cause=cause)
 
 
 def _raw(headers: Mapping[str, bytes]) -> list[tuple[bytes, bytes]]:

@@ -23,7 +23,14 @@ _MOST_SERVERS = 64
 _MOST_MODELS = 512
 _SUFFIXES = ("/chat/completions", "/completions")
 # vLLM and SGLang, OpenRouter and LM Studio, Groq, Mistral, others; llama.cpp puts its figures into ``meta``.
-_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_context_window", "n_ctx")
+_FIELDS = (
+    "max_model_len",
+    "context_length",
+    "context_window",
+    "max_context_length",
+    "max_context_window",
+    "n_ctx",
+)
 
 
 @dataclass(slots=True)
@@ -48,7 +55,9 @@ class Windows:
         self._clock = clock
         self._servers: OrderedDict[str, _Server] = OrderedDict()
 
-    async def of(self, model: str, url: httpx.URL, headers: Mapping[str, bytes], *, time_s: float) -> int | None:
+    async def of(
+        self, model: str, url: httpx.URL, headers: Mapping[str, bytes], *, time_s: float
+    ) -> int | None:
         """Return the tokens that ``model`` takes, prompt and answer together; ``None`` where that is not known.
 
         Args:

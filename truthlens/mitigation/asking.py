@@ -106,7 +106,9 @@ def prompted(
     """
     chinese = prompts.in_chinese(task.answer.text, task.exchange.query)
     system = prompts.render(prompt, chinese=chinese, part="system")
-    endpoint = Endpoint.COMPLETIONS if own and task.exchange.endpoint is Endpoint.COMPLETIONS else Endpoint.CHAT
+    endpoint = (
+        Endpoint.COMPLETIONS if own and task.exchange.endpoint is Endpoint.COMPLETIONS else Endpoint.CHAT
+    )
 
     def body(most_chars: int) -> dict[str, object]:
         user = prompts.render(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from truthlens.core.calls import Ask, CallFailure, ModelSpec, Role
+from truthlens.core.calls import Ask, ModelSpec, Role
 from truthlens.core.deadline import Deadline
 from truthlens.core.mending import Attempt, Fate, Mended, Stop
 from truthlens.core.plan import Plan

@@ -6,7 +6,7 @@ the templates. Who is asked and what becomes of the reply is not decided here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from truthlens.core.calls import ModelRequest
@@ -24,6 +24,8 @@ MOST_CHARS = 60_000
 _MOST_LISTED = 40
 _MOST_CLAIM_CHARS = 300
 _MOST_NEAREST_CHARS = 400
+# A passage as short as this is found by its number: quoting from it would say it twice.
+_SHORT_PASSAGE_CHARS = 600
 _MOST_VALUE_CHARS = 80
 _MOST_DIFFERENCES = 4
 _MOST_READ_TIMES = 8
@@ -75,7 +77,7 @@ def correction_prompt(
         evidence=evidence_for(exchange, verdict, text=text, most_chars=most_chars),
         question=fence.tag("question", exchange.query),
         answer=marked_answer(text, verdict),
-        marks=[_listed(number, mark, text, exchange.passages) for number, mark in _chosen(found)],
+        marks=_shown(_listed(number, mark, text, exchange.passages) for number, mark in _chosen(found)),
         checks=checks,
         missed=missed,
         json=exchange.structured or is_json(text),
@@ -119,7 +121,9 @@ def evidence_for(
     if sum(map(len, texts)) > most_chars > 0:
         ranges = sentences(text)
         flagged = touching(ranges, ((span.start, span.end) for span in verdict.spans))
-        about = [text[start:end] for (start, end), is_flagged in zip(ranges, flagged, strict=True) if is_flagged]
+        about = [
+            text[start:end] for (start, end), is_flagged in zip(ranges, flagged, strict=True) if is_flagged
+        ]
         found = relevant(texts, [*about, exchange.query], most_chars=most_chars)
         near += found.passages
         for passage, places in found.sentences.items():
@@ -152,6 +156,16 @@ def _chosen(found: Sequence[Mark]) -> list[tuple[int, Mark]]:
     return sorted(sorted(numbered, key=lambda each: -each[1].score)[:_MOST_LISTED], key=lambda each: each[0])
 
 
+def _shown(listed: Iterable[_Listed]) -> list[_Listed]:
+    """The marks, the sentence that comes nearest to several of them quoted at the first; its passage says where it is."""
+    told: set[str] = set()
+    shown: list[_Listed] = []
+    for each in listed:
+        shown.append(replace(each, nearest="") if each.nearest in told else each)
+        told.add(each.nearest)
+    return shown
+
+
 def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> _Listed:
     span = _telling(mark)
     explanation = span.explanation
@@ -165,7 +179,9 @@ def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> 
         claim=fence.inline("claim", _cut(text[mark.start : mark.end], _MOST_CLAIM_CHARS)),
         kind=explanation.kind.value if explanation else "",
         passage=passage + 1 if passage is not None else None,
-        nearest=fence.inline("nearest", _cut(sentence, _MOST_NEAREST_CHARS)) if sentence.strip() else "",
+        nearest=fence.inline("nearest", _cut(sentence, _MOST_NEAREST_CHARS))
+        if sentence.strip() and len(source) > _SHORT_PASSAGE_CHARS
+        else "",
         differences=tuple(_difference(each, text, source) for each in differences),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from truthlens.core.calls import CallFailure, ModelRequest, Role
 from truthlens.mitigation import fence
@@ -213,7 +213,9 @@ class _Talk:
 
     def _defender(self, attack: _Said) -> str:
         """The first model that holds the claim and did not attack it."""
-        models = [self.comparison.voices[voice].model for voice, _ in self.start.positions[attack.claim].holders]
+        models = [
+            self.comparison.voices[voice].model for voice, _ in self.start.positions[attack.claim].holders
+        ]
         return next(model for model in models if model != attack.author)
 
     async def _defence(self, model: str, raised: Sequence[_Said]) -> Opinion:

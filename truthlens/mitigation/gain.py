@@ -69,7 +69,9 @@ def fate_of(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str
     # one where its words stand in the best text and touch a finding there.
     removed = any(not new.flags(words) for words in old.found)
     brought = any(not old.flags(words) for words in new.found)
-    adds = best.verdict.flagged and (old.words in new.words or _sentences(best.text) <= _sentences(candidate.text))
+    adds = best.verdict.flagged and (
+        old.words in new.words or _sentences(best.text) <= _sentences(candidate.text)
+    )
     if adds or (brought and not removed):
         return Fate.REJECTED, NOTHING_REMOVED
     if not best.verdict.flagged:

@@ -105,7 +105,10 @@ def follow_up(task: Task, *, prompt: str, own: bool = True) -> dict[str, object]
 def _instructions(task: Task, whole: Mapping[str, object]) -> list[object]:
     """The client's system and developer messages that tell how to answer: short ones in which no evidence stands."""
     messages = whole.get("messages")
-    telling = [" ".join(passage.text[: 4 * _TELLING_CHARS].split())[:_TELLING_CHARS] for passage in task.exchange.passages]
+    telling = [
+        " ".join(passage.text[: 4 * _TELLING_CHARS].split())[:_TELLING_CHARS]
+        for passage in task.exchange.passages
+    ]
     found: list[object] = []
     for message in messages if isinstance(messages, list) else []:
         content = message.get("content") if isinstance(message, Mapping) else None

@@ -37,13 +37,12 @@ def relevant(texts: Sequence[str], about: Sequence[str], *, most_chars: int) -> 
     """
     wanted = {word for each in about for word in content_words(each)}
     read: list[tuple[int, tuple[int, int], set[str]]] = []
-    chars = 0
+    to_read = _MOST_READ_CHARS
     for index, text in enumerate(texts):
-        chars += len(text)
-        if chars > _MOST_READ_CHARS:
-            text = text[: max(_MOST_READ_CHARS - (chars - len(text)), 0)]
-        for start, end in sentences(text):
-            read.append((index, (start, end), wanted.intersection(content_words(text[start:end]))))
+        part = text[:to_read]
+        to_read -= len(part)
+        for start, end in sentences(part):
+            read.append((index, (start, end), wanted.intersection(content_words(part[start:end]))))
     counts = Counter(word for _, _, words in read for word in words)
     weights = {word: math.log(1.0 + len(read) / count) for word, count in counts.items()}
     scored = [(sum(weights[word] for word in words), index, place) for index, place, words in read if words]

@@ -225,8 +225,8 @@ class Signals:
         self._observe_stream(outcome)
         if verdict.reason is not None and verdict.status is not Status.CHECKED:
             self.unchecked.labels(decision, verdict.reason.value).inc()
-        if seconds := _detection_s(outcome.first):
-            self.latency.labels(mode, "detection").observe(sum(seconds))
+        if detectors := _detection_s(outcome.first):
+            self.latency.labels(mode, "detection").observe(sum(detectors))
         for counter, verdicts in (
             (self.first_detections, outcome.first),
             (self.detections, outcome.verdicts),
