@@ -12,7 +12,7 @@ from truthlens.core.calls import Role
 from truthlens.core.records import Verdict
 from truthlens.mitigation import accept
 from truthlens.mitigation.contract import Attempt, Fate, Rescore, Task
-from truthlens.mitigation.gain import Draft, fate_of
+from truthlens.mitigation.gain import Draft, weighed
 
 
 @dataclass(slots=True)
@@ -69,16 +69,16 @@ class Contest:
             return
         verdict = known or (await self.rescore((text,)))[0]
         self.scored = True
-        if self.entered(text, verdict, model=model, role=role) is Fate.BETTER:
+        if await self.entered(text, verdict, model=model, role=role) is Fate.BETTER:
             self.best = Draft(text, verdict, replaced)
             self.consensus = consensus
             self.decided = True
 
-    def entered(self, text: str, verdict: Verdict, *, model: str, role: Role) -> Fate:
+    async def entered(self, text: str, verdict: Verdict, *, model: str, role: Role) -> Fate:
         """Account for a text that was scored, and say how it compares with the best one, which stays."""
         if text == self.best.text:
             fate, reason = Fate.UNCHANGED, ""
         else:
-            fate, reason = fate_of(Draft(text, verdict), self.best, first=self.task.verdict)
+            fate, reason = await weighed(Draft(text, verdict), self.best, first=self.task.verdict)
         self.attempts.append(Attempt(model, role, fate, verdict.score, reason))
         return fate

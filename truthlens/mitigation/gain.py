@@ -7,15 +7,18 @@ something at that height; and what leaves every finding in place and adds to it 
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate, chain
 
 from truthlens.core.language import FUNCTION_WORDS
 from truthlens.core.mending import Fate
 from truthlens.core.records import Status, Verdict
-from truthlens.core.text import sentences
+from truthlens.core.text import sentences, touching
 
 UNSCORED = "unscored"
 LESS_CHECKED = "less-checked"
@@ -36,8 +39,10 @@ _COVERAGE_SLACK = 0.05
 _COMPLETENESS = {Status.CHECKED: 2, Status.PARTIAL: 1}
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*|[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _STOP_WORDS = frozenset().union(*FUNCTION_WORDS.values())
-# Answers that are mended are shorter; of longer ones the beginning is compared.
-_MOST_READ_CHARS = 200_000
+# What is looked at of answers that hold the same words, or findings, over and over.
+_MOST_FINDINGS = 500
+_MOST_PLACES = 200
+_AT_ONCE_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,13 @@ class Draft:
     text: str
     verdict: Verdict
     replaced: bool = False
+
+
+async def weighed(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str]:
+    """Return ``fate_of``, of long texts found on a thread, so that these do not hold up the other exchanges."""
+    if len(candidate.text) + len(best.text) <= _AT_ONCE_CHARS:
+        return fate_of(candidate, best, first=first)
+    return await asyncio.to_thread(fate_of, candidate, best, first=first)
 
 
 def fate_of(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str]:
@@ -97,34 +109,41 @@ class _Findings:
     """The words of content of a text, in order and joined, and those of each flagged stretch."""
 
     def __init__(self, draft: Draft) -> None:
-        text = draft.text[:_MOST_READ_CHARS]
         placed = [
             (match.start(), match.end(), match[0].casefold())
-            for match in _WORD.finditer(text)
+            for match in _WORD.finditer(draft.text)
             if match[0].casefold() not in _STOP_WORDS
         ]
-        marked = [False] * len(placed)
-        self.found: list[str] = []
+        marked = touching(
+            [(start, end) for start, end, _ in placed],
+            ((span.start, span.end) for span in draft.verdict.spans),
+        )
+        starts = [start for start, _, _ in placed]
+        found: dict[str, None] = {}
         for span in draft.verdict.spans:
-            within = [n for n, (start, end, _) in enumerate(placed) if start < span.end and end > span.start]
-            if within:
-                self.found.append(_joined([placed[n][2] for n in within]))
-                for number in within:
-                    marked[number] = True
+            first = max(bisect_right(starts, span.start) - 1, 0)
+            last = bisect_left(starts, span.end)
+            if within := [word for start, end, word in placed[first:last] if end > span.start]:
+                found[_joined(within)] = None
+        self.found = list(found)[:_MOST_FINDINGS]
         self.words = _joined([word for _, _, word in placed])
-        # For each character of the joined words whether it is flagged.
-        self._flagged = [False]
-        for (_, _, word), is_marked in zip(placed, marked, strict=True):
-            self._flagged += [is_marked] * len(word) + [False]
+        # By character of the joined words, how many flagged ones stand before it.
+        flagged = (
+            [is_marked] * (len(word) + 1) for (_, _, word), is_marked in zip(placed, marked, strict=True)
+        )
+        self._flagged = [0, *accumulate(chain.from_iterable(flagged)), 0]
+        self._flagged[-1] = self._flagged[-2]
 
     def flags(self, words: str) -> bool:
         """Return whether ``words`` stand in the text with one of them flagged."""
         place = self.words.find(words)
-        while place >= 0:
-            if any(self._flagged[place : place + len(words)]):
+        for _ in range(_MOST_PLACES):
+            if place < 0:
+                return False
+            if self._flagged[place + len(words) - 1] > self._flagged[place]:
                 return True
             place = self.words.find(words, place + 1)
-        return False
+        return True
 
 
 def _joined(words: list[str]) -> str:

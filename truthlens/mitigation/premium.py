@@ -149,7 +149,7 @@ class _Panel:
         self.scoring_s = max(self.scoring_s, before - self.tools.deadline.remaining_s)
         for (model, text), verdict in zip(usable, verdicts, strict=True):
             self.others.append(Voice(model, text, self._weight(model), verdict))
-            self.contest.entered(text, verdict, model=model, role=Role.VERIFIER)
+            await self.contest.entered(text, verdict, model=model, role=Role.VERIFIER)
 
     async def _settle(self, comparison: Comparison) -> None:
         """Let the plan's mechanism, and the judge where it is called for, make candidates."""

@@ -14,7 +14,7 @@ from truthlens.core.text import sentences
 from truthlens.mitigation.accept import content_words
 
 # Evidence beyond this is not looked at: it comes in its order, after what was chosen.
-_MOST_READ_CHARS = 2_000_000
+_MOST_READ_CHARS = 500_000
 # The best sentences get this share of the space, their neighbours the rest.
 _SENTENCE_SHARE = 0.5
 

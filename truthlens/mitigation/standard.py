@@ -17,7 +17,7 @@ from truthlens.core.records import Endpoint, Mode, Verdict
 from truthlens.mitigation import accept, prompts, request
 from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Task, Tools, failed
 from truthlens.mitigation.correction import MOST_CHARS, correction_prompt, with_evidence
-from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, Draft, fate_of
+from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, Draft, weighed
 from truthlens.mitigation.selfcheck import self_check
 
 UNCHANGED = "unchanged"
@@ -184,7 +184,7 @@ class _Loop:
             self._note(Fate.REJECTED, reason=UNSCORED)
             return Stop.DEADLINE
         candidate = Draft(text, verdict, self.best.replaced or not self.own)
-        fate, reason = fate_of(candidate, self.best, first=self.first.verdict)
+        fate, reason = await weighed(candidate, self.best, first=self.first.verdict)
         self._note(fate, score=verdict.score, reason=reason)
         if fate is Fate.BETTER:
             self.best = candidate

@@ -417,8 +417,8 @@ class SignalsSection(Section):
 class Price(Section):
     """USD per million tokens."""
 
-    input: float = Field(ge=0, allow_inf_nan=False)
-    output: float = Field(ge=0, allow_inf_nan=False)
+    input: float = Field(ge=0, le=100_000, allow_inf_nan=False)
+    output: float = Field(ge=0, le=100_000, allow_inf_nan=False)
 
 
 class ModelEntry(Section):
