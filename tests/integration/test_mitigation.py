@@ -420,8 +420,13 @@ def test_without_the_disclaimer_the_text_is_untouched(client: openai.OpenAI, mod
 
 
 def test_the_first_answer_with_an_invention_more_never_wins(client: openai.OpenAI, models: Models) -> None:
-    """Whoever returns the first answer and something invented beside it does not replace it, whatever that scores."""
-    more = f"{BAD} It sells elephants."
+    """Whoever returns the first answer and something invented beside it does not replace it, though it scores lower."""
+    first = (
+        "Wire transfers cost 900 dollars, are sent by elephants and arrive in Geneva after 30 days."
+        " Brightwater Bank charges 75 dollars for each phone call and 12 percent for each letter."
+    )
+    more = f"{first} Elephants are free."
+    models.says["main", "answer"] = [first]
     for plan in ("standard", *(f"premium-{mechanism}" for mechanism in MECHANISMS)):
         models.says |= {
             **{(model, "answer"): [more] for model in ("second", "third")},
@@ -431,10 +436,13 @@ def test_the_first_answer_with_an_invention_more_never_wins(client: openai.OpenA
             **{(model, "critique"): ["[]"] for model in ("main", "second", "third")},
         }
         answer, headers = ask(client, plan)
-        assert (answer.choices[0].message.content or "").endswith(BAD), plan
+        assert (answer.choices[0].message.content or "").endswith(first), plan
         assert headers["x-truthlens-action"] == "warn", plan
-        fates = [each["fate"] for each in detail(answer)["choices"][0]["mitigation"]["attempts"]]
-        assert "better" not in fates, plan
+        attempts = detail(answer)["choices"][0]["mitigation"]["attempts"]
+        assert "better" not in [each["fate"] for each in attempts], plan
+        # The premise: by its score alone it would have won.
+        score = float(headers["x-truthlens-score"])
+        assert any(0 < score - each["score"] < 0.01 for each in attempts if "score" in each), plan
 
 
 # --- premium ----------------------------------------------------------------------------------------------
@@ -499,6 +507,9 @@ def test_each_mechanism_gives_a_supported_answer(
     assert headers["x-truthlens-mode"] == "premium"
     assert headers["x-truthlens-action"] == "replace"
     assert headers["x-truthlens-detected"] == "false"
+    if mechanism == "debate":
+        critics = {model for model, kind in models.asked if kind == "critique"}
+        assert critics == {"main", "second", "third"}
     assert float(headers["x-truthlens-score"]) < float(headers["x-truthlens-initial-score"])
     found = detail(answer)
     assert found["choices"][0]["mitigation"]["consensus"] is True
@@ -661,6 +672,10 @@ def test_calls_tokens_and_cost_are_counted_by_model_and_role(
     ask(client, "premium-judge")
     text = httpx.get(f"{deployment.console_url}/metrics").text
     for line in (
+        "# TYPE truthlens_models_used counter",
+        'truthlens_first_detections_total{decision="premium-judge",detected="true",mode="premium"}',
+        'truthlens_detections_total{decision="premium-judge",detected="false",mode="premium"}',
+        'truthlens_latency_seconds_count{mode="premium",operation="detection"}',
         'truthlens_models_used{model="second",role="verifier"}',
         'truthlens_models_used{model="judge",role="judge"}',
         'truthlens_tokens_total{kind="prompt",model="second"}',

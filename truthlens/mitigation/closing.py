@@ -75,9 +75,10 @@ async def close(
     failure = None
     if asking:
         judge = task.plan.premium.judge_model or comparison.voices[1].model
-        opinion = await written(
-            task, tools, prompted(task, "synthesise", model=judge, role=Role.JUDGE, values=end.shown(task))
+        asked = await asyncio.to_thread(
+            prompted, task, "synthesise", model=judge, role=Role.JUDGE, values=end.shown(task)
         )
+        opinion = await written(task, tools, asked)
         if opinion.text is not None:
             return Closing(opinion.text, end.accepted, end.unexamined, judge, replaced=True)
         attempts, failure = opinion.attempts(Role.JUDGE), opinion.failure

@@ -152,7 +152,12 @@ class _Talk:
             critic: [claim for claim in standing if self._holders(claim) != {critic}]
             for critic in dict.fromkeys(voice.model for voice in self.comparison.voices)
         }
-        asked = {critic: self._question(critic, claims) for critic, claims in lists.items() if claims}
+        # Much evidence takes long to choose from: that must not hold up the other exchanges.
+        asked = {
+            critic: await asyncio.to_thread(self._question, critic, claims)
+            for critic, claims in lists.items()
+            if claims
+        }
         async with asyncio.TaskGroup() as group:
             tasks = {critic: group.create_task(self._said(each)) for critic, each in asked.items()}
         turns: list[tuple[str, list[Attack]]] = []
@@ -219,7 +224,8 @@ class _Talk:
         return next(model for model in models if model != attack.author)
 
     async def _defence(self, model: str, raised: Sequence[_Said]) -> Opinion:
-        asked = prompted(
+        asked = await asyncio.to_thread(
+            prompted,
             self.task,
             "defend",
             model=model,
