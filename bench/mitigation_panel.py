@@ -25,6 +25,7 @@ _SILENT = "The evidence does not say."
 _RELATED = 0.3
 # Headings of a prompt whose parts have the same tags.
 _SURVIVED = "Claims that survived every attack:"
+_UNEXAMINED = "Claims that no critic answered about"
 _OPEN = "Claims that the debate left open:"
 _DEFEATED = "Claims that were defeated:"
 
@@ -199,7 +200,9 @@ class Script:
     def _synthesise(self, answer: Element, prompt: str) -> str:
         """The answer without its defeated claims, a survivor in their place where one speaks of the same."""
         standing, _, defeated = prompt[prompt.index(_SURVIVED) :].partition(_DEFEATED)
-        accepted, _, undecided = standing.partition(_OPEN)
+        standing, _, undecided = standing.partition(_OPEN)
+        accepted, _, unexamined = standing.partition(_UNEXAMINED)
+        undecided = f"{unexamined}\n{undecided}"
         survivors, doubtful, rejected = (
             [element.text for element in elements(part) if element.name == "claim"]
             for part in (accepted, undecided, defeated)

@@ -54,7 +54,15 @@ from truthlens.exchange.paths import Kind, kind_of
 from truthlens.exchange.reading import Reading
 from truthlens.exchange.response import Response, parse_response, rewrite_response
 from truthlens.exchange.stream import StreamedResponse, parse_stream, rewrite_stream
-from truthlens.finalize import headers, outcome_of, pending_headers, truthlens_object, usage_object, warn
+from truthlens.finalize import (
+    calls_made,
+    headers,
+    outcome_of,
+    pending_headers,
+    truthlens_object,
+    usage_object,
+    warn,
+)
 from truthlens.llm.marks import MARK_HEADER, Marks
 from truthlens.mender import Case, Mender, explained_in_time
 from truthlens.mitigation.ladder import calls_models, mode_to_run
@@ -488,7 +496,7 @@ def _rewrite(
     usage = usage_object(outcome.calls)
     if warned.texts and details is None and usage is not None:
         # The body's own usage stays the first call's; whoever pays must see the rest.
-        details = {"usage": usage}
+        details = {"calls": calls_made(outcome.calls), "usage": usage}
     if isinstance(response, StreamedResponse):
         return replace(warned.outcome, body=rewrite_stream(response, warned.texts, details))
     return replace(warned.outcome, body=rewrite_response(response, warned.texts, details))

@@ -164,6 +164,7 @@ def test_the_synthesis_leaves_out_what_was_defeated() -> None:
         "synthesise",
         answer=fence.tag("answer", TEXTS[0]),
         accepted=claims("The mill stands on the river Arne.", "It was built in 1530."),
+        unexamined="",
         undecided="",
         rejected=claims(WRONG, start=3),
         structured=False,

@@ -31,7 +31,9 @@ def _families() -> dict[str, tuple[set[str], set[str]]]:
     for metric in vars(Signals()).values():
         if isinstance(metric, Counter | Gauge | Histogram):
             (family,) = metric.describe()
-            suffixes = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}
+            # The white paper names one counter without the suffix.
+            counter = ("",) if family.name == "truthlens_models_used" else ("_total",)
+            suffixes = {"counter": counter, "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}
             names = {family.name + suffix for suffix in suffixes[family.type]}
             found[family.name] = (names, set(metric._labelnames))
     return found

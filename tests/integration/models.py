@@ -63,8 +63,12 @@ class Models:
     asked: list[tuple[str, str]] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     requests: list[Received] = field(default_factory=list)
+    listing: list[dict[str, Any]] = field(default_factory=list)
+    """The backend's list of models."""
 
     def __call__(self, received: Received) -> Raw:
+        if received.method == "GET":
+            return json_reply({"object": "list", "data": self.listing})
         body = json.loads(received.body)
         key = (body["model"], kind_of(body))
         turn = Counter(self.asked)[key]

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from tests.fakes.auto_redis_server import RedisServer
 from tests.integration.backend import Raw, completion, http, json_reply
-from tests.integration.models import BAD, GOOD, PASSAGES, WORSE, Models, Says, kind_of, request
+from tests.integration.models import BAD, GOOD, PASSAGES, QUESTION, WORSE, Models, Says, kind_of, request
 from tests.integration.stack import Stack, wait_for
 
 MECHANISMS = ("judge", "segment_vote", "weighted_fusion", "replacement", "debate")
@@ -103,6 +104,10 @@ models:
   - {{name: judge}}
   - {{name: dead}}
   - {{name: gone}}
+  - {{name: main-configured, max_model_len: 3000}}
+  - {{name: main-learned}}
+  - {{name: main-narrow}}
+  - {{name: main-picky}}
 {"".join(f"  - {{name: main-{each}}}" + chr(10) for each in FAILURES)}signals:
   domains:
 {domains}
@@ -180,9 +185,11 @@ def test_the_same_model_refines_its_answer(client: openai.OpenAI, models: Models
     (correction,) = models.of_kind("correct")
     assert correction["temperature"] == 0.3
     assert correction["seed"] == 7
-    assert correction["messages"][:1] == models.bodies[0]["messages"]
-    assert correction["messages"][1] == {"role": "assistant", "content": BAD}
-    assert "<truthlens:span" in correction["messages"][2]["content"]
+    # What the correction needs stands there once; the conversation does not stand there as well.
+    (message,) = correction["messages"]
+    assert "<truthlens:span" in message["content"]
+    assert [message["content"].count(each) for each in (*PASSAGES, QUESTION)] == [1, 1, 1]
+    assert detail(answer)["calls"] == 1
 
 
 def test_a_supported_answer_costs_no_call(client: openai.OpenAI, models: Models) -> None:
@@ -271,6 +278,123 @@ def test_the_client_gets_the_first_answer_marked(client: openai.OpenAI, models: 
     assert (model, "correct") in models.asked
 
 
+def test_the_iterations_are_those_of_the_choice_that_took_the_most(
+    client: openai.OpenAI, models: Models
+) -> None:
+    """One choice takes two rounds, another one: two iterations, three calls."""
+    models.says["main", "answer"] = [completion(BAD, GOOD, model="main")]
+    models.says["main", "correct"] = [WORSE, GOOD]
+    answer, headers = ask(client, "standard", n=2)
+    assert [choice.message.content for choice in answer.choices] == [GOOD, GOOD]
+    assert headers["x-truthlens-iterations"] == "2"
+    models.says["main", "answer"] = [completion(BAD, BAD.replace("75", "85"), model="main")]
+    models.says["main", "correct"] = [GOOD]
+    answer, headers = ask(client, "standard", n=2)
+    assert headers["x-truthlens-iterations"] == "1"
+    assert (detail(answer)["iterations"], detail(answer)["calls"]) == (1, 2)
+    assert [choice["mitigation"]["iterations"] for choice in detail(answer)["choices"]] == [1, 1]
+
+
+# --- what a model takes -----------------------------------------------------------------------------------
+
+LONG = tuple(
+    f"The garden of the {where} branch holds {colour} {plant} beside a pond, and visitors may sit there at noon."
+    for where in ("northern", "southern", "eastern", "western", "old", "new", "upper", "lower")
+    for colour in ("red", "white", "pink", "yellow", "blue", "violet")
+    for plant in ("roses", "tulips", "irises", "lilies", "asters", "dahlias", "poppies", "violets")
+)
+
+
+def _log_line(deployment: Stack, request_id: str) -> dict[str, Any]:
+    """The canonical line of an exchange."""
+
+    def found() -> list[dict[str, Any]]:
+        lines = (deployment.folder / "sidecar.log").read_text().splitlines()
+        logged = [json.loads(line) for line in lines if request_id in line and line.startswith("{")]
+        return [each for each in logged if each["event"] == "exchange"]
+
+    wait_for(found, "the log line")
+    return found()[0]
+
+
+def _answer_of(
+    deployment: Stack, model: str, **fields: Any
+) -> tuple[httpx.Response, dict[str, Any], dict[str, Any]]:
+    """The response, its ``truthlens`` object and the log line of an exchange with much evidence."""
+    name = str(uuid.uuid4())
+    headers = {"x-plan": "standard", "x-truthlens-details": "spans", "x-request-id": name}
+    body = request(model, passages=(*LONG[:200], *PASSAGES, *LONG[200:]), **fields)
+    response = deployment.post(body, headers=headers)
+    return (
+        response,
+        response.json()["truthlens"],
+        _log_line(deployment, response.headers.get("x-request-id", name)),
+    )
+
+
+def _length_of(body: dict[str, Any]) -> int:
+    return len(body["messages"][-1]["content"])
+
+
+@pytest.mark.parametrize("model", ["main-configured", "main-learned"])
+def test_evidence_is_selected_for_the_models_window(deployment: Stack, models: Models, model: str) -> None:
+    """Configured, or told by the server's list of models: what bears on the claim is kept, and the log says so."""
+    models.listing = [{"id": "main-learned", "max_model_len": 3000}]
+    models.says |= {(model, "answer"): [BAD], (model, "correct"): [GOOD]}
+    response, told, line = _answer_of(deployment, model, max_tokens=2000)
+    assert response.json()["choices"][0]["message"]["content"] == GOOD
+    (correction,) = models.of_kind("correct")
+    assert _length_of(correction) < 3000 * 4 < len(" ".join(LONG))
+    assert PASSAGES[0] in correction["messages"][-1]["content"]
+    assert correction["max_tokens"] < 2000
+    assert "evidence-selected" in told["notes"]
+    assert "evidence-selected" in line["notes"]
+
+
+def test_a_request_that_was_too_long_is_shortened_once(deployment: Stack, models: Models) -> None:
+    """The server's own word is taken for how much it takes; both calls are accounted for, and the log names the cause."""
+    message = "This model's maximum context length is 2500 tokens. However, you requested 9000 tokens. SECRET"
+    too_long = json_reply(
+        {"object": "error", "message": message, "type": "BadRequestError", "code": 400},
+        status="400 Bad Request",
+    )
+    models.says |= {("main-narrow", "answer"): [BAD], ("main-narrow", "correct"): [too_long, GOOD]}
+    response, told, line = _answer_of(deployment, "main-narrow")
+    assert response.json()["choices"][0]["message"]["content"] == GOOD
+    first, second = models.of_kind("correct")
+    assert _length_of(second) < 2500 * 4 < _length_of(first)
+    assert PASSAGES[0] in second["messages"][-1]["content"]
+    assert (told["calls"], told["iterations"]) == (2, 1)
+    assert (line["failures"], line["notes"]) == (["http-400:context-length"], ["evidence-selected"])
+    assert "SECRET" not in json.dumps(line)
+
+
+def test_a_refusal_names_its_cause(deployment: Stack, models: Models) -> None:
+    """What a server refuses for another reason is not tried again; the cause is in the account and in the log."""
+    refused = json_reply(
+        {"error": {"message": "no", "code": "unsupported_parameter"}}, status="400 Bad Request"
+    )
+    models.says |= {("main-picky", "answer"): [BAD], ("main-picky", "correct"): [refused]}
+    _, told, line = _answer_of(deployment, "main-picky")
+    (attempt,) = told["choices"][0]["mitigation"]["attempts"]
+    assert (attempt["fate"], attempt["reason"]) == ("failed", "http-400:parameter")
+    assert line["failures"] == ["http-400:parameter"]
+
+
+@pytest.mark.parametrize("count", [10**30, -1, 12.5, "7", True, 10**9])
+def test_usage_that_cannot_be_is_estimated(client: openai.OpenAI, models: Models, count: Any) -> None:
+    """No verifier runs up a bill by what it says of itself."""
+    _panel(models)
+    usage = {"prompt_tokens": count, "completion_tokens": count, "total_tokens": 1}
+    models.says["second", "answer"] = [json_reply(completion(GOOD, model="second", usage=usage))]
+    answer, _ = ask(client, "premium-judge")
+    told = detail(answer)
+    assert told["usage"]["cost_usd"] < 0.1
+    assert told["usage"]["total_tokens"] < 5000
+    assert told["usage"]["estimated"] is True
+    assert ("usage-not-believed" in told["notes"]) is (count in (10**30, 10**9))
+
+
 def test_a_rate_limit_is_waited_for(client: openai.OpenAI, models: Models) -> None:
     limited = http("{}", status="429 Too Many Requests", headers={"retry-after": "1"})
     models.says["main", "correct"] = [limited, GOOD]
@@ -295,6 +419,32 @@ def test_without_the_disclaimer_the_text_is_untouched(client: openai.OpenAI, mod
     assert headers["x-truthlens-detected"] == "true"
 
 
+def test_the_first_answer_with_an_invention_more_never_wins(client: openai.OpenAI, models: Models) -> None:
+    """Whoever returns the first answer and something invented beside it does not replace it, though it scores lower."""
+    first = (
+        "Wire transfers cost 900 dollars, are sent by elephants and arrive in Geneva after 30 days."
+        " Brightwater Bank charges 75 dollars for each phone call and 12 percent for each letter."
+    )
+    more = f"{first} Elephants are free."
+    models.says["main", "answer"] = [first]
+    for plan in ("standard", *(f"premium-{mechanism}" for mechanism in MECHANISMS)):
+        models.says |= {
+            **{(model, "answer"): [more] for model in ("second", "third")},
+            **{(model, "correct"): [more] for model in ("main", "judge")},
+            ("judge", "arbitrate"): [more],
+            ("judge", "synthesise"): [more],
+            **{(model, "critique"): ["[]"] for model in ("main", "second", "third")},
+        }
+        answer, headers = ask(client, plan)
+        assert (answer.choices[0].message.content or "").endswith(first), plan
+        assert headers["x-truthlens-action"] == "warn", plan
+        attempts = detail(answer)["choices"][0]["mitigation"]["attempts"]
+        assert "better" not in [each["fate"] for each in attempts], plan
+        # The premise: by its score alone it would have won.
+        score = float(headers["x-truthlens-score"])
+        assert any(0 < score - each["score"] < 0.01 for each in attempts if "score" in each), plan
+
+
 # --- premium ----------------------------------------------------------------------------------------------
 
 
@@ -307,6 +457,7 @@ def _panel(models: Models, *, second: Says = GOOD, third: Says = GOOD) -> None:
         ("judge", "correct"): [GOOD],
         ("second", "critique"): [_critique],
         ("third", "critique"): ["[]"],
+        ("main", "critique"): ["[]"],
         ("main", "defend"): [_defence],
     }
 
@@ -356,6 +507,9 @@ def test_each_mechanism_gives_a_supported_answer(
     assert headers["x-truthlens-mode"] == "premium"
     assert headers["x-truthlens-action"] == "replace"
     assert headers["x-truthlens-detected"] == "false"
+    if mechanism == "debate":
+        critics = {model for model, kind in models.asked if kind == "critique"}
+        assert critics == {"main", "second", "third"}
     assert float(headers["x-truthlens-score"]) < float(headers["x-truthlens-initial-score"])
     found = detail(answer)
     assert found["choices"][0]["mitigation"]["consensus"] is True
@@ -386,7 +540,9 @@ def test_agreement_leaves_the_answer_alone(client: openai.OpenAI, models: Models
     answer, headers = ask(client, "premium-judge")
     assert answer.choices[0].message.content == GOOD
     assert headers["x-truthlens-action"] == "pass"
-    assert headers["x-truthlens-iterations"] == "2"
+    # Two models were asked, and nothing was refined.
+    assert headers["x-truthlens-iterations"] == "0"
+    assert (detail(answer)["iterations"], detail(answer)["calls"]) == (0, 2)
 
 
 def test_a_panel_that_is_down_leaves_the_correction(client: openai.OpenAI, models: Models) -> None:
@@ -516,6 +672,10 @@ def test_calls_tokens_and_cost_are_counted_by_model_and_role(
     ask(client, "premium-judge")
     text = httpx.get(f"{deployment.console_url}/metrics").text
     for line in (
+        "# TYPE truthlens_models_used counter",
+        'truthlens_first_detections_total{decision="premium-judge",detected="true",mode="premium"}',
+        'truthlens_detections_total{decision="premium-judge",detected="false",mode="premium"}',
+        'truthlens_latency_seconds_count{mode="premium",operation="detection"}',
         'truthlens_models_used{model="second",role="verifier"}',
         'truthlens_models_used{model="judge",role="judge"}',
         'truthlens_tokens_total{kind="prompt",model="second"}',

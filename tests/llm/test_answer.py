@@ -19,7 +19,7 @@ from truthlens.llm.failure import AttemptError
 
 def read(body: object, endpoint: Endpoint = Endpoint.CHAT) -> Completion:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return read_answer(raw, model="m", endpoint=endpoint, prompt_estimate=5)
+    return read_answer(raw, model="m", endpoint=endpoint, prompt_estimate=5, most=Usage(1000, 1000))
 
 
 def failure(body: object, endpoint: Endpoint = Endpoint.CHAT) -> AttemptError:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -224,7 +226,7 @@ async def test_each_call_has_a_span_that_tells_what_it_used_and_travels_with_it(
         "truthlens.attempts": 1,
         "truthlens.cost_usd": (11 * 10 + 7 * 30) / 1e6,
     }
-    assert spans[1].attributes["error.type"] == "client-error"
+    assert spans[1].attributes["error.type"] == "http-400"
     assert isinstance(spans[1].ended_by, CallError)
     headers = bench.backend.requests[0].headers
     assert (headers["traceparent"], headers["x-request-id"]) == ("00-span", "7")
@@ -239,3 +241,152 @@ async def test_the_path_and_the_authorization_of_the_exchange_go_with_its_own_mo
     assert first.headers["authorization"] == "Bearer of-the-client"
     assert str(second.url) == "http://models/v1/chat/completions"
     assert "authorization" not in second.headers
+
+
+# --- what a model takes -----------------------------------------------------------------------------------
+
+EVIDENCE = "word " * 4000  # about 5,000 tokens
+
+
+def cutting(model: str = "m", **body: Any) -> ModelRequest:
+    """A request whose evidence can be cut."""
+
+    def cut(most_chars: int) -> dict[str, Any]:
+        return {"messages": [{"role": "user", "content": f"Mend: {EVIDENCE[:most_chars]}"}], **body}
+
+    return replace(
+        asking(model), body=cut(len(EVIDENCE)), cut=cut, evidence_chars=len(EVIDENCE), answer_tokens=100
+    )
+
+
+def told(*entries: dict[str, Any]) -> httpx.Response:
+    return httpx.Response(200, json={"data": list(entries)})
+
+
+def refused(message: str = "", **error: Any) -> httpx.Response:
+    return httpx.Response(400, json={"error": {"message": message, **error}})
+
+
+async def test_a_prompt_that_does_not_fit_the_models_window_gets_less_evidence() -> None:
+    bench = Bench(told({"id": "m", "max_model_len": 2000}), ok())
+    await bench.caller(cutting(max_tokens=1500))
+    listed, asked = bench.backend.requests
+    assert (listed.method, str(listed.url)) == ("GET", "http://models/v1/models")
+    body = json.loads(asked.content)
+    tokens = len(body["messages"][0]["content"]) / 4
+    assert 500 < tokens < 2000 - 512
+    # The limit on the answer leaves room for the prompt.
+    assert 512 <= body["max_tokens"] <= 2000 - tokens
+    assert bench.caller.calls[0].selected
+
+
+async def test_a_prompt_that_fits_is_sent_as_it_is() -> None:
+    request = cutting()
+    bench = Bench(told({"id": "m", "max_model_len": 8192}), ok())
+    await bench.caller(request)
+    assert json.loads(bench.backend.requests[1].content)["messages"] == request.body["messages"]
+    assert not bench.caller.calls[0].selected
+
+
+async def test_a_configured_window_is_not_asked_for() -> None:
+    bench = Bench(ok())
+    bench.caller._models = {"m": replace(PRICED, max_model_len=2000)}
+    await bench.caller(cutting())
+    (asked,) = bench.backend.requests
+    assert len(asked.content) < 2000 * 4
+    assert bench.caller.calls[0].selected
+
+
+async def test_evidence_is_selected_where_the_budget_is_smaller() -> None:
+    bench = Bench(told(), ok(), max_tokens=2000)
+    await bench.caller(cutting())
+    assert bench.caller.calls[0].selected
+    assert len(bench.backend.requests[1].content) < 2000 * 4
+
+
+@pytest.mark.parametrize(
+    ("error", "most"),
+    [
+        ({"message": "This model's maximum context length is 3000 tokens."}, 3000 * 4),
+        ({"code": "context_length_exceeded"}, len(EVIDENCE) * 0.6),
+        ({"message": "maximum context length is 10000000 tokens"}, len(EVIDENCE) * 0.6),
+    ],
+)
+async def test_a_request_that_the_server_finds_too_long_is_shortened_once(
+    error: dict[str, Any], most: float
+) -> None:
+    """By what the server says, else by half; the second call stands in the accounts for itself."""
+    bench = Bench(told(), refused(**error), ok("Yes."))
+    assert (await bench.caller(cutting())).text == "Yes."
+    first, second = bench.caller.calls
+    assert (first.failure, first.code, first.selected) == (
+        CallFailure.CLIENT_ERROR,
+        "http-400:context-length",
+        False,
+    )
+    assert (second.failure, second.code, second.selected) == (None, "", True)
+    assert len(bench.backend.requests[2].content) < most
+
+
+async def test_a_second_refusal_is_the_last() -> None:
+    bench = Bench(told(), *[refused(code="context_length_exceeded")] * 2)
+    with pytest.raises(CallError) as caught:
+        await bench.caller(cutting())
+    assert caught.value.code == "http-400:context-length"
+    assert len(bench.caller.calls) == 2
+
+
+async def test_a_window_that_an_error_told_is_known_to_the_next_call() -> None:
+    bench = Bench(told(), refused("maximum context length is 3000 tokens"), ok(), ok())
+    await bench.caller(cutting())
+    await bench.caller(cutting())
+    assert len(bench.backend.requests) == 4
+    assert len(bench.backend.requests[3].content) < 3000 * 4
+
+
+@pytest.mark.parametrize("error", [{"code": "unsupported_parameter"}, {"message": "No."}])
+async def test_another_refusal_is_not_tried_again(error: dict[str, Any]) -> None:
+    bench = Bench(told(), refused(**error))
+    assert await bench.failure(cutting()) is CallFailure.CLIENT_ERROR
+    assert len(bench.caller.calls) == 1
+
+
+async def test_without_evidence_to_cut_nothing_is_shortened() -> None:
+    bench = Bench(refused(code="context_length_exceeded"))
+    assert await bench.failure() is CallFailure.CLIENT_ERROR
+    assert bench.caller.calls[0].code == "http-400:context-length"
+
+
+# --- what a backend says of its usage -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 10**30, "completion_tokens": 7},
+        {"prompt_tokens": 11, "completion_tokens": 10**400},
+        {"prompt_tokens": 11, "completion_tokens": 10**7},
+    ],
+)
+async def test_usage_that_no_such_call_can_have_is_not_believed(usage: dict[str, int]) -> None:
+    bench = Bench(httpx.Response(200, json={**chat("Yes."), "usage": usage}))
+    await bench.caller(asking())
+    record = bench.caller.calls[0]
+    assert record.usage == Usage(3, 1, estimated=True, doubted=True)
+    assert record.cost_usd == pytest.approx((3 * 10 + 1 * 30) / 1e6)
+    assert bench.budget.tokens_left == 50_000 - 4
+
+
+@pytest.mark.parametrize("hidden", [0, 30_000])
+async def test_reasoning_that_is_charged_and_not_shown_is_believed(hidden: int) -> None:
+    usage = {"prompt_tokens": 300, "completion_tokens": 7 + hidden}
+    bench = Bench(httpx.Response(200, json={**chat("Yes."), "usage": usage}))
+    await bench.caller(asking())
+    assert bench.caller.calls[0].usage == Usage(300, 7 + hidden)
+
+
+async def test_a_limit_on_the_answer_bounds_what_is_believed() -> None:
+    usage = {"prompt_tokens": 300, "completion_tokens": 30_000}
+    bench = Bench(httpx.Response(200, json={**chat("Yes."), "usage": usage}))
+    await bench.caller(asking(max_tokens=100))
+    assert bench.caller.calls[0].usage.doubted

@@ -49,6 +49,8 @@ async def debated(
     ask: Script, task: Task, *texts: str, scorer: Scorer | None = None, seconds: float = 60.0
 ) -> Debated:
     comparison = await compared(task, *texts, scorer=scorer)
+    # The first answer's model is a critic as well; where a test does not say what of, it finds nothing wrong.
+    ask.replies.setdefault("critic", [NOTHING])
     return await debate(task, tools_of(ask, scorer=scorer, seconds=seconds), comparison)
 
 
@@ -97,13 +99,15 @@ async def test_a_quoted_contradiction_defeats_a_claim() -> None:
     done = await debated(ask, task, f"{BUILDER} {CITY}")
     assert done.text == f"{HEIGHT} {BUILDER}"
     assert done.closing.writer == "judge"
-    assert (done.closing.replaced, done.closing.reached, done.rounds) == (True, True, 2)
+    # A judge wrote it; whether the models agree on it is not known here.
+    assert (done.closing.replaced, done.closing.reached, done.rounds) == (True, False, 2)
     assert standing(done) == [BUILDER, CITY]
     (prompt,) = ask.prompts(Role.JUDGE)
     assert re.search(rf"survived every attack:\n.*{re.escape(BUILDER)}", prompt)
     assert re.search(rf"were defeated:\n.*{re.escape(WRONG_HEIGHT)}", prompt)
-    assert ask.roles() == [Role.CRITIC, Role.PROPOSER, Role.CRITIC, Role.JUDGE]
-    assert ask.requests[1].own
+    critics = [Role.CRITIC, Role.CRITIC]
+    assert ask.roles() == [*critics, Role.PROPOSER, *critics, Role.JUDGE]
+    assert [request.own for request in ask.requests] == [True, False, True, True, False, False]
 
 
 async def test_a_proven_defence_reinstates_the_claim() -> None:
@@ -185,6 +189,7 @@ async def test_a_defence_that_could_not_be_checked_proves_nothing() -> None:
         proposer=defend("built by the company of Gustave Eiffel"),
         judge=CallFailure.TIMEOUT,
     )
+    ask.replies["critic"] = [NOTHING]
     tools = replace(tools_of(ask), compare=Unscored())
     done = await debate(task, tools, await compared(task, HEIGHT, HEIGHT))
     assert PAINT not in standing(done)
@@ -276,7 +281,7 @@ async def test_there_are_at_most_three_rounds() -> None:
     )
     done = await debated(ask, task, BUILDER)
     assert done.rounds == 3
-    assert ask.roles().count(Role.CRITIC) == 3
+    assert [request.model for request in ask.requests if request.role is Role.CRITIC] == ["a", "b"] * 3
 
 
 async def test_the_plan_may_ask_for_fewer_rounds() -> None:
@@ -316,7 +321,9 @@ async def test_critics_hear_what_was_said() -> None:
 
     ask = Script(b=[both, NOTHING], proposer=defend("The tower is 330 metres tall"), judge=HEIGHT)
     await debated(ask, task, HEIGHT)
-    first, second = ask.prompts(Role.CRITIC)
+    first, second = (
+        prompt_of(each) for each in ask.requests if (each.model, each.role) == ("b", Role.CRITIC)
+    )
     assert "What was said about them so far" not in first
     assert list(numbered(first)) == [HEIGHT, WRONG_OPENING]
     assert list(numbered(second)) == [HEIGHT]
@@ -342,13 +349,52 @@ async def test_garbage_is_an_empty_turn_and_noted(reply: str) -> None:
     }
 
 
-async def test_with_all_critics_down_the_first_answer_stands_unharmed() -> None:
-    """Failed critics attack nothing and are accounted for."""
+async def test_what_nobody_answered_about_is_no_survivor() -> None:
+    """With all critics down the judge is told that nobody looked at the claims; without a judge nothing is cut."""
     task = task_of(f"{HEIGHT} {PAINT}")
-    ask = Script(critic=CallFailure.CONNECTION)
+    ask = Script(critic=CallFailure.CONNECTION, judge=HEIGHT)
     done = await debated(ask, task, HEIGHT, HEIGHT)
-    assert done.text == task.answer.text
-    assert [(a.model, a.reason) for a in done.attempts] == [("b", "connection"), ("c", "connection")]
+    assert (done.text, done.closing.writer) == (HEIGHT, "judge")
+    assert (standing(done), done.notes) == ([], ("claims-unexamined",))
+    (prompt,) = ask.prompts(Role.JUDGE)
+    survived, _, rest = prompt.partition("Claims that no critic answered about")
+    assert HEIGHT not in survived.partition("survived every attack")[2]
+    assert re.search(r'<truthlens:claim n="1" grounding="0.95">The tower is 330 metres tall', rest)
+    assert re.search(r'<truthlens:claim n="2" grounding="0.05">The tower is painted red', rest)
+    ask = Script(critic=CallFailure.CONNECTION, judge=CallFailure.CONNECTION)
+    done = await debated(ask, task, HEIGHT, HEIGHT)
+    assert (done.text, done.closing.reached) == (None, False)
+    assert [(a.model, a.role, a.reason) for a in done.attempts] == [
+        *((model, Role.CRITIC, "connection") for model in "abc"),
+        ("judge", Role.JUDGE, "connection"),
+    ]
+
+
+async def test_every_model_criticises_the_others_and_nobody_its_own_alone() -> None:
+    """The first answer's model is a critic too; a critic is shown no claim that only it makes."""
+    task = task_of(f"{HEIGHT} {BUILDER}")
+    ask = Script(critic=NOTHING)
+    await debated(ask, task, f"{HEIGHT} {CITY}", f"{HEIGHT} {OPENING}")
+    shown = {each.model: set(numbered(prompt_of(each))) for each in ask.requests}
+    assert shown == {
+        "a": {HEIGHT, CITY, OPENING},
+        "b": {HEIGHT, BUILDER, OPENING},
+        "c": {HEIGHT, BUILDER, CITY},
+    }
+
+
+async def test_the_first_models_attack_counts_and_its_target_may_be_defended() -> None:
+    """A claim of another model falls to the first one's quote, unless a model that holds it proves it."""
+    for defence, survives in (
+        (defend("", concede=True), False),
+        (defend("opened to visitors in 1889"), True),
+    ):
+        task = task_of(f"{HEIGHT} {BUILDER}", verifiers=("b",))
+        ask = Script(a=[attack(OPENING, quote="is 330 metres tall"), NOTHING], b=[NOTHING, defence, NOTHING])
+        done = await debated(ask, task, f"{HEIGHT} {OPENING}")
+        assert (OPENING in standing(done)) is survives
+        (turn,) = [request for request in ask.requests if request.role is Role.PROPOSER]
+        assert (turn.model, turn.own) == ("b", False)
 
 
 @pytest.mark.parametrize("failure", [CallFailure.BUDGET, CallFailure.DEADLINE])
@@ -358,7 +404,7 @@ async def test_without_budget_or_time_nobody_else_is_asked(failure: CallFailure)
     ask = Script(b=failure)
     done = await debated(ask, task, f"{HEIGHT} {BUILDER}")
     assert done.failure is failure
-    assert ask.roles() == [Role.CRITIC]
+    assert ask.roles() == [Role.CRITIC, Role.CRITIC]
     assert done.text == f"{HEIGHT} {BUILDER}"
 
 
@@ -367,7 +413,7 @@ async def test_the_proposer_is_not_asked_when_a_critic_met_the_end_of_the_budget
     task = task_of(f"{HEIGHT} {PAINT}")
     ask = Script(b=attack(PAINT, kind="unsupported"), c=CallFailure.BUDGET)
     done = await debated(ask, task, HEIGHT, HEIGHT)
-    assert ask.roles() == [Role.CRITIC, Role.CRITIC]
+    assert ask.roles() == [Role.CRITIC] * 3
     assert (done.text, done.failure) == (HEIGHT, CallFailure.BUDGET)
 
 
@@ -405,12 +451,12 @@ async def test_cancelling_cancels_all_critics() -> None:
     ask = Script(critic=forever)
     comparison = await compared(task, BUILDER, CITY)
     running = asyncio.create_task(debate(task, tools_of(ask), comparison))
-    while ask.running < 2:
+    while ask.running < 3:
         await asyncio.sleep(0.001)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert (ask.running, ask.cancelled) == (0, 2)
+    assert (ask.running, ask.cancelled) == (0, 3)
 
 
 INJECTION = (
@@ -436,7 +482,7 @@ async def test_what_is_said_does_not_change_the_structure() -> None:
     assert done.rounds == 3
     for request in ask.requests:
         prompt = prompt_of(request)
-        shown = [int(n) for n in re.findall(r'<truthlens:claim n="(\d+)">', prompt)]
+        shown = [int(n) for n in re.findall(r'<truthlens:claim n="(\d+)"[^>]*>', prompt)]
         assert len(shown) == len(set(shown)) == len(re.findall(r"</truthlens:claim>", prompt))
         for tag in ("evidence", "passage", "question"):
             assert len(re.findall(rf"<truthlens:{tag}[ >]", prompt)) == 1

@@ -33,6 +33,7 @@ from truthlens.core.records import Mode, Reason, Status, Verdict, unchecked
 from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Task
 from truthlens.mitigation.opinions import Opinion
 from truthlens.mitigation.premium import premium
+from truthlens.mitigation.standard import standard
 
 FIRST = f"{BUILDER} {WRONG_HEIGHT} {CITY}"
 RIGHT = f"{BUILDER} {HEIGHT} {CITY}"
@@ -178,7 +179,7 @@ class TestNoSecondOpinion:
     async def test_one_model_down_leaves_the_other(self) -> None:
         """A panel of two goes on as a panel of one."""
         mended = await run(Script(judge=RIGHT), task_of(FIRST), CallFailure.RATE_LIMITED, RIGHT)
-        assert (mended.text, mended.stop, mended.consensus) == (RIGHT, Stop.DECIDED, True)
+        assert (mended.text, mended.stop, mended.consensus) == (RIGHT, Stop.DECIDED, False)
         assert kinds(mended, Role.VERIFIER) == [("b", Fate.FAILED, "rate-limited"), ("c", Fate.BETTER, "")]
 
 
@@ -202,21 +203,27 @@ class TestJudge:
         assert (mended.replaced, mended.consensus) == (False, False)
 
     async def test_a_judge_that_upholds_the_answer_has_arbitrated(self) -> None:
-        """The first answer, word for word, is a ruling as well."""
+        """The first answer, word for word, is a ruling as well, and no agreement of models that say otherwise."""
         mended = await run(Script(judge=RIGHT), task_of(RIGHT), FIRST, FIRST)
-        assert (mended.text, mended.stop, mended.consensus, mended.replaced) == (
-            RIGHT,
-            Stop.DECIDED,
-            True,
-            False,
-        )
+        assert (mended.text, mended.stop) == (RIGHT, Stop.DECIDED)
+        assert (mended.consensus, mended.replaced) == (False, False)
+
+    async def test_a_ruling_is_no_agreement(self) -> None:
+        """A judge's text is consensus where the models hold its claims, the first answer's model among them."""
+        for others, agreed in (
+            ((RIGHT, RIGHT), True),
+            ((RIGHT, FIRST), False),
+            ((FIRST, f"{FIRST} {OPENING}"), False),
+        ):
+            mended = await run(Script(judge=RIGHT), task_of(FIRST), *others)
+            assert (mended.text, mended.consensus) == (RIGHT, agreed)
 
     async def test_what_is_still_flagged_is_corrected_by_the_judge(self) -> None:
         """A ruling that is better but not good enough goes through the correction loop."""
         better = f"{BUILDER} {HEIGHT} {CITY} {WRONG_OPENING}"
         ask = Script(judge=[better, RIGHT])
-        mended = await run(ask, task_of(FIRST), f"{HEIGHT} {BUILDER}")
-        assert (mended.text, mended.stop, mended.consensus) == (RIGHT, Stop.CONVERGED, True)
+        mended = await run(ask, task_of(f"{FIRST} {WRONG_OPENING}"), f"{HEIGHT} {BUILDER}")
+        assert (mended.text, mended.stop, mended.consensus) == (RIGHT, Stop.CONVERGED, False)
         assert ask.roles() == [Role.JUDGE, Role.JUDGE]
         assert WRONG_OPENING in ask.prompts(Role.JUDGE)[1]
 
@@ -341,7 +348,7 @@ class TestMechanisms:
         ask = Script(critic="[]", judge=RIGHT)
         mended = await run(ask, task_of(FIRST, consensus=Consensus.DEBATE), RIGHT, RIGHT)
         assert (mended.text, mended.stop, mended.consensus) == (RIGHT, Stop.DECIDED, True)
-        assert ask.roles() == [Role.CRITIC, Role.CRITIC, Role.JUDGE]
+        assert ask.roles() == [*[Role.CRITIC] * 3, Role.JUDGE]
 
     async def test_a_debate_of_garbage_is_noted_and_harmless(self) -> None:
         """Critics that cannot be read leave the conflicts of the claims to the evidence."""
@@ -494,3 +501,43 @@ def test_the_result_is_never_worse(drawn: tuple[Script, Task, list[str | CallFai
     assert mended.text == task.answer.text or mended.verdict.score < task.verdict.score
     assert mended.replaced is False or mended.text != task.answer.text
     assert isinstance(mended.consensus, bool)
+
+
+class Saturated(Scorer):
+    """Scores whatever holds an invention at the top of the scale, and a hair lower with each further one."""
+
+    def verdict(self, text: str) -> Verdict:
+        verdict = super().verdict(text)
+        return replace(verdict, score=1.0 - 1e-4 * (len(verdict.spans) - 1)) if verdict.spans else verdict
+
+
+def inventions(text: str) -> set[str]:
+    return {text[span.start : span.end] for span in Scorer().verdict(text).spans}
+
+
+@given(scripts(), st.sampled_from(["standard", "premium"]))
+def test_no_mode_delivers_new_inventions_where_scores_saturate(
+    drawn: tuple[Script, Task, list[str | CallFailure]], mode: str
+) -> None:
+    """Whatever models say, in every mode and by every mechanism: a flagged text that is delivered took something out."""
+    ask, task, opinions = drawn
+    scorer = Saturated()
+    task = replace(task, verdict=scorer.verdict(task.answer.text))
+    if mode == "standard":
+        mended = asyncio.run(standard(task, tools_of(ask, scorer=scorer)))
+    else:
+        mended = asyncio.run(run(ask, task, *opinions, scorer=scorer))
+    if mended.text != task.answer.text:
+        assert inventions(mended.text) < inventions(task.answer.text)
+
+
+@pytest.mark.parametrize("consensus", list(Consensus))
+async def test_the_first_answer_with_one_more_invention_never_wins(consensus: Consensus) -> None:
+    """Verifiers, judge and refiner all return the first answer and an invention, which scores a hair lower."""
+    more = f"{FIRST} It sells elephants."
+    scorer = Saturated()
+    ask = Script(judge=more, a=more, b="[]", c="[]")
+    task = task_of(FIRST, consensus=consensus, scorer=scorer)
+    mended = await run(ask, task, more, more, scorer=scorer)
+    assert (mended.text, mended.verdict.score) == (FIRST, 1.0)
+    assert Fate.BETTER not in {each.fate for each in mended.attempts}

@@ -65,7 +65,7 @@ The pump runs at <truthlens:span n="1" confidence="0.87">900 rpm</truthlens:span
 In the answer, each doubtful stretch stands between span tags. Confidence says how likely it is, from 0 to 1, that the evidence does not support the stretch:
 - span 1, confidence 0.87: <truthlens:claim>900 rpm</truthlens:claim>
   The evidence seems to say otherwise.
-  What comes nearest, in passage 1: <truthlens:nearest>The pump runs at 600 rpm.</truthlens:nearest>
+  What comes nearest stands in passage 1.
   The answer gives <truthlens:stated>900</truthlens:stated> where the evidence gives <truthlens:found>600</truthlens:found>
   Nowhere in the evidence: <truthlens:stated>Ulm</truthlens:stated>
 - span 2, confidence 0.60: <truthlens:claim>It was built in Ulm.</truthlens:claim>
@@ -138,6 +138,19 @@ def test_the_english_correction_prompt() -> None:
     """Evidence, question, marked answer, what is known of each span, four principles, five instructions, output rules."""
     verdict = Verdict(Status.CHECKED, None, 0.9, 0.5, _SPANS)
     assert correction_prompt(_EXCHANGE, _ANSWER, verdict) == _ENGLISH
+
+
+def test_the_nearest_sentence_of_a_long_passage_is_quoted_once() -> None:
+    """In a short passage it is found by the passage's number; spans near to one sentence quote it at the first."""
+    sentence = "The pump runs at 600 rpm."
+    padding = " The housing is of cast iron." * 30
+    exchange = Exchange(Endpoint.CHAT, "m", "q", (Passage(sentence + padding, Provenance.DOCUMENTS),))
+    explanation = Explanation(SpanKind.CONTRADICTED, 0.8, "unused", (0, len(sentence)), 0.7, ())
+    spans = tuple(Span(*place, 0.9, passage=0, explanation=explanation) for place in ((17, 24), (26, 46)))
+    verdict = Verdict(Status.CHECKED, None, 0.9, 0.5, spans)
+    prompt = correction_prompt(exchange, _ANSWER, verdict)
+    assert prompt.count(f"<truthlens:nearest>{sentence}</truthlens:nearest>") == 1
+    assert prompt.count("What comes nearest stands in passage 1.") == 1
 
 
 def test_the_chinese_correction_prompt() -> None:

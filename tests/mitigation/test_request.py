@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.standard_tools import FIRST, task
+from tests.fakes.standard_tools import PASSAGE, task
 from truthlens.core.records import Endpoint
 from truthlens.mitigation.request import follow_up, same_request, stand_alone, stand_alone_text
 
@@ -42,33 +42,44 @@ _REQUEST: dict[str, Any] = {
     "request_id": "abc",
 }
 _KEPT = (
-    "tools",
-    "parallel_tool_calls",
     "response_format",
     "guided_json",
     "temperature",
     "top_p",
     "seed",
     "stop",
+    "max_tokens",
+    "x_vendor",
 )
+_BRIEF = {"role": "system", "content": "Be brief."}
 
 
-def test_a_follow_up_continues_the_clients_conversation() -> None:
-    """The history stays message by message; the answer and the prompt come after it."""
-    body = follow_up(task(request=_REQUEST), answer="900 rpm", prompt="Mend it.")
-    assert body["messages"] == [
-        *_REQUEST["messages"],
-        {"role": "assistant", "content": "900 rpm"},
-        {"role": "user", "content": "Mend it."},
-    ]
+def test_a_follow_up_holds_the_prompt_and_the_clients_instructions() -> None:
+    """Question, evidence and answer stand in the prompt: of the conversation only what tells how to answer goes along."""
+    body = follow_up(task(request=_REQUEST), prompt="Mend it.")
+    assert body["messages"] == [_BRIEF, {"role": "user", "content": "Mend it."}]
+
+
+def test_instructions_that_hold_the_evidence_are_not_sent_beside_it() -> None:
+    """A system message with a passage in it, or a long one, would say twice what the prompt says."""
+    for content, kept in (
+        (f"Use this.\n\n{PASSAGE}", False),
+        ("x" * 4001, False),
+        ("Be kind.", True),
+        (None, False),
+    ):
+        message = {"role": "developer", "content": content}
+        body = follow_up(task(request={"messages": [message]}), prompt="p")
+        assert body["messages"] == [*([message] if kept else []), {"role": "user", "content": "p"}]
 
 
 def test_a_follow_up_keeps_how_the_client_wants_to_be_answered() -> None:
-    """Sampling, format, limits and unknown fields stay; transport, log-probabilities and several choices do not."""
-    body = follow_up(task(request=_REQUEST), answer="a", prompt="p")
+    """Sampling, format, limits and unknown fields stay; the conversation's, transport's and log-probabilities do not."""
+    body = follow_up(task(request=_REQUEST), prompt="p")
     assert {name: body[name] for name in _KEPT} == {name: _REQUEST[name] for name in _KEPT}
-    assert set(body) == {*_KEPT, "messages", "max_tokens", "documents", "x_vendor", "tool_choice"}
-    assert body["tool_choice"] == "none"
+    assert set(body) == {*_KEPT, "messages"}
+    extra = {"chat_template_kwargs": {"documents": ["600 rpm"], "enable_thinking": False}, "messages": []}
+    assert follow_up(task(request=extra), prompt="p")["chat_template_kwargs"] == {"enable_thinking": False}
 
 
 def test_tools_are_never_called_in_an_extra_call() -> None:
@@ -81,7 +92,7 @@ def test_tools_are_never_called_in_an_extra_call() -> None:
 
 
 def test_a_completions_request_becomes_one_text() -> None:
-    """Prompt, answer and correction prompt follow each other; what fills a gap is dropped."""
+    """The correction prompt takes the prompt's place; what fills a gap is dropped."""
     request = {
         "prompt": ["Q: fast?\nA:"],
         "suffix": "end",
@@ -90,25 +101,8 @@ def test_a_completions_request_becomes_one_text() -> None:
         "max_tokens": 9,
         "logprobs": 2,
     }
-    body = follow_up(task(request=request, endpoint=Endpoint.COMPLETIONS), answer=" 900", prompt="Mend it.")
-    assert body == {"prompt": "Q: fast?\nA: 900\n\nMend it.\n", "max_tokens": 9}
-
-
-def test_an_answer_that_continued_a_message_is_one_turn_with_it() -> None:
-    """A message that the backend was asked to continue and the answer are one assistant message."""
-    request = {
-        "messages": [{"role": "user", "content": "Fast?"}, {"role": "assistant", "content": "It runs at "}],
-        "continue_final_message": True,
-        "add_generation_prompt": False,
-    }
-    body = follow_up(task(request=request), answer="900 rpm.", prompt="p")
-    assert body == {
-        "messages": [
-            {"role": "user", "content": "Fast?"},
-            {"role": "assistant", "content": "It runs at 900 rpm."},
-            {"role": "user", "content": "p"},
-        ]
-    }
+    body = follow_up(task(request=request, endpoint=Endpoint.COMPLETIONS), prompt="Mend it.")
+    assert body == {"prompt": "Mend it.\n", "max_tokens": 9}
 
 
 def test_the_same_request_is_what_the_client_asked() -> None:
@@ -174,15 +168,12 @@ def test_nothing_of_the_clients_own_goes_to_another_model() -> None:
     tools = [{"type": "function", "function": {"name": "f"}}]
     body = same_request(_OF_THE_CLIENT, Endpoint.CHAT)
     assert body == {"messages": said, "tools": tools, "tool_choice": "none"}
-    judged = follow_up(task(request=_OF_THE_CLIENT), answer="900 rpm", prompt="Mend it.", own=False)
-    turns = [{"role": "assistant", "content": "900 rpm"}, {"role": "user", "content": "Mend it."}]
-    assert judged == {"messages": [*said, *turns], "tools": tools, "tool_choice": "none"}
+    judged = follow_up(task(request=_OF_THE_CLIENT), prompt="Mend it.", own=False)
+    assert judged == {"messages": [{"role": "user", "content": "Mend it."}]}
     text = {**_OF_THE_CLIENT, "prompt": "Q:"}
     assert same_request(text, Endpoint.COMPLETIONS) == {"prompt": "Q:"}
-    completed = follow_up(
-        task(request=text, endpoint=Endpoint.COMPLETIONS), answer="a", prompt="p", own=False
-    )
-    assert completed == {"prompt": "Q:a\n\np\n"}
+    completed = follow_up(task(request=text, endpoint=Endpoint.COMPLETIONS), prompt="p", own=False)
+    assert completed == {"prompt": "p\n"}
 
 
 def test_tools_that_only_a_server_runs_are_not_offered_to_another_model() -> None:
@@ -193,10 +184,10 @@ def test_tools_that_only_a_server_runs_are_not_offered_to_another_model() -> Non
 
 def test_the_model_that_answered_gets_again_what_it_took_once() -> None:
     """Its own backend took the fields; only a label for a stored completion is not repeated."""
-    body = follow_up(task(request=_OF_THE_CLIENT), answer="a", prompt="p")
-    assert body["messages"][:-2] == _OF_THE_CLIENT["messages"]  # type: ignore[index]
-    again = {**_OF_THE_CLIENT, "tool_choice": "none", "messages": body["messages"]}
-    assert body == {name: value for name, value in again.items() if name not in {"metadata", "suffix"}}
+    body = follow_up(task(request=_OF_THE_CLIENT), prompt="p")
+    left_out = {"metadata", "suffix", "tools", "tool_choice", "data_sources", "web_search_options"}
+    again = {**_OF_THE_CLIENT, "messages": [{"role": "user", "content": "p"}]}
+    assert body == {name: value for name, value in again.items() if name not in left_out}
 
 
 def test_requests_of_our_own_are_deterministic() -> None:
@@ -227,15 +218,15 @@ def test_the_clients_request_is_never_changed(request: dict[str, Any]) -> None:
     """Whatever a request holds, it is the same afterwards, and the new body can be sent."""
     before = copy.deepcopy(request)
     for endpoint in Endpoint:
-        body = follow_up(task(request=request, endpoint=endpoint), answer=FIRST, prompt="p")
+        body = follow_up(task(request=request, endpoint=endpoint), prompt="p")
         json.dumps(body)
         json.dumps(same_request(request, endpoint))
-        json.dumps(follow_up(task(request=request, endpoint=endpoint), answer=FIRST, prompt="p", own=False))
+        json.dumps(follow_up(task(request=request, endpoint=endpoint), prompt="p", own=False))
     assert request == before
 
 
 def test_the_history_given_is_not_the_history_sent() -> None:
     """Adding turns leaves the client's own list of messages alone."""
     before = copy.deepcopy(_REQUEST)
-    follow_up(task(request=_REQUEST), answer="a", prompt="p")
+    follow_up(task(request=_REQUEST), prompt="p")
     assert before == _REQUEST

@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import json
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.standard_tools import (
     FIRST,
+    PASSAGE,
     Clock,
     HangingAsk,
     ScriptedAsk,
@@ -24,7 +26,8 @@ from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
 from truthlens.core.plan import Plan, StandardSettings
 from truthlens.core.records import Coverage, Endpoint, Mode, Reason, Status, Verdict, unchecked
 from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Tools
-from truthlens.mitigation.standard import Draft, correct, less_checked, standard, target_of
+from truthlens.mitigation.gain import Draft, less_checked
+from truthlens.mitigation.standard import correct, standard, target_of
 
 _HALF = "The pump runs at 600 rpm. It was built in Ulm. The housing is made of cast iron."
 _GOOD = "The pump runs at 600 rpm. The housing is made of cast iron."
@@ -75,9 +78,6 @@ async def test_each_round_corrects_the_best_text_so_far() -> None:
         '600 rpm. It was <truthlens:span n="1" confidence="0.70">built in Ulm</truthlens:span>.'
         in ask.prompts[1]
     )
-    messages = ask.requests[1].body["messages"]
-    assert isinstance(messages, list)
-    assert messages[-2] == {"role": "assistant", "content": _HALF}
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,22 @@ async def test_one_miss_is_forgiven() -> None:
     assert (mended.text, mended.stop, len(ask.requests)) == (_GOOD, Stop.CONVERGED, 2)
 
 
-async def test_small_gains_are_kept_and_end_it() -> None:
-    """A gain below ``min_gain`` is taken, for it is a gain; the second one in a row is the last."""
-    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.895, _GOOD: 0.89})
+async def test_small_gains_are_kept_where_a_finding_is_gone() -> None:
+    """A gain below ``min_gain`` is taken where nothing new is flagged; the second one in a row is the last."""
+    scores: dict[str, float | Verdict] = {
+        _HALF: verdict_of(0.895, _HALF, "It was built in Ulm"),
+        _GOOD: Verdict(Status.CHECKED, None, 0.89, 0.5),
+    }
+    mended, ask = await _mend(_HALF, _GOOD, scores=scores)
     assert (mended.text, mended.stop, len(ask.requests)) == (_GOOD, Stop.NO_GAIN, 2)
+
+
+async def test_a_small_gain_with_other_findings_is_none() -> None:
+    """Inventions in the place of inventions do not win by a hair; the next prompt says why."""
+    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.895, _GOOD: 0.88})
+    assert (mended.text, mended.verdict.score, mended.stop) == (FIRST, 0.9, Stop.NO_GAIN)
+    assert [(each.fate, each.reason) for each in mended.attempts] == [(Fate.REJECTED, "small-gain")] * 2
+    assert "hardly better supported" in ask.prompts[1]
 
 
 async def test_the_best_text_is_delivered_after_a_setback() -> None:
@@ -328,8 +340,8 @@ async def test_prefaces_tags_and_fences_of_a_reply_are_taken_off_before_it_is_sc
     assert mended.text == _GOOD
 
 
-async def test_the_clients_conversation_is_respected() -> None:
-    """System message, tools, sampling and format go along; the request itself is not touched."""
+async def test_how_the_client_asked_is_respected_and_nothing_is_said_twice() -> None:
+    """Instructions, sampling and format go along, evidence and question stand there once; the request is not touched."""
     request = {
         "model": "m",
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How fast?"}],
@@ -346,9 +358,14 @@ async def test_the_clients_conversation_is_respected() -> None:
     for asked in ask.requests:
         messages = asked.body["messages"]
         assert isinstance(messages, list)
-        assert messages[:2] == request["messages"]
-        assert [message["role"] for message in messages[2:]] == ["assistant", "user"]
-        assert asked.body["tool_choice"] == "none"
+        assert messages[0] == {"role": "system", "content": "Be brief."}
+        assert [message["role"] for message in messages] == ["system", "user"]
+        said = json.dumps(asked.body)
+        assert (said.count(PASSAGE), said.count("How fast is the pump?"), said.count("cast iron")) == (
+            1,
+            1,
+            2,
+        )
         assert (asked.body["temperature"], asked.body["response_format"]) == (0.2, {"type": "text"})
         assert "stream" not in asked.body
 
@@ -369,7 +386,7 @@ async def test_a_chinese_answer_is_corrected_in_chinese() -> None:
 
 
 async def test_a_completions_exchange_is_corrected_as_one_text() -> None:
-    """The model that continued a text gets prompt, answer and correction prompt as one text to continue."""
+    """The model that continued a text gets the correction prompt as a text to continue."""
     ask = ScriptedAsk(f" {_GOOD}")
     request = {"model": "m", "prompt": "Q: How fast is the pump?\nA:", "max_tokens": 50}
     mended = await standard(
@@ -381,7 +398,7 @@ async def test_a_completions_exchange_is_corrected_as_one_text() -> None:
     assert asked.endpoint is Endpoint.COMPLETIONS
     prompt = asked.body["prompt"]
     assert isinstance(prompt, str)
-    assert prompt.startswith(f"Q: How fast is the pump?\nA: {FIRST}\n\n")
+    assert prompt.count(PASSAGE) == prompt.count("How fast is the pump?") == 1
     assert prompt.endswith("Corrected answer:\n")
 
 

@@ -16,7 +16,7 @@ hallucination:
   mitigation: {deadline_s: 20, max_tokens: 9000, forward_authorization: true}
 models:
   - {name: second, base_url: "http://10.0.0.5/v1/", api_key_env: SECOND_KEY, price: {input: 1, output: 2}, reliability: 0.9}
-  - {name: third, max_concurrency: 3}
+  - {name: third, max_concurrency: 3, max_model_len: 4096}
   - {name: judge}
 decisions:
   - name: short
@@ -56,7 +56,7 @@ def test_models_are_specs_by_name() -> None:
     assert models["second"] == ModelSpec(
         "second", "http://10.0.0.5/v1", "SECOND_KEY", Price(1, 2), reliability=0.9
     )
-    assert models["third"] == ModelSpec("third", max_concurrency=3)
+    assert models["third"] == ModelSpec("third", max_concurrency=3, max_model_len=4096)
 
 
 def test_without_keys_the_plan_has_the_documented_defaults() -> None:

@@ -5,7 +5,7 @@ Nothing here does I/O. Times in seconds, prices in USD per million tokens, costs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -56,11 +56,15 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call or of several; ``estimated`` where the backend did not say and characters were counted."""
+    """Tokens of one call or of several; ``estimated`` where the backend did not say and characters were counted.
+
+    ``doubted`` says that the backend did, and that no such call can have used so many.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     estimated: bool = False
+    doubted: bool = False
 
     @property
     def total_tokens(self) -> int:
@@ -72,6 +76,7 @@ class Usage:
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.estimated or other.estimated,
+            self.doubted or other.doubted,
         )
 
     def cost_usd(self, price: Price) -> float:
@@ -85,7 +90,8 @@ class ModelSpec:
 
     ``base_url`` ends before ``/chat/completions`` (usually in ``/v1``); ``None`` is the exchange's own backend.
     ``api_key_env`` names the environment variable with its key. ``reliability`` (0..1) weighs its word in a
-    consensus. ``max_concurrency`` bounds the calls in flight of one process.
+    consensus. ``max_concurrency`` bounds the calls in flight of one process. ``max_model_len`` are the tokens of prompt and
+    answer that it takes together; ``None`` where its server is to be asked.
     """
 
     name: str
@@ -94,6 +100,7 @@ class ModelSpec:
     price: Price | None = None
     reliability: float = 0.5
     max_concurrency: int = 32
+    max_model_len: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,10 @@ class ModelRequest:
     ``body`` is the API's JSON request without ``model``, ``stream`` and ``n``, which the client sets. ``own`` says
     that this is the model that gave the answer being mended: it is asked at the path of the exchange, and with the
     client's Authorization where the plan passes it on.
+
+    ``cut`` makes the same body with at most so many characters of evidence, for a model whose window this one does not
+    fit; ``None`` where there is nothing to cut. It may take long. ``evidence_chars`` is what this body has, ``selected`` whether
+    that is not all of it, ``answer_tokens`` about how long an answer is expected (0: not known).
     """
 
     model: str
@@ -110,6 +121,10 @@ class ModelRequest:
     body: Mapping[str, object]
     endpoint: Endpoint = Endpoint.CHAT
     own: bool = False
+    cut: Callable[[int], Mapping[str, object]] | None = None
+    evidence_chars: int = 0
+    selected: bool = False
+    answer_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +151,8 @@ class CallRecord:
     """One call that was made, or refused before it was made (``attempts`` 0), for the accounts.
 
     ``model`` is the name from the configuration or the request, ``cost_usd`` ``None`` where the model has no price.
+    ``code`` says more of the failure where more is known (``CallError.code``). ``selected`` says that the prompt held a
+    selection of the evidence.
     """
 
     model: str
@@ -145,6 +162,8 @@ class CallRecord:
     duration_s: float = 0.0
     attempts: int = 1
     failure: CallFailure | None = None
+    code: str = ""
+    selected: bool = False
 
 
 class Ask(Protocol):

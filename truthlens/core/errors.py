@@ -58,12 +58,14 @@ class BodyTooLargeError(TruthLensError):
 class CallError(TruthLensError):
     """A call to a model gave no usable text.
 
-    ``failure`` is a ``truthlens.core.calls.CallFailure``; the message holds no text of users or models.
+    ``failure`` is a ``truthlens.core.calls.CallFailure``; ``code`` says more where more is known, such as
+    ``http-400:context-length``, and is the failure's name where not. The message holds no text of users or models.
     """
 
-    def __init__(self, failure: CallFailure, message: str = "") -> None:
+    def __init__(self, failure: CallFailure, message: str = "", *, code: str = "") -> None:
         super().__init__(message or failure.value)
         self.failure = failure
+        self.code = code or failure.value
 
 
 class StartError(TruthLensError):

@@ -36,6 +36,9 @@ class Fate(StrEnum):
     FAILED = "failed"
 
 
+_REWRITERS = frozenset({Role.REFINER, Role.JUDGE})
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One candidate for the answer, in the order in which they came.
@@ -72,6 +75,14 @@ class Mended:
     def changed(self, first: str) -> bool:
         """Whether ``text`` is another than the first answer."""
         return self.text != first
+
+    @property
+    def rounds(self) -> int:
+        """Return the refinement rounds: how often a model wrote a text to stand in the answer's place.
+
+        Second opinions, checks and turns of a debate are calls and no rounds, nor is a call that gave nothing.
+        """
+        return sum(each.role in _REWRITERS and each.fate is not Fate.FAILED for each in self.attempts)
 
 
 @dataclass(frozen=True, slots=True)

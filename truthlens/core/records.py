@@ -385,6 +385,8 @@ class Outcome:
     ``verdict`` is the worst one of the choices; ``verdicts`` has one per choice, in the response's order.
     ``body`` is the new response body, or ``None`` where the backend's bytes pass untouched; for the action
     ``block`` it is the error body that is sent with the HTTP status ``block_status``.
+    ``iterations`` are the refinement rounds of the choice that took the most. ``first`` are the verdicts on the choices as
+    the backend gave them.
     ``initial_score`` is set only where the answer was changed by an extra generation. ``mended`` says, per choice,
     what was done about it (``None`` where nothing was), ``calls`` which models were asked for that; ``mending_s``
     are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
@@ -405,6 +407,7 @@ class Outcome:
     block_status: int = 424
     notes: tuple[str, ...] = ()
     mended: tuple[Mended | None, ...] = ()
+    first: tuple[Verdict, ...] = ()
     calls: tuple[CallRecord, ...] = ()
     mending_s: float = 0.0
     disputed: frozenset[int] = frozenset()

@@ -4,7 +4,13 @@ Pure functions of records. Deliberately not here: JSON bodies of the API (``exch
 (``gateway``), the choice of the action and the order of the stages (``pipeline``).
 """
 
-from truthlens.finalize.details import blocked_body, truthlens_object, usage_object, verdict_object
+from truthlens.finalize.details import (
+    blocked_body,
+    calls_made,
+    truthlens_object,
+    usage_object,
+    verdict_object,
+)
 from truthlens.finalize.headers import HEADER_NAMES, format_score, headers, pending_headers, risk_of, worst
 from truthlens.finalize.outcome import outcome_of
 from truthlens.finalize.warning import (
@@ -23,6 +29,7 @@ __all__ = [
     "Warned",
     "apply_warning",
     "blocked_body",
+    "calls_made",
     "disclaimer_for",
     "format_score",
     "headers",

@@ -3,14 +3,14 @@
 The ``truthlens`` object (all scores 0..1, offsets in characters of the text that the client receives)::
 
     {"status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?, "decision", "mode", "action",
-     "iterations", "initial_score"?, "review_id"?,
+     "iterations", "calls", "initial_score"?, "review_id"?,
      "choices": [{"index", "warned", "status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?,
                   "spans": [{"start", "end", "text", "score", "detector", "kind"?, "confidence"?, "reason"?, "passage"?,
                              "sentence"?: {"start", "end", "text"}, "similarity"?,
                              "differences"?: [{"type", "start", "end", "answer", "evidence"?,
                                                "evidence_start"?, "evidence_end"?}]}],
                   "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?}],
-                  "mitigation"?: {"mode", "stop", "consensus"?, "replaced"?,
+                  "mitigation"?: {"mode", "stop", "iterations", "consensus"?, "replaced"?,
                                   "attempts": [{"model", "role", "fate", "score"?, "reason"?}]}}],
      "passages": [{"index", "id"?, "title"?, "provenance", "excerpt"}],
      "models": [...], "notes": [...],
@@ -22,7 +22,8 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
 A key with ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages,
 and ``passages`` lists those that some span names. ``kind`` is ``contradicted``, ``unsupported`` or ``fabricated`` and
 ``confidence`` its probability. ``sentence`` is the one of that passage that comes nearest, ``similarity`` (0..1) how
-near, both with characters of the passage. A difference without ``evidence`` is a value that stands nowhere in it.
+near, both with characters of the passage. ``iterations`` are refinement rounds, those of the choice that took the most;
+``calls`` the calls to models that were made for all choices. A difference without ``evidence`` is a value that stands nowhere in it.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
             "mode": outcome.mode.value,
             "action": outcome.action.value,
             "iterations": outcome.iterations,
+            "calls": calls_made(outcome.calls),
             "initial_score": outcome.initial_score,
             "review_id": outcome.review_id,
             "choices": [
@@ -73,6 +75,11 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
             "notes": list(dict.fromkeys((*outcome.notes, *exchange.notes))),
         }
     )
+
+
+def calls_made(calls: Sequence[CallRecord]) -> int:
+    """Return the number of calls to models that were made; one that was refused before it began is none."""
+    return sum(call.attempts > 0 for call in calls)
 
 
 def usage_object(calls: Sequence[CallRecord]) -> dict[str, object] | None:
@@ -154,6 +161,7 @@ def _mitigation(mended: Mended) -> dict[str, object]:
         {
             "mode": mended.mode.value,
             "stop": mended.stop.value,
+            "iterations": mended.rounds,
             "consensus": mended.consensus,
             "replaced": True if mended.replaced else None,
             "attempts": [_attempt(attempt) for attempt in mended.attempts],

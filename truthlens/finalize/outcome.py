@@ -12,6 +12,8 @@ from truthlens.finalize.details import blocked_body
 from truthlens.finalize.headers import NOTHING_TO_CHECK, worst
 
 NO_CONSENSUS = "no-consensus"
+EVIDENCE_SELECTED = "evidence-selected"
+USAGE_DOUBTED = "usage-not-believed"
 
 
 def outcome_of(plan: Plan, judged: Judged, answers: Sequence[Answer], *, model: str) -> Outcome:
@@ -38,10 +40,11 @@ def outcome_of(plan: Plan, judged: Judged, answers: Sequence[Answer], *, model: 
         verdicts=judged.verdicts,
         mode=judged.mode,
         action=_action(changed, warned=verdict.flagged or bool(disputed)),
-        iterations=sum(call.failure is None for call in judged.calls),
+        iterations=max((each.rounds for _, each in mended), default=0),
         initial_score=worst(judged.first).score if changed else None,
         model=model,
         notes=_notes(judged, [each for _, each in mended], disputed=bool(disputed)),
+        first=judged.first,
         mended=judged.mended,
         calls=judged.calls,
         mending_s=judged.mending_s,
@@ -62,4 +65,8 @@ def _action(changed: Sequence[Mended], *, warned: bool) -> Action:
 
 def _notes(judged: Judged, mended: Sequence[Mended], *, disputed: bool) -> tuple[str, ...]:
     notes = [*judged.notes, *(note for each in mended for note in each.notes)]
+    if any(call.selected for call in judged.calls):
+        notes.append(EVIDENCE_SELECTED)
+    if any(call.usage.doubted for call in judged.calls):
+        notes.append(USAGE_DOUBTED)
     return tuple(dict.fromkeys([*notes, NO_CONSENSUS] if disputed else notes))

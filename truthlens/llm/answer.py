@@ -20,7 +20,9 @@ _THOUGHT = re.compile(r"\s*(?:<think>.*?</think>\s*)+", re.DOTALL)
 _OPEN_THOUGHT = re.compile(r"\s*<think>")
 
 
-def read_answer(body: bytes, *, model: str, endpoint: Endpoint, prompt_estimate: int) -> Completion:
+def read_answer(
+    body: bytes, *, model: str, endpoint: Endpoint, prompt_estimate: int, most: Usage
+) -> Completion:
     """The completion that ``body`` holds, without any reasoning before it.
 
     Args:
@@ -28,6 +30,7 @@ def read_answer(body: bytes, *, model: str, endpoint: Endpoint, prompt_estimate:
         model: the name that the completion will carry; the backend's own word for itself is not taken.
         endpoint: the API that was asked.
         prompt_estimate: tokens of the prompt, for backends that do not report them.
+        most: tokens that the call can have used; a backend that reports more is not believed.
 
     Raises:
         AttemptError: ``bad-response`` where it is nothing of that API; ``tool-call``, ``refusal`` or ``empty`` where
@@ -42,13 +45,13 @@ def read_answer(body: bytes, *, model: str, endpoint: Endpoint, prompt_estimate:
         text = _without_thought(whole, finish_reason)
     except AttemptError as error:
         # The tokens of an answer that cannot be used were spent all the same.
-        error.usage = _usage(content, prompt_estimate, "")
+        error.usage = _usage(content, prompt_estimate, "", most)
         raise
     return Completion(
         text=_SURROGATE.sub("\ufffd", text),
         model=model,
         finish_reason=finish_reason,
-        usage=_usage(content, prompt_estimate, whole),
+        usage=_usage(content, prompt_estimate, whole, most),
         logprobs=_after(_logprobs(choice, endpoint), len(whole) - len(text)),
     )
 
@@ -122,14 +125,19 @@ def _without_thought(text: str, finish_reason: str | None) -> str:
     return text
 
 
-def _usage(content: dict[str, object], prompt_estimate: int, text: str) -> Usage:
+def _usage(content: dict[str, object], prompt_estimate: int, text: str, most: Usage) -> Usage:
     usage = content.get("usage")
     figures = usage if isinstance(usage, dict) else {}
     prompt, completion = (_count(figures.get(key)) for key in ("prompt_tokens", "completion_tokens"))
+    doubted = (prompt or 0) > most.prompt_tokens or (completion or 0) > most.completion_tokens
+    # Who makes one figure up is believed in none.
+    if doubted:
+        prompt = completion = None
     return Usage(
         prompt_estimate if prompt is None else prompt,
         text_tokens(text) if completion is None else completion,
         estimated=prompt is None or completion is None,
+        doubted=doubted,
     )
 
 

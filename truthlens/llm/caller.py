@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
@@ -20,11 +20,15 @@ from truthlens.llm.budget import Budget, Reservation
 from truthlens.llm.client import LlmClient, Reply
 from truthlens.llm.estimate import prompt_tokens
 from truthlens.llm.failure import UnansweredError
+from truthlens.llm.fitting import expected_tokens, fitted, lengths, limited, needed, shorter
 
-_LENGTH_FIELDS = ("max_tokens", "max_completion_tokens")
 # What is reserved for a completion. A request's own limit is often far above what is written; reserving all of it
 # would let the first of several models that are asked side by side starve the others.
 _EXPECTED_COMPLETION_TOKENS = 512
+# Whoever serves models serves them with more than this: no server is asked about a shorter prompt.
+_SHORT_PROMPT_TOKENS = 1024
+# Of the time that is left, for asking what a model takes.
+_WINDOW_SHARE = 0.1
 # A model may have worked on the prompt before such a call ended.
 _CUT = frozenset({CallFailure.DEADLINE, CallFailure.TIMEOUT})
 
@@ -89,6 +93,10 @@ class Caller:
     async def __call__(self, request: ModelRequest) -> Completion:
         """The model's answer.
 
+        Where the request is too long for the model's window or for what is left of the budget, it is asked with a
+        selection of its evidence; where the server finds it too long all the same, once more with less of it, as a
+        second call.
+
         A call that was cancelled (the client went away, or the exchange had no use for it any more) stands in the
         accounts as ``deadline``: its time was over before it answered, whoever ended it. Where an attempt of it was
         under way, it is charged with its prompt, estimated, and so is one that ran into a timeout.
@@ -96,42 +104,81 @@ class Caller:
         Raises:
             CallError: there is no usable text; ``failure`` says why.
         """
+        request, window = await self._fitted(request)
+        try:
+            return await self._called(request, window)
+        except UnansweredError as error:
+            cause = error.cause
+            if cause is None or not cause.is_length or request.cut is None or self._deadline.passed:
+                raise
+            half = request.evidence_chars // 2
+            window = cause.window
+            if window is not None:
+                self._client.learn_window(request, self._spec(request), path=self._path, window=window)
+        again = await asyncio.to_thread(_less, request, window, half)
+        return await self._called(again, window)
+
+    async def _called(self, request: ModelRequest, window: int | None) -> Completion:
         with self._trace(request) if self._trace else nullcontext(_UNTRACED) as span:
             call = _Call(request, span, self._deadline.clock())
             try:
-                reply = await self._ask(call)
+                reply = await self._ask(call, window)
             except UnansweredError as error:
-                self._close(call, error.usage, failure=error.failure)
+                self._close(call, error.usage, failure=error)
                 raise
             except CallError as error:
-                self._close(call, Usage(), failure=error.failure)
+                self._close(call, Usage(), failure=error)
                 raise
             except asyncio.CancelledError:
-                self._close(call, Usage(), failure=CallFailure.DEADLINE)
+                self._close(call, Usage(), failure=CallError(CallFailure.DEADLINE))
                 raise
             self._close(call, reply.completion.usage)
             return reply.completion
 
-    async def _ask(self, call: _Call) -> Reply:
+    async def _fitted(self, request: ModelRequest) -> tuple[ModelRequest, int | None]:
+        """The request as it fits the model's window and the budget, and the window, where that is known."""
+        if request.cut is None or self._deadline.passed:
+            return request, None
+        window = None
+        spec = self._spec(request)
+        if spec is not None and spec.max_model_len is not None:
+            window = spec.max_model_len
+        elif needed(request.body) >= _SHORT_PROMPT_TOKENS:
+            window = await self._client.window(
+                request,
+                spec,
+                authorization=self._authorization,
+                path=self._path,
+                time_s=self._deadline.remaining_s * _WINDOW_SHARE,
+            )
+        answer = expected_tokens(request, _EXPECTED_COMPLETION_TOKENS)
+        room = self._budget.tokens_left if window is None else min(window, self._budget.tokens_left)
+        if needed(request.body) + answer > room:
+            request = await asyncio.to_thread(fitted, request, room, answer=answer)
+        return request, window
+
+    async def _ask(self, call: _Call, window: int | None) -> Reply:
         if self._deadline.passed:
             raise CallError(CallFailure.DEADLINE)
         request, price = call.request, self._price(call.request)
         call.prompt_tokens = prompt_tokens(request.body)
-        expected = min([_EXPECTED_COMPLETION_TOKENS, *_lengths(request.body).values()])
+        expected = min([_EXPECTED_COMPLETION_TOKENS, *lengths(request.body).values()])
         longest = self._budget.max_completion_tokens_left(call.prompt_tokens, price)
         call.reservation = self._budget.reserve(Usage(call.prompt_tokens, expected, estimated=True), price)
+        if window is not None:
+            longest = min(longest, window - needed(request.body))
         return await self._client.complete(
-            _shortened(request, longest),
+            limited(request, longest),
             deadline=self._deadline,
             authorization=self._authorization,
             path=self._path,
             headers={**self._headers, **call.span.headers()},
-            spec=self._models.get(request.model),
+            spec=self._spec(request),
             on_attempt=call.begin_attempt,
         )
 
-    def _close(self, call: _Call, usage: Usage, *, failure: CallFailure | None = None) -> None:
-        if failure in _CUT and call.attempts and not usage.total_tokens:
+    def _close(self, call: _Call, usage: Usage, *, failure: CallError | None = None) -> None:
+        if failure is not None and failure.failure in _CUT and call.attempts and not usage.total_tokens:
             usage = Usage(call.prompt_tokens, estimated=True)
         if call.reservation is not None:
             call.reservation.settle(usage)
@@ -143,15 +190,20 @@ class Caller:
             cost_usd=None if price is None else usage.cost_usd(price),
             duration_s=self._deadline.clock() - call.began,
             attempts=call.attempts,
-            failure=failure,
+            failure=failure.failure if failure else None,
+            code=failure.code if failure and failure.code != failure.failure.value else "",
+            selected=call.request.selected,
         )
         self._calls.append(record)
         _describe(record, call, label=self._label(record.model))
         if self._observe is not None:
             self._observe(record)
 
+    def _spec(self, request: ModelRequest) -> ModelSpec | None:
+        return self._models.get(request.model)
+
     def _price(self, request: ModelRequest) -> Price | None:
-        spec = self._models.get(request.model)
+        spec = self._spec(request)
         return spec.price if spec is not None else None
 
 
@@ -179,20 +231,11 @@ class _Untraced:
 _UNTRACED: TraceSpan = _Untraced()
 
 
-def _lengths(body: Mapping[str, object]) -> dict[str, int]:
-    """The limits on the completion that the request names."""
-    found = {}
-    for name in _LENGTH_FIELDS:
-        value = body.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            found[name] = value
-    return found
-
-
-def _shortened(request: ModelRequest, longest: int) -> ModelRequest:
-    """``request`` with its own limits lowered to ``longest`` tokens; none is added where it has none."""
-    lowered = {name: longest for name, value in _lengths(request.body).items() if value > longest}
-    return replace(request, body={**request.body, **lowered}) if lowered else request
+def _less(request: ModelRequest, window: int | None, most_chars: int) -> ModelRequest:
+    """The request with less evidence than it had: as the window wants it, and at most so many characters."""
+    answer = expected_tokens(request, _EXPECTED_COMPLETION_TOKENS)
+    fits = fitted(request, window, answer=answer) if window is not None else request
+    return shorter(request, min(fits.evidence_chars, most_chars))
 
 
 def _describe(record: CallRecord, call: _Call, *, label: str) -> None:
@@ -210,4 +253,4 @@ def _describe(record: CallRecord, call: _Call, *, label: str) -> None:
     if record.cost_usd is not None:
         span.set("truthlens.cost_usd", record.cost_usd)
     if record.failure is not None:
-        span.set("error.type", record.failure.value)
+        span.set("error.type", record.code or record.failure.value)

@@ -10,17 +10,17 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
 import httpx
 
-from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec, Usage
+from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
 from truthlens.llm.answer import read_answer
-from truthlens.llm.estimate import prompt_tokens
+from truthlens.llm.estimate import most_usage, prompt_tokens
 from truthlens.llm.failure import AttemptError, UnansweredError
 from truthlens.llm.limiter import Limiter
 from truthlens.llm.marks import MARK_HEADER, Marks
@@ -28,6 +28,7 @@ from truthlens.llm.outgoing import Outgoing, has_key, outgoing
 from truthlens.llm.pool import open_pool
 from truthlens.llm.resilience import Gate, Sleep, with_retries
 from truthlens.llm.transfer import post
+from truthlens.llm.windows import Windows
 
 _MARK_VALID_S = 60.0
 # Larger answers are read on a thread, so that one does not hold up the others.
@@ -88,6 +89,7 @@ class LlmClient:
         self._unlisted: OrderedDict[str, Gate] = OrderedDict()
         self._unlisted_slots = Limiter(ModelSpec("").max_concurrency)
         self._http = open_pool(upstream, transport)
+        self._windows = Windows(self._http, clock)
 
     def use(self, models: Mapping[str, ModelSpec]) -> None:
         """Call these models from now on. What is known of the health of a model that stays is kept."""
@@ -167,9 +169,47 @@ class LlmClient:
         except CallError as error:
             # That a retry was refused tells less than the failure before it.
             told = last if last is not None and error.failure in _REFUSALS else error
-            usage = told.usage if isinstance(told, AttemptError) else Usage()
-            raise UnansweredError(told.failure, str(told), attempts=attempts, usage=usage) from None
+            known = told if isinstance(told, AttemptError) else AttemptError(told.failure, str(told))
+            raise UnansweredError(
+                told.failure, str(told), attempts=attempts, usage=known.usage, cause=known.cause
+            ) from None
         return Reply(completion, attempts)
+
+    async def window(
+        self,
+        request: ModelRequest,
+        spec: ModelSpec | None,
+        *,
+        authorization: str | None,
+        path: str | None,
+        time_s: float,
+    ) -> int | None:
+        """Return the tokens that the model of ``request`` takes, as its server says; ``None`` where that is not known."""
+        try:
+            call = self._outgoing(request, spec, authorization=authorization, path=path)
+        except CallError:
+            return None
+        return await self._windows.of(request.model, call.url, call.headers, time_s=time_s)
+
+    def learn_window(
+        self, request: ModelRequest, spec: ModelSpec | None, *, path: str | None, window: int
+    ) -> None:
+        """Keep what the server said, refusing ``request``, of how much the model takes."""
+        call = self._outgoing(request, spec, authorization=None, path=path)
+        self._windows.learn(request.model, call.url, window)
+
+    def _outgoing(
+        self, request: ModelRequest, spec: ModelSpec | None, *, authorization: str | None, path: str | None
+    ) -> Outgoing:
+        return outgoing(
+            replace(request, body={}),
+            spec or self._models.get(request.model),
+            upstream=self._upstream,
+            environ=self._environ,
+            authorization=authorization,
+            path=path,
+            headers={},
+        )
 
     async def _send(self, request: ModelRequest, call: Outgoing) -> Completion:
         headers = dict(call.headers)
@@ -183,6 +223,7 @@ class LlmClient:
             model=request.model,
             endpoint=request.endpoint,
             prompt_estimate=prompt_tokens(request.body),
+            most=most_usage(request.body, sent=len(call.content), received=len(body)),
         )
         return read() if len(body) <= _INLINE_BYTES else await asyncio.to_thread(read)
 

@@ -9,11 +9,16 @@ import math
 import re
 from collections.abc import Mapping
 
+from truthlens.core.calls import Usage
+
 _CHARACTERS_PER_TOKEN = 4
 # Han, kana and hangul: tokenizers spend about one token on each.
 _DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 # What an image or a recording costs depends on its size, which nobody decodes here.
 _TOKENS_PER_MEDIUM = 800
+_MOST_TOKENS_PER_MEDIUM = 20_000
+_MOST_TEMPLATE_TOKENS = 8192
+_MOST_HIDDEN_TOKENS = 65_536
 _MEDIA = frozenset({"image_url", "input_image", "input_audio", "audio_url", "video_url", "file"})
 
 
@@ -21,6 +26,39 @@ def text_tokens(text: str) -> int:
     """About how many tokens ``text`` has: one per CJK character, one per four others, rounded up."""
     dense = len(_DENSE.findall(text))
     return dense + math.ceil((len(text) - dense) / _CHARACTERS_PER_TOKEN)
+
+
+def most_usage(body: Mapping[str, object], *, sent: int, received: int) -> Usage:
+    """Return the most tokens that a call can have used, by its bytes: a backend that reports more is not believed.
+
+    A token is a byte at least. What is not in the bytes is allowed for: a server's own template and instructions, media that
+    only an address names, and reasoning that is charged and not shown.
+
+    Args:
+        body: the request's JSON.
+        sent: bytes of the request.
+        received: bytes of the answer.
+    """
+    media = _media(body) * _MOST_TOKENS_PER_MEDIUM
+    limits = [body.get(name) for name in ("max_tokens", "max_completion_tokens")]
+    told = [limit for limit in limits if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0]
+    hidden = min([_MOST_HIDDEN_TOKENS, *told])
+    return Usage(sent + media + _MOST_TEMPLATE_TOKENS, received + hidden)
+
+
+def _media(body: Mapping[str, object]) -> int:
+    """How many images, recordings and files a request names."""
+    found = 0
+    waiting: list[object] = list(body.values())
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            kind = value.get("type")
+            found += isinstance(kind, str) and kind in _MEDIA
+            waiting.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            waiting.extend(each for each in value if isinstance(each, (Mapping, list, tuple)))
+    return found
 
 
 def prompt_tokens(body: Mapping[str, object]) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from truthlens.core.calls import CallFailure, Usage
 from truthlens.core.errors import CallError
+from truthlens.llm.causes import Cause
 
 
 class AttemptError(CallError):
     """One attempt gave no usable text.
 
     ``again`` says that another attempt may do better, not sooner than ``least_wait_s`` from now. ``usage`` is what
-    the backend said that the attempt used.
+    the backend said that the attempt used, ``cause`` what it said of a request that it refused.
     """
 
     def __init__(
@@ -21,8 +22,10 @@ class AttemptError(CallError):
         again: bool = False,
         least_wait_s: float = 0.0,
         usage: Usage | None = None,
+        cause: Cause | None = None,
     ) -> None:
-        super().__init__(failure, message)
+        super().__init__(failure, message, code=cause.code if cause else "")
+        self.cause = cause
         self.again = again
         self.least_wait_s = least_wait_s
         self.usage = usage or Usage()
@@ -32,8 +35,15 @@ class UnansweredError(CallError):
     """A call gave no usable text after ``attempts`` attempts (0: none was made), which used ``usage``."""
 
     def __init__(
-        self, failure: CallFailure, message: str = "", *, attempts: int = 0, usage: Usage | None = None
+        self,
+        failure: CallFailure,
+        message: str = "",
+        *,
+        attempts: int = 0,
+        usage: Usage | None = None,
+        cause: Cause | None = None,
     ) -> None:
-        super().__init__(failure, message)
+        super().__init__(failure, message, code=cause.code if cause else "")
+        self.cause = cause
         self.attempts = attempts
         self.usage = usage or Usage()

@@ -1,11 +1,12 @@
 """One attempt over HTTP: a request is sent, its answer's bytes come back or the reason why not.
 
-The head decides before anything of the body is read, so an endless stream costs nothing. What the bytes say is read
-elsewhere.
+The head decides before anything of the body is read, so an endless stream costs nothing; of an error that says what was
+wrong with the request, a bounded part is. What the bytes of an answer say is read elsewhere.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
@@ -14,11 +15,15 @@ import httpx
 
 from truthlens.core.calls import CallFailure
 from truthlens.core.errors import CallError
+from truthlens.llm import causes
 from truthlens.llm.failure import AttemptError
 
 MOST_BYTES = 16 * 1024 * 1024
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 _SUCCESS = range(200, 300)
+# Such an error says what is wrong with the request, and the next one may do better for it.
+_REFUSED = frozenset({400, 401, 402, 403, 404, 413, 422})
+_LONGEST_REFUSAL_S = 2.0
 
 
 async def post(
@@ -45,6 +50,7 @@ async def post(
     auth = httpx.Auth() if "authorization" in headers else httpx.USE_CLIENT_DEFAULT
     try:
         async with http.stream("POST", url, content=content, headers=_raw(headers), auth=auth) as response:
+            await _check_refusal(response)
             _check_head(response, wall_clock)
             return await _read(response)
     except CallError:
@@ -58,6 +64,24 @@ async def post(
     except Exception as error:  # noqa: BLE001 - the layers below httpx let errors of their own through
         # The exception's text may quote the URL; its type is all that is told.
         raise AttemptError(CallFailure.CONNECTION, type(error).__name__, again=True) from None
+
+
+async def _check_refusal(response: httpx.Response) -> None:
+    """Raise the error of a refused request with its cause, for which a part of the body is read."""
+    if response.status_code not in _REFUSED:
+        return
+    body = bytearray()
+    try:
+        if response.headers.get("content-encoding", "identity").strip().lower() in ("identity", "gzip"):
+            async with asyncio.timeout(_LONGEST_REFUSAL_S):
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) >= causes.MOST_BYTES:
+                        break
+    except (httpx.HTTPError, TimeoutError):
+        pass  # what came is enough to say that it was refused
+    cause = causes.cause_of(response.status_code, bytes(body))
+    raise AttemptError(CallFailure.CLIENT_ERROR, f"status {response.status_code}", cause=cause)
 
 
 def _raw(headers: Mapping[str, bytes]) -> list[tuple[bytes, bytes]]:

@@ -142,14 +142,14 @@ def unflagged(text: str, spans: Sequence[Span]) -> tuple[str, ...]:
 
 def retention(kept: Sequence[str], text: str) -> float:
     """The share (0..1) of the words of content of ``kept`` that ``text`` holds, in whatever form; 1.0 of nothing."""
-    wanted = [word for sentence in kept for word in _content(sentence)]
+    wanted = [word for sentence in kept for word in content_words(sentence)]
     if not wanted:
         return 1.0
-    held = frozenset(_content(text))
+    held = frozenset(content_words(text))
     return sum(word in held for word in wanted) / len(wanted)
 
 
-def _content(text: str) -> list[str]:
+def content_words(text: str) -> list[str]:
     """Words of content, cut to their first letters so that an ending does not count; pairs of characters in Chinese."""
     found: list[str] = []
     for run in _UNSPACED.findall(text):

@@ -16,7 +16,7 @@ from truthlens.core.records import Endpoint
 from truthlens.core.text import is_json
 from truthlens.mitigation import accept, fence, prompts, request
 from truthlens.mitigation.contract import Attempt, Fate, Task, Tools, failed
-from truthlens.mitigation.correction import evidence_for
+from truthlens.mitigation.correction import evidence_for, with_evidence
 
 # However short the first answer: some 15,000 words.
 _MOST_OPINION_CHARS = 100_000
@@ -28,19 +28,20 @@ _CUT_OFF = frozenset({"length", "max_tokens", "content_filter"})
 class Opinion:
     """What one model wrote, or why there is nothing of it to use.
 
-    ``text`` is ``None`` where the call failed (``failure``) or the text cannot be used (``rejected``, a code of
-    ``accept``).
+    ``text`` is ``None`` where the call failed (``failure``, and ``code`` where more is known) or the text cannot be used
+    (``rejected``, a code of ``accept``).
     """
 
     model: str
     text: str | None
     failure: CallFailure | None = None
     rejected: str = ""
+    code: str = ""
 
     def attempts(self, role: Role) -> tuple[Attempt, ...]:
         """The account of an opinion that gave nothing; empty where there is a text, which has yet to be scored."""
         if self.failure is not None:
-            return (failed(self.model, role, self.failure),)
+            return (failed(self.model, role, self.code or self.failure.value),)
         return (Attempt(self.model, role, Fate.REJECTED, reason=self.rejected),) if self.rejected else ()
 
 
@@ -52,7 +53,8 @@ async def said(ask: Ask, asked: ModelRequest, *, time_s: float | None = None) ->
         async with asyncio.timeout(time_s):
             completion = await ask(asked)
     except CallError as error:
-        return Opinion(asked.model, None, failure=error.failure)
+        code = "" if error.code == error.failure.value else error.code
+        return Opinion(asked.model, None, failure=error.failure, code=code)
     except TimeoutError:
         return Opinion(asked.model, None, failure=CallFailure.DEADLINE)
     if completion.finish_reason in _CUT_OFF:
@@ -104,18 +106,25 @@ def prompted(
     """
     chinese = prompts.in_chinese(task.answer.text, task.exchange.query)
     system = prompts.render(prompt, chinese=chinese, part="system")
-    user = prompts.render(
-        prompt,
-        chinese=chinese,
-        part="user",
-        evidence=evidence_for(task.exchange, task.verdict),
-        question=fence.tag("question", task.exchange.query),
-        **values,
+    endpoint = (
+        Endpoint.COMPLETIONS if own and task.exchange.endpoint is Endpoint.COMPLETIONS else Endpoint.CHAT
     )
-    if own and task.exchange.endpoint is Endpoint.COMPLETIONS:
-        body = request.stand_alone_text(system=system, user=user, max_tokens=_MOST_TOKENS)
-        return ModelRequest(model, role, body, Endpoint.COMPLETIONS, own)
-    return ModelRequest(model, role, request.stand_alone(system=system, user=user), own=own)
+
+    def body(most_chars: int) -> dict[str, object]:
+        user = prompts.render(
+            prompt,
+            chinese=chinese,
+            part="user",
+            evidence=evidence_for(task.exchange, task.verdict, text=task.answer.text, most_chars=most_chars),
+            question=fence.tag("question", task.exchange.query),
+            **values,
+        )
+        if endpoint is Endpoint.COMPLETIONS:
+            return request.stand_alone_text(system=system, user=user, max_tokens=_MOST_TOKENS)
+        return request.stand_alone(system=system, user=user)
+
+    asked = ModelRequest(model, role, {}, endpoint, own)
+    return with_evidence(asked, task.exchange, body, most_chars=fence.MOST_CHARS)
 
 
 def is_structured(task: Task) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from truthlens.core.calls import CallFailure, Role
@@ -21,13 +21,16 @@ class Closing:
     """The answer that a debate led to.
 
     ``text`` is the first answer's own where all of its claims survived, and ``None`` where no text could be made.
-    ``accepted`` are the claims (indices in the graph) in the grounded extension. ``writer`` is the model that wrote the
+    ``accepted`` are the claims (indices in the graph) in the grounded extension about which a critic answered, and
+    ``unexamined`` those there about which none did. ``writer`` is the model that wrote the
     text, ``None`` where it was put together from claims; ``replaced`` says that other words than the first answer's
-    stand in it, ``reached`` that it rests on a judge or on more than half of the voices, by weight.
+    stand in it, ``reached`` that more than half of the voices, by weight, hold its claims; of a text that a model wrote, the
+    caller finds out.
     """
 
     text: str | None
     accepted: frozenset[int]
+    unexamined: frozenset[int] = frozenset()
     writer: str | None = None
     replaced: bool = False
     reached: bool = False
@@ -36,12 +39,20 @@ class Closing:
 
 
 async def close(
-    task: Task, tools: Tools, comparison: Comparison, start: Opening, graph: ArgumentGraph, *, asking: bool
+    task: Task,
+    tools: Tools,
+    comparison: Comparison,
+    start: Opening,
+    graph: ArgumentGraph,
+    *,
+    examined: Collection[int],
+    asking: bool,
 ) -> Closing:
     """The answer that the grounded extension of ``graph`` makes.
 
-    The judge writes it, else the first critic; where that fails, the defeated claims are cut out of the first answer
-    or give way to the claims that defeated them. A structured answer is never cut.
+    The judge writes it, else the second voice's model; where that fails, the defeated claims are cut out of the first
+    answer or give way to the claims that defeated them. A structured answer is never cut. A claim that nobody answered
+    about was not attacked, which is not to say that it withstood an attack: the judge is told which those are.
 
     Args:
         task: the answer to be mended.
@@ -49,37 +60,40 @@ async def close(
         comparison: of the voices.
         start: the claims, which are the first arguments of ``graph``.
         graph: at the end of the debate.
+        examined: the claims about which at least one critic answered.
         asking: whether a model may still be asked.
     """
-    end = _End(start, grounded_extension(graph), graph)
+    end = _End(start, grounded_extension(graph), graph, examined)
     text = task.answer.text
     own = {index: position for index, position in enumerate(start.positions) if position.own is not None}
     if all(index in end.accepted for index in own):
         reached = all(
             comparison.is_held(0, comparison.views[0][position.holders[0][1]]) for position in own.values()
         )
-        return Closing(text, end.accepted, reached=reached)
+        return Closing(text, end.accepted, end.unexamined, reached=reached)
     attempts: tuple[Attempt, ...] = ()
     failure = None
     if asking:
         judge = task.plan.premium.judge_model or comparison.voices[1].model
-        opinion = await written(
-            task, tools, prompted(task, "synthesise", model=judge, role=Role.JUDGE, values=end.shown(task))
+        asked = await asyncio.to_thread(
+            prompted, task, "synthesise", model=judge, role=Role.JUDGE, values=end.shown(task)
         )
+        opinion = await written(task, tools, asked)
         if opinion.text is not None:
-            return Closing(opinion.text, end.accepted, judge, replaced=True, reached=True)
+            return Closing(opinion.text, end.accepted, end.unexamined, judge, replaced=True)
         attempts, failure = opinion.attempts(Role.JUDGE), opinion.failure
     if is_structured(task):
-        return Closing(None, end.accepted, attempts=attempts, failure=failure)
+        return Closing(None, end.accepted, end.unexamined, attempts=attempts, failure=failure)
     choices = {
         position.holders[0][1]: end.winner(comparison, index)
         for index, position in own.items()
-        if index in end.beaten or (index not in end.accepted and position.grounding < GROUNDED)
+        if index in end.beaten or (index in end.open and position.grounding < GROUNDED)
     }
     cut = await asyncio.to_thread(mixed, comparison, choices)
     return Closing(
         cut.text if cut.text != text else None,
         end.accepted,
+        end.unexamined,
         replaced=cut.replaced,
         reached=cut.reached,
         attempts=attempts,
@@ -88,14 +102,17 @@ async def close(
 
 
 class _End:
-    """What survived a debate, what was defeated, and what was left open."""
+    """What survived a debate, what nobody looked at, what was defeated, and what was left open."""
 
-    def __init__(self, start: Opening, extension: frozenset[int], graph: ArgumentGraph) -> None:
+    def __init__(
+        self, start: Opening, extension: frozenset[int], graph: ArgumentGraph, examined: Collection[int]
+    ) -> None:
         claims = frozenset(range(len(start.positions)))
         self.positions: Sequence[Position] = start.positions
-        self.accepted = claims & extension
+        self.accepted = claims & extension & frozenset(examined)
+        self.unexamined = (claims & extension) - self.accepted
         self.beaten = claims & defeated(graph, extension)
-        self.open = claims - self.accepted - self.beaten
+        self.open = claims - extension - self.beaten
         self._graph = graph
 
     def shown(self, task: Task) -> dict[str, object]:
@@ -103,6 +120,7 @@ class _End:
         return {
             "answer": fence.tag("answer", task.answer.text),
             "accepted": self._listed(self.accepted),
+            "unexamined": self._listed(self.unexamined),
             "undecided": self._listed(self.open),
             "rejected": self._listed(self.beaten),
             "structured": is_structured(task),
@@ -113,7 +131,7 @@ class _End:
         attackers = {attacker for attacker, target in self._graph.attacks if target == index}
         groundings = {
             Pick(*holder): self.positions[attacker].grounding
-            for attacker in attackers & self.accepted
+            for attacker in attackers & (self.accepted | self.unexamined)
             for holder in self.positions[attacker].holders
         }
         view = comparison.views[0][self.positions[index].holders[0][1]]
@@ -121,6 +139,10 @@ class _End:
         return max(fitting, key=lambda pick: groundings[pick], default=None)
 
     def _listed(self, claims: frozenset[int]) -> str:
-        return "\n".join(
-            fence.inline("claim", self.positions[claim].text, n=claim + 1) for claim in sorted(claims)
-        )
+        return "\n".join(listed(self.positions[claim], claim + 1) for claim in sorted(claims))
+
+
+def listed(position: Position, number: int) -> str:
+    """Return a claim as prompts of a debate show it: with its number, and how well the evidence bears it."""
+    grounding = f"{position.grounding:.2f}" if position.scored else "unknown"
+    return fence.inline("claim", position.text, n=number, grounding=grounding)

@@ -1,6 +1,6 @@
 """The best text so far, and the account of every text that was set against it.
 
-A text wins only with a lower score that rests on as much checking. Where texts come from is not known here.
+A text wins only with a clear gain (``gain``) that rests on as much checking. Where texts come from is not known here.
 """
 
 from __future__ import annotations
@@ -12,20 +12,15 @@ from truthlens.core.calls import Role
 from truthlens.core.records import Verdict
 from truthlens.mitigation import accept
 from truthlens.mitigation.contract import Attempt, Fate, Rescore, Task
-from truthlens.mitigation.standard import LESS_CHECKED, UNSCORED, Draft, less_checked
-
-SMALL_GAIN = "small-gain"
-# An answer that is not flagged gives way only to a clear gain: below it, on real answers, swaps did about as often harm as
-# good and cost supported text (docs/mitigation-figures.md).
-LEAST_GAIN = 0.03
+from truthlens.mitigation.gain import Draft, weighed
 
 
 @dataclass(slots=True)
 class Contest:
     """One answer's contest.
 
-    ``consensus`` is whether the models stand behind the best text. ``decided`` is true once a text that they stand
-    behind, or a better one, has settled the matter; ``scored`` once any candidate was scored.
+    ``consensus`` is whether the models agree on the best text. ``decided`` is true once a text that they agree on, a
+    ruling that upholds the best one, or a better one, has settled the matter; ``scored`` once any candidate was scored.
     """
 
     task: Task
@@ -47,6 +42,7 @@ class Contest:
         role: Role,
         replaced: bool,
         consensus: bool,
+        rules: bool = False,
         known: Verdict | None = None,
         passing: Collection[str] = (),
     ) -> None:
@@ -57,12 +53,13 @@ class Contest:
             model: whose words they are, for the account.
             role: of that model.
             replaced: whether another model's words than the first answer's stand in it.
-            consensus: whether the models stand behind it.
+            consensus: whether the models agree on it.
+            rules: whether it is a judge's ruling, which settles the matter and is no agreement.
             known: its verdict, where it was scored before.
             passing: codes of ``accept`` that are no hindrance.
         """
         if text == self.best.text:
-            self.decided = self.decided or consensus
+            self.decided = self.decided or consensus or rules
             self.consensus = self.consensus or consensus
             self.attempts.append(Attempt(model, role, Fate.UNCHANGED, self.best.verdict.score))
             return
@@ -72,25 +69,16 @@ class Contest:
             return
         verdict = known or (await self.rescore((text,)))[0]
         self.scored = True
-        if self.entered(text, verdict, model=model, role=role) is Fate.BETTER:
+        if await self.entered(text, verdict, model=model, role=role) is Fate.BETTER:
             self.best = Draft(text, verdict, replaced)
             self.consensus = consensus
             self.decided = True
 
-    def entered(self, text: str, verdict: Verdict, *, model: str, role: Role) -> Fate:
+    async def entered(self, text: str, verdict: Verdict, *, model: str, role: Role) -> Fate:
         """Account for a text that was scored, and say how it compares with the best one, which stays."""
-        best, reason = self.best.verdict.score, ""
-        if verdict.score is None or best is None:
-            fate, reason = Fate.REJECTED, UNSCORED
-        elif less_checked(verdict, self.task.verdict):
-            fate, reason = Fate.REJECTED, LESS_CHECKED
-        elif text == self.best.text:
-            fate = Fate.UNCHANGED
-        elif verdict.score >= best:
-            fate = Fate.WORSE
-        elif not self.best.verdict.flagged and best - verdict.score < LEAST_GAIN:
-            fate, reason = Fate.REJECTED, SMALL_GAIN
+        if text == self.best.text:
+            fate, reason = Fate.UNCHANGED, ""
         else:
-            fate = Fate.BETTER
+            fate, reason = await weighed(Draft(text, verdict), self.best, first=self.task.verdict)
         self.attempts.append(Attempt(model, role, fate, verdict.score, reason))
         return fate

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from truthlens.core.calls import Ask, CallFailure, ModelSpec, Role
+from truthlens.core.calls import Ask, ModelSpec, Role
 from truthlens.core.deadline import Deadline
 from truthlens.core.mending import Attempt, Fate, Mended, Stop
 from truthlens.core.plan import Plan
@@ -68,6 +68,6 @@ class Tools:
     deadline: Deadline
 
 
-def failed(model: str, role: Role, failure: CallFailure) -> Attempt:
-    """The attempt of a call that gave no text."""
-    return Attempt(model, role, Fate.FAILED, reason=failure.value)
+def failed(model: str, role: Role, code: str) -> Attempt:
+    """The attempt of a call that gave no text, with the code of why not."""
+    return Attempt(model, role, Fate.FAILED, reason=code)

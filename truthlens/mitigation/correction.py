@@ -6,19 +6,26 @@ the templates. Who is asked and what becomes of the reply is not decided here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from truthlens.core.calls import ModelRequest
 from truthlens.core.explanation import Difference
 from truthlens.core.records import Endpoint, Exchange, Passage, Span, Verdict
-from truthlens.core.text import is_json
+from truthlens.core.text import is_json, sentences, touching
 from truthlens.mitigation import fence, prompts
 from truthlens.mitigation.fence import Mark
+from truthlens.mitigation.selection import relevant
+
+MOST_CHARS = 60_000
+"""Characters of evidence in a correction prompt at most: a model that wrote from much must see it to mend."""
 
 # More than this no model works through one by one; all stay marked in the answer.
 _MOST_LISTED = 40
 _MOST_CLAIM_CHARS = 300
 _MOST_NEAREST_CHARS = 400
+# A passage as short as this is found by its number: quoting from it would say it twice.
+_SHORT_PASSAGE_CHARS = 600
 _MOST_VALUE_CHARS = 80
 _MOST_DIFFERENCES = 4
 _MOST_READ_TIMES = 8
@@ -49,6 +56,7 @@ def correction_prompt(
     checks: str = "",
     missed: str = "",
     cue: bool | None = None,
+    most_chars: int = MOST_CHARS,
 ) -> str:
     """The prompt that asks for ``text`` without what ``verdict`` flags in it.
 
@@ -59,16 +67,17 @@ def correction_prompt(
         checks: question and answer pairs of a self-check, fenced, or ``""``.
         missed: the code for which the attempt before was not taken, or ``""``.
         cue: whether the prompt ends by opening the answer; ``None``: where the API continues texts.
+        most_chars: characters of evidence at most.
     """
     verdict = with_spans(text, verdict)
     found = fence.marks(text, verdict.spans)
     return prompts.render(
         "correct",
         chinese=prompts.in_chinese(text, exchange.query),
-        evidence=evidence_for(exchange, verdict),
+        evidence=evidence_for(exchange, verdict, text=text, most_chars=most_chars),
         question=fence.tag("question", exchange.query),
         answer=marked_answer(text, verdict),
-        marks=[_listed(number, mark, text, exchange.passages) for number, mark in _chosen(found)],
+        marks=_shown(_listed(number, mark, text, exchange.passages) for number, mark in _chosen(found)),
         checks=checks,
         missed=missed,
         json=exchange.structured or is_json(text),
@@ -87,8 +96,20 @@ def with_spans(text: str, verdict: Verdict) -> Verdict:
     return replace(verdict, spans=(Span(start, len(text.rstrip()), verdict.score),))
 
 
-def evidence_for(exchange: Exchange, verdict: Verdict) -> str:
-    """The fenced evidence, the passages and sentences that come nearest to flagged spans first in line for the space."""
+def evidence_for(
+    exchange: Exchange, verdict: Verdict, *, text: str = "", most_chars: int = fence.MOST_CHARS
+) -> str:
+    """The fenced evidence; where it is too long, what bears on the flagged spans and on the question comes first.
+
+    First in line are the passages and sentences that explanations name, then those that share most with the flagged
+    sentences and the question.
+
+    Args:
+        exchange: the request half.
+        verdict: on ``text``.
+        text: the answer.
+        most_chars: characters of evidence at most.
+    """
     near: list[int] = []
     around: dict[int, list[tuple[int, int]]] = {}
     for span in sorted(verdict.spans, key=lambda each: -each.score):
@@ -96,7 +117,32 @@ def evidence_for(exchange: Exchange, verdict: Verdict) -> str:
             near.append(span.passage)
             if span.explanation is not None and span.explanation.sentence is not None:
                 around.setdefault(span.passage, []).append(span.explanation.sentence)
-    return fence.evidence(exchange.passages, near=near, around=around)
+    texts = [passage.text for passage in exchange.passages]
+    if sum(map(len, texts)) > most_chars > 0:
+        ranges = sentences(text)
+        flagged = touching(ranges, ((span.start, span.end) for span in verdict.spans))
+        about = [
+            text[start:end] for (start, end), is_flagged in zip(ranges, flagged, strict=True) if is_flagged
+        ]
+        found = relevant(texts, [*about, exchange.query], most_chars=most_chars)
+        near += found.passages
+        for passage, places in found.sentences.items():
+            around.setdefault(passage, []).extend(places)
+    return fence.evidence(exchange.passages, near=near, around=around, most_chars=most_chars)
+
+
+def with_evidence(
+    asked: ModelRequest, exchange: Exchange, body: Callable[[int], Mapping[str, object]], *, most_chars: int
+) -> ModelRequest:
+    """``asked`` with the body that ``body`` makes of so many characters of evidence, and a way to make it shorter."""
+    length = sum(len(passage.text) for passage in exchange.passages)
+    return replace(
+        asked,
+        body=body(most_chars),
+        cut=body if length else None,
+        evidence_chars=min(length, most_chars),
+        selected=length > most_chars,
+    )
 
 
 def marked_answer(text: str, verdict: Verdict) -> str:
@@ -108,6 +154,16 @@ def _chosen(found: Sequence[Mark]) -> list[tuple[int, Mark]]:
     """The marks that are listed, in order: all, or those with the highest scores."""
     numbered = list(enumerate(found, start=1))
     return sorted(sorted(numbered, key=lambda each: -each[1].score)[:_MOST_LISTED], key=lambda each: each[0])
+
+
+def _shown(listed: Iterable[_Listed]) -> list[_Listed]:
+    """The marks, the sentence that comes nearest to several of them quoted at the first; its passage says where it is."""
+    told: set[str] = set()
+    shown: list[_Listed] = []
+    for each in listed:
+        shown.append(replace(each, nearest="") if each.nearest in told else each)
+        told.add(each.nearest)
+    return shown
 
 
 def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> _Listed:
@@ -123,7 +179,9 @@ def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> 
         claim=fence.inline("claim", _cut(text[mark.start : mark.end], _MOST_CLAIM_CHARS)),
         kind=explanation.kind.value if explanation else "",
         passage=passage + 1 if passage is not None else None,
-        nearest=fence.inline("nearest", _cut(sentence, _MOST_NEAREST_CHARS)) if sentence.strip() else "",
+        nearest=fence.inline("nearest", _cut(sentence, _MOST_NEAREST_CHARS))
+        if sentence.strip() and len(source) > _SHORT_PASSAGE_CHARS
+        else "",
         differences=tuple(_difference(each, text, source) for each in differences),
     )
 

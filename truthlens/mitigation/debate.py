@@ -1,4 +1,4 @@
-"""A debate about the claims of all answers: critics attack, the proposer defends, what survives becomes the answer.
+"""A debate about the claims of all answers: every model attacks the others', what survives becomes the answer.
 
 An argument counts by its evidence. A quote that does not stand in the evidence strikes the argument out, and the
 objection that does so stays in the graph. Which text is delivered, and whether it is better, is decided by the caller.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from truthlens.core.calls import CallFailure, ModelRequest, Role
 from truthlens.mitigation import fence
@@ -30,6 +30,7 @@ from truthlens.mitigation.turns import Attack, AttackKind, Defence, attacks, def
 
 MOST_ROUNDS = 3
 GARBAGE = "debate-garbage"
+UNEXAMINED = "claims-unexamined"
 
 _MOST_SAID = 40  # of the arguments so far that critics are shown, the last ones
 _NO_SUCH_EVIDENCE = "the quote does not stand in the evidence"
@@ -70,13 +71,13 @@ class Debated:
 async def debate(task: Task, tools: Tools, comparison: Comparison) -> Debated:
     """What is left of the answers after at most three rounds.
 
-    The arguments are the claims of all voices. In a round every other voice's model is a critic of what stands, all at
-    once, and the model of the first answer answers the attacks. A round without a new attack is the last. Then the
-    answer is made from the grounded extension (``closing``).
+    The arguments are the claims of all voices. In a round every model, that of the first answer too, is a critic of
+    what stands and is not its own alone, all at once; then each attack is answered by a model that holds the claim. A
+    round without a new attack is the last. Then the answer is made from the grounded extension (``closing``).
 
     Args:
         task: the answer to be mended.
-        tools: at most three calls per critic, three of the proposer and one of the judge are made.
+        tools: at most six calls per model, two a round, and one of the judge are made.
         comparison: of the first answer with at least one other.
     """
     evidence = await asyncio.to_thread(Evidence, task.exchange.passages)
@@ -84,17 +85,19 @@ async def debate(task: Task, tools: Tools, comparison: Comparison) -> Debated:
     for _ in range(min(task.plan.premium.debate_rounds, MOST_ROUNDS)):
         if not await talk.round() or talk.failure is not None:
             break
-    closing = await close(task, tools, comparison, talk.start, talk.graph, asking=talk.failure is None)
-    failure = talk.failure or (closing.failure if closing.failure in _FINAL else None)
-    return Debated(
-        closing, talk.graph, talk.rounds, (*talk.attempts, *closing.attempts), failure, tuple(talk.notes)
+    closing = await close(
+        task, tools, comparison, talk.start, talk.graph, examined=talk.examined, asking=talk.failure is None
     )
+    failure = talk.failure or (closing.failure if closing.failure in _FINAL else None)
+    notes = (*talk.notes, *([UNEXAMINED] if closing.unexamined else []))
+    return Debated(closing, talk.graph, talk.rounds, (*talk.attempts, *closing.attempts), failure, notes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """An argument that stands until it is answered: about which claim, its number, and how prompts show it."""
+    """An argument that stands until it is answered: whose, about which claim, its number, and how prompts show it."""
 
+    author: str
     claim: int
     number: int
     line: str
@@ -102,7 +105,10 @@ class _Said:
 
 @dataclass(slots=True)
 class _Talk:
-    """The graph so far and what was said. In prompts and turns an argument's number is its index plus one."""
+    """The graph so far and what was said. In prompts and turns an argument's number is its index plus one.
+
+    ``examined`` are the claims about which at least one critic answered.
+    """
 
     task: Task
     tools: Tools
@@ -112,6 +118,7 @@ class _Talk:
     graph: ArgumentGraph = field(init=False)
     minutes: list[_Said] = field(init=False, default_factory=list)
     heard: set[tuple[int, AttackKind, str]] = field(init=False, default_factory=set)
+    examined: set[int] = field(init=False, default_factory=set)
     attempts: list[Attempt] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
     failure: CallFailure | None = field(init=False, default=None)
@@ -141,27 +148,44 @@ class _Talk:
 
     async def _criticise(self, standing: Sequence[int]) -> list[tuple[str, list[Attack]]]:
         """The turns of all critics that could be read, each with its critic."""
-        critics = dict.fromkeys(voice.model for voice in self.comparison.voices[1:])
-        about = [each.line for each in self.minutes if each.claim in standing]
-        asked = prompted(
-            self.task,
-            "critique",
-            model="",
-            role=Role.CRITIC,
-            values={"claims": self._listed(standing), "said": "\n".join(about[-_MOST_SAID:])},
-        )
+        lists = {
+            critic: [claim for claim in standing if self._holders(claim) != {critic}]
+            for critic in dict.fromkeys(voice.model for voice in self.comparison.voices)
+        }
+        # Much evidence takes long to choose from: that must not hold up the other exchanges.
+        asked = {
+            critic: await asyncio.to_thread(self._question, critic, claims)
+            for critic, claims in lists.items()
+            if claims
+        }
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._said(replace(asked, model=critic))) for critic in critics]
+            tasks = {critic: group.create_task(self._said(each)) for critic, each in asked.items()}
         turns: list[tuple[str, list[Attack]]] = []
-        for opinion in (each.result() for each in tasks):
+        for critic, opinion in ((critic, each.result()) for critic, each in tasks.items()):
             if opinion.text is None:
                 continue
-            turn = attacks(opinion.text, claims=[claim + 1 for claim in standing])
+            turn = attacks(opinion.text, claims=[claim + 1 for claim in lists[critic]])
             if turn is None:
-                self._garbage(opinion.model, Role.CRITIC)
+                self._garbage(critic, Role.CRITIC)
             else:
-                turns.append((opinion.model, turn))
+                self.examined.update(lists[critic])
+                turns.append((critic, turn))
         return turns
+
+    def _question(self, critic: str, claims: Sequence[int]) -> ModelRequest:
+        about = [each.line for each in self.minutes if each.claim in claims]
+        return prompted(
+            self.task,
+            "critique",
+            model=critic,
+            role=Role.CRITIC,
+            own=critic == self.task.model,
+            values={"claims": self._listed(claims), "said": "\n".join(about[-_MOST_SAID:])},
+        )
+
+    def _holders(self, claim: int) -> set[str]:
+        """The models that make a claim."""
+        return {self.comparison.voices[voice].model for voice, _ in self.start.positions[claim].holders}
 
     async def _attack(self, critic: str, attack: Attack) -> None:
         """Put an attack into the graph; one without the evidence that it needs is struck out there."""
@@ -180,22 +204,42 @@ class _Talk:
             self._strike(objection, claim, index)
             return
         line = fence.inline("attack", shown, n=index + 1, claim=attack.claim, kind=attack.kind.value)
-        self.minutes.append(_Said(claim, index + 1, line))
+        self.minutes.append(_Said(critic, claim, index + 1, line))
 
     async def _defend(self, raised: Sequence[_Said]) -> None:
-        """The proposer's turn on the attacks that stand."""
-        asked = prompted(
+        """The turns on the attacks that stand, of models that hold what was attacked, all at once."""
+        of: dict[str, list[_Said]] = {}
+        for each in raised:
+            of.setdefault(self._defender(each), []).append(each)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._defence(model, about)) for model, about in of.items()]
+        for turn, about in zip((each.result() for each in tasks), of.values(), strict=True):
+            await self._answered(turn, about)
+
+    def _defender(self, attack: _Said) -> str:
+        """The first model that holds the claim and did not attack it."""
+        models = [
+            self.comparison.voices[voice].model for voice, _ in self.start.positions[attack.claim].holders
+        ]
+        return next(model for model in models if model != attack.author)
+
+    async def _defence(self, model: str, raised: Sequence[_Said]) -> Opinion:
+        asked = await asyncio.to_thread(
+            prompted,
             self.task,
             "defend",
-            model=self.task.model,
+            model=model,
             role=Role.PROPOSER,
-            own=True,
+            own=model == self.task.model,
             values={
                 "claims": self._listed(sorted({each.claim for each in raised})),
                 "attacks": "\n".join(each.line for each in raised),
             },
         )
-        opinion = await self._said(asked)
+        return await self._said(asked)
+
+    async def _answered(self, opinion: Opinion, raised: Sequence[_Said]) -> None:
+        """Put a turn of defences into the graph."""
         if opinion.text is None:
             return
         about = {each.number: each.claim for each in raised}
@@ -205,12 +249,12 @@ class _Talk:
             return
         for defence in turn:
             if not defence.concede:
-                await self._answer(defence, about)
+                await self._answer(opinion.model, defence, about)
 
-    async def _answer(self, defence: Defence, about: Mapping[int, int]) -> None:
+    async def _answer(self, model: str, defence: Defence, about: Mapping[int, int]) -> None:
         """Put a defence into the graph; one that its quote does not bear out is struck out there."""
         claim = about[defence.attack]
-        argument = Argument(self.task.model, ArgumentKind.DEFENCE, f"“{defence.quote}”", claim)
+        argument = Argument(model, ArgumentKind.DEFENCE, f"“{defence.quote}”", claim)
         index = self._say(argument, against=defence.attack - 1)
         found = await self._find(defence.quote)
         if found is None:
@@ -219,7 +263,7 @@ class _Talk:
             self._strike(objection, claim, index)
         else:
             line = fence.inline("defence", defence.quote, attack=defence.attack, claim=claim + 1)
-            self.minutes.append(_Said(claim, index + 1, line))
+            self.minutes.append(_Said(model, claim, index + 1, line))
 
     async def _unsupported(self, found: Found, claim: int) -> str:
         """What is to be said against a true quote as the proof of a claim, else any would defend any claim; or ``""``."""

@@ -7,6 +7,7 @@ is decided by the caller.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +33,8 @@ async def arbitrate(task: Task, tools: Tools, comparison: Comparison, *, judge: 
         judge: the model that judges.
     """
     labels = labels_of(comparison)
-    asked = prompted(
+    asked = await asyncio.to_thread(
+        prompted,
         task,
         "arbitrate",
         model=judge,

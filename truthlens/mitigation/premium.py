@@ -25,9 +25,10 @@ from truthlens.mitigation.contract import Mended, Stop, Task, Tools
 from truthlens.mitigation.debate import debate
 from truthlens.mitigation.differences import compare
 from truthlens.mitigation.fusion import weighted_fusion
+from truthlens.mitigation.gain import Draft
 from truthlens.mitigation.judge import arbitrate
 from truthlens.mitigation.replacement import replacement
-from truthlens.mitigation.standard import Draft, correct
+from truthlens.mitigation.standard import correct
 from truthlens.mitigation.vote import segment_vote
 
 NO_SECOND_OPINION = "no-second-opinion"
@@ -65,7 +66,7 @@ async def premium(task: Task, tools: Tools, opinions: Sequence[Opinion]) -> Mend
 class _Panel:
     """One run: the contest for the best answer, the voices beside the first, and who can still be asked.
 
-    ``ruled`` says that the best text is the judge's ruling. ``ended`` is set where time or budget ended the asking.
+    ``ended`` is set where time or budget ended the asking.
     """
 
     task: Task
@@ -74,7 +75,6 @@ class _Panel:
     judge: str | None = field(init=False)
     others: list[Voice] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
-    ruled: bool = field(init=False, default=False)
     ended: Stop | None = field(init=False, default=None)
     scoring_s: float = field(init=False, default=_LEAST_SCORING_S)
 
@@ -100,7 +100,7 @@ class _Panel:
             if INCOMPLETE in comparison.notes:
                 # Nobody is known to disagree, which is not to say that they agree.
                 return Stop.UNDECIDED
-            self.contest.consensus = True
+            self.contest.consensus = self.contest.consensus or comparison.significance == 0.0
             return Stop.AGREED
         if self.contest.best.verdict.flagged:
             return self.ended
@@ -149,7 +149,7 @@ class _Panel:
         self.scoring_s = max(self.scoring_s, before - self.tools.deadline.remaining_s)
         for (model, text), verdict in zip(usable, verdicts, strict=True):
             self.others.append(Voice(model, text, self._weight(model), verdict))
-            self.contest.entered(text, verdict, model=model, role=Role.VERIFIER)
+            await self.contest.entered(text, verdict, model=model, role=Role.VERIFIER)
 
     async def _settle(self, comparison: Comparison) -> None:
         """Let the plan's mechanism, and the judge where it is called for, make candidates."""
@@ -239,10 +239,13 @@ class _Panel:
             model=model,
             role=Role.JUDGE,
             replaced=True,
-            consensus=True,
+            consensus=False,
+            rules=True,
             passing={accept.LOST_CONTENT},
         )
-        self.ruled = self.contest.best.text == text
+        if self.contest.best.text == text and text != self.task.answer.text:
+            # A judge decides; whether the models agree with it is another question.
+            self.contest.consensus = await self._is_still_held()
 
     async def _corrected(self, model: str, *, own: bool, most: int) -> tuple[Stop, int]:
         """Why a loop ended and how many attempts it made; its draft is the best one now."""
@@ -255,18 +258,26 @@ class _Panel:
         self.notes += done.notes
         if done.draft.text != before.text:
             self.contest.best = done.draft
-            # A judge that corrects its own ruling still rules.
-            self.ruled = self.ruled and not own
-            self.contest.consensus = self.ruled or await self._is_still_held()
+            self.contest.consensus = await self._is_still_held()
         return done.stop, len(done.attempts)
 
     async def _is_still_held(self) -> bool:
-        """Whether the voices hold the claims of the best draft, which none of them has seen."""
+        """Whether the models hold the claims of the best draft, which none of them has seen.
+
+        What the first answer's model corrected itself is its own word; what others wrote has no voice, and it is the
+        first answer that stands for its model.
+        """
         if not self.others:
             return False
+        best = self.contest.best
+        first = Draft(self.task.answer.text, self.task.verdict)
         try:
             async with asyncio.timeout(self.tools.deadline.remaining_s):
-                comparison = await self._compared(self.contest.best)
+                if best.replaced:
+                    author = Voice("", best.text, 0.0, best.verdict)
+                    comparison = await compare((author, self._voice(first), *self.others), self.tools)
+                else:
+                    comparison = await self._compared(best)
         except TimeoutError:
             return False
         self.notes += comparison.notes
@@ -274,8 +285,10 @@ class _Panel:
 
     async def _compared(self, draft: Draft) -> Comparison:
         """The draft, for the first answer's model, beside the other voices."""
-        first = Voice(self.task.model, draft.text, self._weight(self.task.model), draft.verdict)
-        return await compare((first, *self.others), self.tools)
+        return await compare((self._voice(draft), *self.others), self.tools)
+
+    def _voice(self, draft: Draft) -> Voice:
+        return Voice(self.task.model, draft.text, self._weight(self.task.model), draft.verdict)
 
     @property
     def _early(self) -> Tools:

@@ -59,39 +59,68 @@ _OF_A_MESSAGE = frozenset(
 # not predicted. ``stop`` stays: it is part of what the client calls an answer (one line, one item), and a rewrite
 # that runs into it ends where the first answer would have ended.
 _OF_THE_FIRST_ANSWER = frozenset({"suffix", "prediction", "continue_final_message", "add_generation_prompt"})
+# The correction prompt holds the question and the evidence: sent as well, the conversation would say all of it twice.
+_OF_THE_CONVERSATION = frozenset(
+    {
+        "messages",
+        "prompt",
+        "documents",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "functions",
+        "function_call",
+        "web_search_options",
+        "data_sources",
+    }
+)
+_MOST_INSTRUCTION_CHARS = 4000
+_TELLING_CHARS = 60
 
 
-def follow_up(task: Task, *, answer: str, prompt: str, own: bool = True) -> dict[str, object]:
-    """The client's conversation, then ``answer`` as the assistant's turn, then ``prompt`` as the user's.
+def follow_up(task: Task, *, prompt: str, own: bool = True) -> dict[str, object]:
+    """``prompt``, asked as the client asked: what the correction needs of the request, and nothing of it twice.
 
-    Sampling, ``response_format`` and its like, stop sequences, token limits and the seed stay; tools stay but must not
-    be called. A completions request becomes one text: its prompt, the answer, ``prompt``.
+    Sampling, ``response_format`` and its like, stop sequences, token limits and the seed stay, and so do the client's
+    instructions (system and developer messages that hold no evidence). The conversation, documents and tools do not: the
+    prompt holds the question, the evidence and the answer.
 
     Args:
         task: its request is the client's.
-        answer: to be corrected.
-        prompt: what is asked of it.
+        prompt: what is asked.
         own: whether the model that answered is asked; another one is told less, see ``same_request``.
     """
     endpoint = task.exchange.endpoint
     whole = _again(task.request, endpoint) if own else same_request(task.request, endpoint)
-    body = {name: value for name, value in whole.items() if name not in _OF_THE_FIRST_ANSWER}
+    left_out = _OF_THE_FIRST_ANSWER | _OF_THE_CONVERSATION
+    body = {name: value for name, value in whole.items() if name not in left_out}
+    extra = body.get("chat_template_kwargs")
+    if isinstance(extra, Mapping):
+        body["chat_template_kwargs"] = {name: extra[name] for name in extra if name not in left_out}
     if endpoint is Endpoint.COMPLETIONS:
-        body["prompt"] = f"{_prompt_text(task.request.get('prompt'))}{answer}\n\n{prompt}\n"
-        return body
-    history = whole.get("messages")
-    messages: list[object] = list(history) if isinstance(history, list) else []
-    opening = ""
-    if task.request.get("continue_final_message") is True and messages:
-        # The answer went on with the last message, so both are one turn.
-        opening = _opening_of(messages[-1])
-        messages = messages[:-1] if opening else messages
-    body["messages"] = [
-        *messages,
-        {"role": "assistant", "content": opening + answer},
-        {"role": "user", "content": prompt},
+        return {**body, "prompt": f"{prompt}\n"}
+    return {**body, "messages": [*_instructions(task, whole), {"role": "user", "content": prompt}]}
+
+
+def _instructions(task: Task, whole: Mapping[str, object]) -> list[object]:
+    """The client's system and developer messages that tell how to answer: short ones in which no evidence stands."""
+    messages = whole.get("messages")
+    telling = [
+        " ".join(passage.text[: 4 * _TELLING_CHARS].split())[:_TELLING_CHARS]
+        for passage in task.exchange.passages
     ]
-    return body
+    found: list[object] = []
+    for message in messages if isinstance(messages, list) else []:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        if (
+            isinstance(content, str)
+            and message.get("role") in ("system", "developer")
+            and len(content) <= _MOST_INSTRUCTION_CHARS
+        ):
+            flat = " ".join(content.split())
+            if not any(each and each in flat for each in telling):
+                found.append(message)
+    return found
 
 
 def same_request(request: Mapping[str, object], endpoint: Endpoint) -> dict[str, object]:
@@ -183,18 +212,3 @@ def stand_alone_text(*, system: str, user: str, max_tokens: int) -> dict[str, ob
         max_tokens: length of the answer at most; without it that API gives 16 tokens.
     """
     return {"prompt": f"{system}\n\n{user}\n", "temperature": 0, "max_tokens": max_tokens}
-
-
-def _prompt_text(prompt: object) -> str:
-    """The text of a completions prompt; such a request was taken only with exactly one."""
-    if isinstance(prompt, list) and len(prompt) == 1:
-        prompt = prompt[0]
-    return prompt if isinstance(prompt, str) else ""
-
-
-def _opening_of(message: object) -> str:
-    """The text of an assistant message that the answer continues, or ``""``."""
-    if not isinstance(message, Mapping) or message.get("role") != "assistant":
-        return ""
-    content = message.get("content")
-    return content if isinstance(content, str) else ""

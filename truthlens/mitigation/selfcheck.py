@@ -7,6 +7,7 @@ Source: white paper 2.3.2; Dhuliawala et al. 2024, section 3.3.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from truthlens.core.errors import CallError
 from truthlens.core.records import Endpoint, Verdict
 from truthlens.mitigation import fence, prompts, request
 from truthlens.mitigation.contract import Task, Tools
-from truthlens.mitigation.correction import evidence_for, marked_answer
+from truthlens.mitigation.correction import evidence_for, marked_answer, with_evidence
 
 MOST_QUESTIONS = 5
 
@@ -52,25 +53,33 @@ async def self_check(
     # Of the model that answered, only the API of the exchange is known to work.
     endpoint = task.exchange.endpoint if own else Endpoint.CHAT
 
-    async def ask(prompt: str) -> str:
-        system = prompts.render("system", chinese=chinese)
-        if endpoint is Endpoint.CHAT:
-            body = request.stand_alone(system=system, user=prompt, structured=True, max_tokens=_MOST_TOKENS)
-        else:
-            body = request.stand_alone_text(system=system, user=prompt, max_tokens=_MOST_TOKENS)
-        return (await tools.ask(ModelRequest(model, Role.CHECKER, body, endpoint, own))).text
+    system = prompts.render("system", chinese=chinese)
 
+    def body(prompt: str) -> dict[str, object]:
+        if endpoint is Endpoint.CHAT:
+            return request.stand_alone(system=system, user=prompt, structured=True, max_tokens=_MOST_TOKENS)
+        return request.stand_alone_text(system=system, user=prompt, max_tokens=_MOST_TOKENS)
+
+    asked = ModelRequest(model, Role.CHECKER, body(asking), endpoint, own)
     try:
-        questions = read_questions(await ask(asking))
+        questions = read_questions((await tools.ask(asked)).text)
         if not questions:
             return None
-        answering = prompts.render(
-            "verify",
-            chinese=chinese,
-            evidence=evidence_for(task.exchange, verdict),
-            questions="\n".join(_fenced_questions(questions)),
+
+        def answering(most_chars: int) -> dict[str, object]:
+            return body(
+                prompts.render(
+                    "verify",
+                    chinese=chinese,
+                    evidence=evidence_for(task.exchange, verdict, text=text, most_chars=most_chars),
+                    questions="\n".join(_fenced_questions(questions)),
+                )
+            )
+
+        asked = await asyncio.to_thread(
+            with_evidence, asked, task.exchange, answering, most_chars=fence.MOST_CHARS
         )
-        answers = read_answers(await ask(answering), len(questions))
+        answers = read_answers((await tools.ask(asked)).text, len(questions))
     except CallError:
         return None
     pairs = [

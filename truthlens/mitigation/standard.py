@@ -1,27 +1,25 @@
 """The correction loop: the model is shown what is doubtful in its answer until the answer is good enough.
 
 Bounded four ways (attempts, gain, time, and the budget behind ``Ask``), and never worse: a candidate is taken only
-where its score is lower and it was checked as completely as the first answer. What this does not do: it brings in no
-second opinion (``premium``), and it adds no disclaimer.
+where it is clearly better (``gain``). What this does not do: it brings in no second opinion (``premium``), and it adds no
+disclaimer.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
 from truthlens.core.errors import CallError
 from truthlens.core.plan import Plan
-from truthlens.core.records import Endpoint, Mode, Status, Verdict
+from truthlens.core.records import Endpoint, Mode, Verdict
 from truthlens.mitigation import accept, prompts, request
 from truthlens.mitigation.contract import Attempt, Fate, Mended, Stop, Task, Tools, failed
-from truthlens.mitigation.correction import correction_prompt
+from truthlens.mitigation.correction import MOST_CHARS, correction_prompt, with_evidence
+from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, Draft, weighed
 from truthlens.mitigation.selfcheck import self_check
 
-UNSCORED = "unscored"
-LESS_CHECKED = "less-checked"
 UNCHANGED = "unchanged"
 WORSE = "worse"
 
@@ -34,21 +32,11 @@ _MOST_MISSES = 2
 _LEAST_GAIN = 1e-9
 # Of the time that is left: a check that takes longer would leave no time to correct.
 _SELF_CHECK_SHARE = 0.5
+# About: what is reserved for a text as long as the answer.
+_CHARS_PER_TOKEN = 3
 # Tags and prefaces may double a text; what is longer still is not worth the time of reading it.
 _MOST_WRAPPING = 2
-# Windows of another text never fall quite alike.
-_COVERAGE_SLACK = 0.05
-_COMPLETENESS = {Status.CHECKED: 2, Status.PARTIAL: 1}
 _STOPS = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A text with its verdict; ``replaced`` where another model's words stand in it."""
-
-    text: str
-    verdict: Verdict
-    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +158,8 @@ class _Loop:
         Args:
             missed: the same of the round before, for the model to know.
         """
-        prompt = correction_prompt(
-            self.task.exchange,
-            self.best.text,
-            self.best.verdict,
-            checks=self.checks,
-            missed=missed,
-            cue=None if self._as_client else False,
-        )
-        completion = await self._ask(self._body(prompt))
+        # Much evidence takes long to choose from: that must not hold up the other exchanges.
+        completion = await self._ask(await asyncio.to_thread(self._question, missed))
         if isinstance(completion, Stop):
             return completion
         first = self.task.answer.text
@@ -202,30 +183,23 @@ class _Loop:
         if verdict is None:
             self._note(Fate.REJECTED, reason=UNSCORED)
             return Stop.DEADLINE
-        if verdict.score is None:
-            self._note(Fate.REJECTED, reason=UNSCORED)
-            return Stop.NO_GAIN
-        if less_checked(verdict, self.first.verdict):
-            self._note(Fate.REJECTED, score=verdict.score, reason=LESS_CHECKED)
-            return Stop.NO_GAIN
-        better = verdict.score < self._score
-        self._note(Fate.BETTER if better else Fate.WORSE, score=verdict.score)
-        if not better:
-            return WORSE
-        self.best = Draft(text, verdict, self.best.replaced or not self.own)
-        return ""
+        candidate = Draft(text, verdict, self.best.replaced or not self.own)
+        fate, reason = await weighed(candidate, self.best, first=self.first.verdict)
+        self._note(fate, score=verdict.score, reason=reason)
+        if fate is Fate.BETTER:
+            self.best = candidate
+            return ""
+        return Stop.NO_GAIN if reason in (UNSCORED, LESS_CHECKED) else reason or WORSE
 
-    async def _ask(self, body: Mapping[str, object]) -> Completion | Stop:
-        endpoint = self.task.exchange.endpoint if self._as_client else Endpoint.CHAT
-        asked = ModelRequest(self.model, self.role, body, endpoint, self.own)
+    async def _ask(self, asked: ModelRequest) -> Completion | Stop:
         try:
             async with asyncio.timeout(self._time_s):
                 return await self.tools.ask(asked)
         except CallError as error:
-            self.attempts.append(failed(self.model, self.role, error.failure))
+            self.attempts.append(failed(self.model, self.role, error.code))
             return _STOPS.get(error.failure, Stop.CALL_FAILED)
         except TimeoutError:
-            self.attempts.append(failed(self.model, self.role, CallFailure.DEADLINE))
+            self.attempts.append(failed(self.model, self.role, CallFailure.DEADLINE.value))
             return Stop.DEADLINE
 
     async def _score_of(self, text: str) -> Verdict | None:
@@ -254,29 +228,40 @@ class _Loop:
 
     @property
     def _as_client(self) -> bool:
-        """Whether the model is asked as a follow-up of the client's own request.
+        """Whether the model is asked as the client asked: with its sampling, format and limits.
 
         A model that did not answer a completions request is a chat model to us.
         """
         return self.own or self.task.exchange.endpoint is Endpoint.CHAT
 
-    def _body(self, prompt: str) -> dict[str, object]:
-        if self._as_client:
-            return request.follow_up(self.task, answer=self.best.text, prompt=prompt, own=self.own)
-        chinese = prompts.in_chinese(self.best.text, self.task.exchange.query)
-        return request.stand_alone(system=prompts.render("system", chinese=chinese), user=prompt)
+    def _question(self, missed: str) -> ModelRequest:
+        as_client, best = self._as_client, self.best
+
+        def body(most_chars: int) -> dict[str, object]:
+            prompt = correction_prompt(
+                self.task.exchange,
+                best.text,
+                best.verdict,
+                checks=self.checks,
+                missed=missed,
+                cue=None if as_client else False,
+                most_chars=most_chars,
+            )
+            if as_client:
+                return request.follow_up(self.task, prompt=prompt, own=self.own)
+            chinese = prompts.in_chinese(best.text, self.task.exchange.query)
+            return request.stand_alone(system=prompts.render("system", chinese=chinese), user=prompt)
+
+        endpoint = self.task.exchange.endpoint if as_client else Endpoint.CHAT
+        asked = ModelRequest(
+            self.model,
+            self.role,
+            {},
+            endpoint,
+            self.own,
+            answer_tokens=len(self.task.answer.text) // _CHARS_PER_TOKEN,
+        )
+        return with_evidence(asked, self.task.exchange, body, most_chars=MOST_CHARS)
 
     def _note(self, fate: Fate, *, score: float | None = None, reason: str = "") -> None:
         self.attempts.append(Attempt(self.model, self.role, fate, score, reason))
-
-
-def less_checked(verdict: Verdict, first: Verdict) -> bool:
-    """Whether ``verdict`` rests on less than ``first``: a lower status, or clearly less of the tokens."""
-    if _COMPLETENESS.get(verdict.status, 0) < _COMPLETENESS.get(first.status, 0):
-        return True
-    if verdict.status is Status.CHECKED or verdict.coverage is None or first.coverage is None:
-        return False
-    return (
-        verdict.coverage.answer_ratio < first.coverage.answer_ratio - _COVERAGE_SLACK
-        or verdict.coverage.evidence_ratio < first.coverage.evidence_ratio - _COVERAGE_SLACK
-    )

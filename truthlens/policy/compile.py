@@ -156,6 +156,8 @@ def _model_spec(entry: ModelEntry) -> ModelSpec:
         spec = replace(spec, reliability=entry.reliability)
     if entry.max_concurrency is not None:
         spec = replace(spec, max_concurrency=entry.max_concurrency)
+    if entry.max_model_len is not None:
+        spec = replace(spec, max_model_len=entry.max_model_len)
     return spec
 
 

@@ -417,8 +417,8 @@ class SignalsSection(Section):
 class Price(Section):
     """USD per million tokens."""
 
-    input: float = Field(ge=0, allow_inf_nan=False)
-    output: float = Field(ge=0, allow_inf_nan=False)
+    input: float = Field(ge=0, le=100_000, allow_inf_nan=False)
+    output: float = Field(ge=0, le=100_000, allow_inf_nan=False)
 
 
 class ModelEntry(Section):
@@ -439,6 +439,12 @@ class ModelEntry(Section):
     )
     max_concurrency: int | None = Field(
         default=None, ge=1, le=10000, description="Calls in flight of one process. Default 32."
+    )
+    max_model_len: int | None = Field(
+        default=None,
+        ge=256,
+        le=100_000_000,
+        description="Tokens of prompt and answer that it takes together. Default: as its server's /v1/models says.",
     )
 
 

@@ -6,7 +6,7 @@ never from traffic, so the number of series is bounded by the policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import (
     CollectorRegistry,
@@ -16,15 +16,30 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.metrics_core import Metric
 
 from truthlens.core.calls import CallRecord, Role
-from truthlens.core.records import Outcome, Status
+from truthlens.core.records import Outcome, Status, Verdict
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
 
 _SCORE_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 _LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _RATIO_BUCKETS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+
+
+# The white paper's name has no _total, which the client library appends to the name of a Counter.
+_MODELS_USED = "truthlens_models_used"
+
+
+class _PlainCounter(Counter):
+    """A counter whose series have the name as it stands."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metric with the library's suffix taken off its samples."""
+        for metric in super().collect():
+            metric.samples = [each._replace(name=each.name.removesuffix("_total")) for each in metric.samples]
+            yield metric
 
 
 class Signals:
@@ -34,7 +49,13 @@ class Signals:
         self.registry = registry = CollectorRegistry()
         self.detections = Counter(
             "truthlens_detections",
-            "Answers that were scored.",
+            "Choices that were scored, as they were delivered: detected says whether a mended one is still flagged.",
+            ("decision", "mode", "detected"),
+            registry=registry,
+        )
+        self.first_detections = Counter(
+            "truthlens_first_detections",
+            "Choices that were scored, as the backend gave them, before anything was done about them.",
             ("decision", "mode", "detected"),
             registry=registry,
         )
@@ -47,22 +68,22 @@ class Signals:
         )
         self.latency = Histogram(
             "truthlens_latency_seconds",
-            "Time that TruthLens added: operation is request, response or total; mitigation is part of response.",
+            "Time that TruthLens added: operation is request, response or total; detection (of the backend's answer; of a"
+            " stream the last pass) and mitigation are parts of response.",
             ("mode", "operation"),
             buckets=_LATENCY_BUCKETS,
             registry=registry,
         )
         self.iterations = Histogram(
             "truthlens_iterations",
-            "Extra generations made for an exchange.",
+            "Refinement rounds of an exchange's choice that took the most.",
             ("decision", "mode"),
             buckets=(0, 1, 2, 3, 5, 10),
             registry=registry,
         )
-        # The contract's name has no _total, which the client library would append to a Counter.
-        self.models_used = Gauge(
-            "truthlens_models_used",
-            "Uses of a model in a role; only ever grows.",
+        self.models_used = _PlainCounter(
+            _MODELS_USED,
+            "Uses of a model in a role.",
             ("model", "role"),
             registry=registry,
         )
@@ -204,12 +225,22 @@ class Signals:
         self._observe_stream(outcome)
         if verdict.reason is not None and verdict.status is not Status.CHECKED:
             self.unchecked.labels(decision, verdict.reason.value).inc()
+        if detectors := _detection_s(outcome.first):
+            self.latency.labels(mode, "detection").observe(sum(detectors))
+        for counter, verdicts in (
+            (self.first_detections, outcome.first),
+            (self.detections, outcome.verdicts),
+        ):
+            for each in verdicts:
+                if each.score is not None:
+                    counter.labels(decision, mode, str(each.flagged).lower()).inc()
         if verdict.score is None:
             return
-        self.detections.labels(decision, mode, str(verdict.flagged).lower()).inc()
-        self.score.labels(decision, mode).observe(verdict.score)
         self.iterations.labels(decision, mode).observe(outcome.iterations)
         self.models_used.labels(outcome.model, Role.DETECTOR.value).inc()
+        for each in outcome.verdicts:
+            if each.score is not None:
+                self.score.labels(decision, mode).observe(each.score)
         for each in outcome.verdicts:
             if each.coverage is not None:
                 self.coverage.labels("answer").observe(each.coverage.answer_ratio)
@@ -254,4 +285,15 @@ class Signals:
         """All metrics in Prometheus text format."""
         for collect in self._collectors:
             collect()
-        return generate_latest(self.registry)
+        text = generate_latest(self.registry)
+        # In this format the library writes the suffix into the description, whatever the samples are called.
+        return text.replace(f" {_MODELS_USED}_total ".encode(), f" {_MODELS_USED} ".encode())
+
+
+def _detection_s(verdicts: Sequence[Verdict]) -> list[float]:
+    """The seconds of each detector that scored answers, which it does all at once."""
+    found: dict[str, float] = {}
+    for result in (result for verdict in verdicts for result in verdict.results):
+        if result.score is not None:
+            found[result.detector] = max(found.get(result.detector, 0.0), result.duration_s)
+    return list(found.values())

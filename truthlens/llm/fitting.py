@@ -1,0 +1,70 @@
+"""A request made short enough for its model: less evidence, and a limit on the answer that leaves room for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from truthlens.core.calls import ModelRequest
+from truthlens.llm.estimate import prompt_tokens
+
+LENGTH_FIELDS = ("max_tokens", "max_completion_tokens")
+# What a chat template and an estimate by characters may be short of.
+_SLACK = 1.2
+# Less evidence than this says too little to correct anything by.
+_LEAST_CHARS = 400
+# A limit on the answer is not lowered further: what is cut off is of no use.
+_LEAST_ANSWER_TOKENS = 64
+
+
+def lengths(body: Mapping[str, object]) -> dict[str, int]:
+    """Return the limits on the completion that a body names."""
+    found = {}
+    for name in LENGTH_FIELDS:
+        value = body.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            found[name] = value
+    return found
+
+
+def expected_tokens(request: ModelRequest, usual: int) -> int:
+    """Return how long an answer is expected: what the request tells or ``usual``, at most what it allows."""
+    return min([max(usual, request.answer_tokens), *lengths(request.body).values()])
+
+
+def fitted(request: ModelRequest, room: int, *, answer: int) -> ModelRequest:
+    """Return the request with as much evidence as fits, itself where it fits or has none to cut.
+
+    It may take long for much evidence: what is kept is chosen anew.
+
+    Args:
+        request: what is asked.
+        room: tokens of prompt and answer together.
+        answer: tokens of these that the answer is expected to take.
+    """
+    whole = needed(request.body)
+    if request.cut is None or whole + answer <= room or request.evidence_chars <= _LEAST_CHARS:
+        return request
+    bare = needed(request.cut(0))
+    share = (room - answer - bare) / max(whole - bare, 1)
+    return shorter(request, int(request.evidence_chars * min(max(share, 0.0), 1.0)))
+
+
+def shorter(request: ModelRequest, most_chars: int) -> ModelRequest:
+    """Return the request with at most so many characters of evidence, and never less than say something."""
+    if request.cut is None:
+        return request
+    kept = min(max(most_chars, _LEAST_CHARS), request.evidence_chars)
+    return replace(request, body=request.cut(kept), evidence_chars=kept, selected=True)
+
+
+def limited(request: ModelRequest, longest: int) -> ModelRequest:
+    """Return the request with its own limits on the answer lowered to ``longest``; none is added where it has none."""
+    most = max(longest, _LEAST_ANSWER_TOKENS)
+    lowered = {name: most for name, value in lengths(request.body).items() if value > most}
+    return replace(request, body={**request.body, **lowered}) if lowered else request
+
+
+def needed(body: Mapping[str, object]) -> int:
+    """Return about how many tokens the prompt of ``body`` takes of a window, rather too many than too few."""
+    return int(prompt_tokens(body) * _SLACK)
