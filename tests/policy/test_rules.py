@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truthlens.policy.rules import All, Any, Atom, ConditionType, Not, Rule, Truth, atoms, can_match, evaluate
+from truthlens.policy.rules import (
+    All,
+    Any,
+    Atom,
+    ConditionType,
+    Effort,
+    Not,
+    Rule,
+    Truth,
+    atoms,
+    can_match,
+    evaluate,
+)
 
 ATOMS = [Atom(ConditionType.DOMAIN, name) for name in "abcd"]
 A, B, C, D = ATOMS
@@ -69,7 +81,7 @@ def test_can_match_gives_up_as_reachable() -> None:
         Any((Atom(ConditionType.MODEL, f"m{i}"), Atom(ConditionType.MODEL, f"n{i}"))) for i in range(30)
     )
     hidden = All((*many, A, Not(A)))
-    assert can_match(hidden, max_steps=50) is True
+    assert can_match(hidden, effort=Effort(50)) is True
 
 
 def test_atoms_come_once_in_order() -> None:
