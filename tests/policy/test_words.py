@@ -93,4 +93,4 @@ def test_language_is_known_or_open(text: str) -> None:
 
 def test_given_language_wins() -> None:
     """A language that the caller knows is not told anew from the text."""
-    assert UserText("What is this?", "zh").language == "zh"
+    assert UserText("What is this?", "zh").languages == {"zh"}

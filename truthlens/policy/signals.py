@@ -117,7 +117,7 @@ class Signals:
                 return None if model is None else any(fnmatchcase(model, pattern) for pattern in patterns)
             case ConditionType.LANGUAGE:
                 codes = self.languages.get(atom.name, frozenset((atom.name,)))
-                return None if view.text is None else view.text.language in codes
+                return None if view.text is None else not view.text.languages.isdisjoint(codes)
             case ConditionType.TENANT:
                 return self._tenant(atom.name, view)
 
