@@ -198,9 +198,10 @@ class Pipeline:
         """Take the policy snapshot; find out whether the bodies are needed at all."""
         policy = self._policy.current
         endpoint = endpoint_of(head.path) if head.method == "POST" else None
-        plan = self._early.of(policy, head)
+        plan, strictest = self._early.of(policy, head)
         self._warn_of_unknown(policy, head)
-        ticket = Ticket(policy, head, endpoint, plan or policy.default)
+        # Until the request has been read, and where it cannot be, the strictest plan that could apply to it does.
+        ticket = Ticket(policy, head, endpoint, plan or strictest)
         if endpoint is None:
             return replace(ticket, reason=Reason.DIALECT)
         if plan is not None and not plan.enabled and not plan.model_refs:
@@ -224,13 +225,16 @@ class Pipeline:
     def _open(self, ticket: Ticket, body: bytes) -> Ticket:
         assert ticket.endpoint is not None
         policy, encoding = ticket.policy, ticket.head.headers.get("content-encoding", "")
+        unread = Reason.DIALECT
         try:
-            plain = decode_body(body, encoding, limit=policy.limits.max_body_bytes)
+            try:
+                plain = decode_body(body, encoding, limit=policy.limits.max_body_bytes)
+            except BodyEncodingError:
+                # Most servers do not look at the header of a request at all, and read the body as it is.
+                plain, unread = body, Reason.ENCODING
             request = read_request(plain, ticket.endpoint)
         except DialectError:
-            return replace(ticket, reason=Reason.DIALECT)
-        except BodyEncodingError:
-            return replace(ticket, reason=Reason.ENCODING)
+            return replace(ticket, reason=unread)
         except BodyTooLargeError:
             return replace(ticket, reason=Reason.TOO_LARGE)
         mark = ticket.head.headers.get(MARK_HEADER)
@@ -239,9 +243,10 @@ class Pipeline:
             self._signals.marks.labels("accepted" if known else "unknown").inc()
             if known:
                 # A call of our own that came back through the gateway: judging it again would never end.
-                return replace(ticket, reason=Reason.DISABLED)
+                return replace(ticket, plan=policy.default, reason=Reason.DISABLED)
             self._warn_of_mark()
-        plan = policy.select(Facts(head=ticket.head, model=request.model, text=request.user_text))
+        facts = Facts(ticket.head, request.model, request.user_text, context=request.context)
+        plan = policy.select(facts)
         request_body, model = None, request.model
         if model == AUTO_MODEL and plan.model_refs:
             model = plan.model_refs[0]

@@ -9,11 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 from truthlens.core.calls import ModelSpec, Price
 from truthlens.core.plan import Plan
 from truthlens.policy.calibrated import Calibrations, Contents, Identify, record_contents
-from truthlens.policy.diagnostics import Diagnostic, InvalidPolicyError, KeyPath, Report, Severity
+from truthlens.policy.diagnostics import (
+    Diagnostic,
+    InvalidPolicyError,
+    KeyPath,
+    Report,
+    Severity,
+    render_path,
+)
 from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.meanings import Meanings, compile_signals
 from truthlens.policy.plan import DEFAULT_DECISION, Decision, Limits, Policy, Telemetry
@@ -141,7 +149,7 @@ def _file_bytes(path: Path | str) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise _UnfitFileError("is no regular file")
-        with open(handle, "rb", closefd=False) as stream:  # noqa: PTH123 - an open handle, not a path
+        with open(handle, "rb", closefd=False) as stream:
             content = stream.read(MAX_BYTES + 1)
     finally:
         os.close(handle)
@@ -185,8 +193,16 @@ def _model_spec(entry: ModelEntry) -> ModelSpec:
     return spec
 
 
+def _has_host(url: str) -> bool:
+    try:
+        split = urlsplit(url)
+        return bool(split.hostname) and url.isprintable() and split.port != 0
+    except ValueError:  # a bracket that is not closed, a port that is no number
+        return False
+
+
 def _is_folder(model_id: str) -> bool:
-    return Path(model_id).is_dir()
+    return os.path.isdir(model_id)  # noqa: PTH112 - Path.is_dir raises where a name is too long
 
 
 def _compile(
@@ -263,7 +279,15 @@ class _Compiler:
             limits=Limits(**file.limits.model_dump()),
             telemetry=Telemetry(**file.telemetry.model_dump()),
             models=models,
+            places=self._places(placed),
         )
+
+    def _places(self, placed: Sequence[PlacedDecision]) -> dict[tuple[str, str], tuple[int, str]]:
+        paths: dict[tuple[str, str], KeyPath] = {("decision", DEFAULT_DECISION): ("hallucination",)}
+        paths |= {("decision", item.decision.plan.decision): item.path for item in placed}
+        models = enumerate(self.shaped.file.models or ())
+        paths |= {("model", model.name): ("models", index) for index, model in models}
+        return {what: (self.report.line(path), render_path(path)) for what, path in paths.items()}
 
     def _note_later_sections(self, file: PolicyFile) -> None:
         for section in _LATER_SECTIONS:
@@ -282,6 +306,9 @@ class _Compiler:
             if model.name in found:
                 path = ("models", index, "name")
                 self.report.error(path, f"the model {model.name!r} is written twice", "keep one")
+            if model.base_url is not None and not _has_host(model.base_url):
+                message = f"{model.base_url[:200]!r} is no URL of a host"
+                self.report.error(("models", index, "base_url"), message, "write http(s)://HOST[:PORT]/v1")
             found[model.name] = _model_spec(model)
         return MappingProxyType(found)
 

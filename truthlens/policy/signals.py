@@ -89,9 +89,9 @@ class Signals:
         object.__setattr__(self, "header_names", names)
         object.__setattr__(self, "_domain_headers", domain_headers)
 
-    def head_view(self, head: RequestHead, *, with_client: bool) -> View:
-        """What is known when only the headers have come, with or without what the client says."""
-        return self._view(head, with_client=with_client)
+    def head_view(self, head: RequestHead, *, with_client: bool, model: str | None = None) -> View:
+        """What is known while no text has been read, with or without what the client says in headers."""
+        return self._view(head, with_client=with_client, model=model)
 
     def full_view(self, facts: Facts, text: UserText) -> View:
         """Everything that is known of an exchange."""
