@@ -114,8 +114,9 @@ class Policy:
         the one that would apply had the client said nothing is passed over, unless it has
         ``client_may_choose``: nothing that a client sends picks a weaker plan.
 
-        The user's own text decides. A question may stand in any other message as well; what the texts of those say counts
-        where it leads to a plan that is stricter, and no weaker in anything: a document picks no weaker plan by accident.
+        The user's own text decides. A question may stand in any other message as well: the plan that applied if all texts
+        were the user's is taken where it is the stricter one. So no question escapes its plan by its place, and no document
+        picks a less strict plan by accident.
         Of texts too long to be searched in time, every condition on text may hold: the strictest plan applies.
         """
         pinned = self._pinned(facts.head)
@@ -125,11 +126,10 @@ class Policy:
             return self.strictest(facts.head, model=facts.model)
         floor = self._first(self.signals.neutral_view(facts))
         plan = self._chosen(facts, UserText(facts.text, facts.language), floor)
-        if facts.context:
-            wider = self._chosen(facts, UserText(facts.text, facts.language, facts.context), floor)
-            if wider is not plan and weaknesses(plan, than=wider) and not weaknesses(wider, than=plan):
-                return wider
-        return plan
+        if not facts.context:
+            return plan
+        wider = self._chosen(facts, UserText(facts.text, facts.language, facts.context), floor)
+        return strictest((plan, wider))
 
     def strictest(self, head: RequestHead, *, model: str | None = None) -> Plan:
         """The strictest plan that ``select`` could give if all that is known of an exchange is its head.
