@@ -19,8 +19,8 @@ from truthlens.policy.strength import strictest, weaknesses
 from truthlens.policy.words import UserText
 
 DEFAULT_DECISION = "default"
-MAX_SEARCHED = 2_000_000
-"""Characters of a request in which words are looked for: a second or so of work."""
+MAX_SEARCHED = 1_000_000
+"""Characters of a request in which words are looked for: two seconds of work at worst."""
 
 
 @dataclass(frozen=True, slots=True)

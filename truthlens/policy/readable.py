@@ -29,6 +29,8 @@ _UNSEEN = {ord(each): None for each in (*_MARKUP, *map(chr, range(0x20)), "\x7f"
 _PIECE = 1 << 16
 
 _TAG = re.compile(r"<!--.{0,300}?-->|<[!/?a-zA-Z][^<>]{0,300}>", re.DOTALL)
+# No character has so large a number, and Python refuses to read very long ones.
+_NO_ENTITY = re.compile(r"&#[xX]?[0-9a-fA-F]{9,};?")
 _LINK_END = re.compile(r"\]\([^()\s]{0,300}\)")
 _BROKEN_WORD = re.compile(r"(?<=\w)[-\u2010]\n[ \t]{0,20}(?=\w)")
 _INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Cf}]+")
@@ -71,16 +73,23 @@ def pieces(text: str) -> Iterator[str]:
         start = end
 
 
+def compatible(text: str) -> str:
+    """``text`` in NFKC, but for two ligatures that stand for whole sentences: they would make it eighteen times as long."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text.replace("\ufdfa", " ").replace("\ufdfb", " "))
+
+
 def readable(text: str) -> str:
     """``text`` without markup and invisible characters, in NFKC, look-alikes of Latin letters as those."""
     if "<" in text:
         text = _TAG.sub("", text)
     if "&" in text:
-        text = html.unescape(text)
+        text = html.unescape(_NO_ENTITY.sub("", text))
     text = _BROKEN_WORD.sub("", _LINK_END.sub("", text)).translate(_UNSEEN)
     if text.isascii():
         return text
-    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    text = _INVISIBLE.sub("", compatible(text))
     # The marks that NFC leaves belong to no letter that there is: they only cover the one that they stand on.
     return _latin(_MARKS.sub("", text))
 

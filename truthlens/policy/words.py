@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from truthlens.core.language import FUNCTION_WORDS, language_of
 from truthlens.core.text import sentences
-from truthlens.policy.readable import pieces, readable, spelled_out, unaccented
+from truthlens.policy.readable import compatible, pieces, readable, spelled_out, unaccented
 
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _KANA = r"\u3040-\u30ff"
@@ -58,19 +57,19 @@ class UserText:
     @cached_property
     def written(self) -> Form:
         """The text as it is written: NFKC, case folded, single spaces."""
-        return Form(" ".join(_plain(piece) for piece in pieces(self._text)))
+        return Form(" ".join(map(_plain, self._pieces)))
 
     @cached_property
     def seen(self) -> Form:
         """The text as its reader sees it, in the same form."""
-        return self._also(" ".join(_plain(piece) for piece in self._readable))
+        return self._form(self._readable, other_than=self._pieces, form=self.written)
 
     @cached_property
     def unaccented(self) -> Form:
         """The same without accents, and with words that are spelled letter by letter put together."""
-        parts = [unaccented(piece) for piece in self._readable]
-        spelled = [word for part in parts if (word := spelled_out(part))]
-        return self._also(" ".join(_plain(part) for part in (*parts, *spelled)))
+        parts = tuple(unaccented(piece) for piece in self._readable)
+        spelled = tuple(words for part in parts if (words := spelled_out(part)))
+        return self._form(parts + spelled, other_than=self._readable, form=self.seen)
 
     @cached_property
     def languages(self) -> frozenset[str]:
@@ -92,10 +91,15 @@ class UserText:
 
     @cached_property
     def _readable(self) -> tuple[str, ...]:
-        return tuple(readable(piece) for piece in pieces(self._text))
+        return tuple(map(readable, self._pieces))
 
-    def _also(self, plain: str) -> Form:
-        return self.written if plain == self.written.plain else Form(plain)
+    @cached_property
+    def _pieces(self) -> tuple[str, ...]:
+        return tuple(pieces(self._text))
+
+    def _form(self, parts: tuple[str, ...], *, other_than: tuple[str, ...], form: Form) -> Form:
+        """The form of ``parts``; most texts are the same in every form, and are searched once."""
+        return form if parts == other_than else Form(" ".join(map(_plain, parts)))
 
 
 class Terms:
@@ -166,7 +170,7 @@ class Examples:
 
 
 def _plain(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return " ".join(compatible(text).casefold().split())
 
 
 def _stands_in(term: str, text: str, *, stem: bool) -> bool:
