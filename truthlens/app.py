@@ -21,11 +21,8 @@ import structlog
 import uvicorn
 
 from truthlens.console import Readiness, console_app
-from truthlens.core.errors import ModelError, PolicyError, StartError
+from truthlens.core.errors import PolicyError, StartError
 from truthlens.core.hold import hold_s
-from truthlens.core.plan import Plan
-from truthlens.core.records import Mode
-from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.engine import Engine
 from truthlens.gateway.server import Server, Tls
 from truthlens.learning import ArmMetrics, arm_store
@@ -42,6 +39,7 @@ from truthlens.proxy.config import Address
 from truthlens.proxy.process import ensure_free
 from truthlens.settings import Settings
 from truthlens.shelves import ModelShelf, SimilarityShelf
+from truthlens.starting import Ready, called, make_ready
 from truthlens.store.redis_arms import RedisArms
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
@@ -73,8 +71,7 @@ async def node(
         addresses: (name, address) pairs that the console shows.
 
     Raises:
-        PolicyError: the policy file cannot be used.
-        ModelError: the bundled or a configured model cannot be used.
+        PolicyError: the policy file cannot be used, or needs a model that cannot be used here.
         StartError: an address is taken.
     """
     ensure_free(settings.console, flag="--console")
@@ -87,9 +84,10 @@ async def node(
         else default_policy()
     )
     holder = PolicyHolder(policy)
-    encoders = await asyncio.to_thread(shelf.encoders_for, policy)
+    similarity, tracer = SimilarityShelf(settings), Tracer()
+    ready = await make_ready(policy, shelf, similarity, environ=os.environ)
     engine = Engine(
-        encoders,
+        ready.encoders,
         workers=settings.workers,
         queue_limit=policy.limits.queue_limit,
         queue_observer=signals.queue_seconds.observe,
@@ -101,13 +99,10 @@ async def node(
     store = arm_store(settings)
     bandit = Bandit(store)
     ArmMetrics(bandit, store, signals)
-    similarity, tracer = SimilarityShelf(settings), Tracer()
     mender = Mender(engine, client, bandit, signals, load_similarity=similarity, tracer=tracer)
-    parts = Parts(
-        engine, client, bandit, similarity, settings.drain_grace_s if settings.drain_notice_s > 0 else None
-    )
-    await parts.prepare(policy, environ=os.environ)
-    _describe(readiness, policy, encoders)
+    parts = Parts(engine, client, bandit, settings.drain_grace_s if settings.drain_notice_s > 0 else None)
+    parts.prepare(policy, environ=os.environ)
+    _describe(readiness, policy, ready)
     pipeline = Pipeline(holder, engine, signals, recent, mender=mender, marks=marks, tracer=tracer)
     tls = (
         Tls(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
@@ -129,7 +124,15 @@ async def node(
         watcher = None
         if settings.config and settings.reload:
             watcher = tasks.create_task(
-                _watch(settings.config, holder, shelf, parts=parts, signals=signals, readiness=readiness)
+                _watch(
+                    settings.config,
+                    holder,
+                    shelf,
+                    similarity,
+                    parts=parts,
+                    signals=signals,
+                    readiness=readiness,
+                )
             )
         _settle()
         await server.set_serving(True)
@@ -163,28 +166,19 @@ class Parts:
     engine: Engine
     client: LlmClient
     bandit: Bandit
-    similarity: SimilarityShelf
     # None where a stop is to be quick whatever is lost, as on a developer's machine.
     drain_grace_s: float | None
 
-    async def prepare(self, policy: Policy, *, environ: Mapping[str, str]) -> None:
-        """Make ready what the plans of ``policy`` call, and say what is missing.
-
-        Raises:
-            ModelError: the similarity model is needed and cannot be used.
-        """
+    def prepare(self, policy: Policy, *, environ: Mapping[str, str]) -> None:
+        """Let what calls models know those of ``policy``, and say what this process cannot call or finish."""
         models = policy.models or {}
         plans = [plan for plan in (policy.default, *policy.plans) if calls_models(plan)]
-        if any(plan.premium.verification_models and plan.mode is not Mode.STANDARD for plan in plans):
-            # First: a policy that is refused must change nothing.
-            await self.similarity()
         self.client.use(models)
         self.bandit.keep(policy.decision_names)
-        for name in sorted({name for plan in plans for name in _called(plan)}):
+        for name in sorted({name for plan in plans for name in called(plan)}):
             spec = models.get(name)
-            if spec is not None and spec.api_key_env and not environ.get(spec.api_key_env):
-                log.warning("the key of a model is not set", model=name, variable=spec.api_key_env)
-            elif not self.client.reachable(name):
+            has_key = spec is None or not spec.api_key_env or environ.get(spec.api_key_env)
+            if has_key and not self.client.reachable(name):
                 remedy = "give it a base_url under models, or start with --upstream"
                 log.warning("a model cannot be reached", model=name, remedy=remedy)
         longest_s = max((hold_s(plan) for plan in plans), default=0.0)
@@ -203,14 +197,9 @@ class Parts:
             )
 
 
-def _called(plan: Plan) -> tuple[str, ...]:
-    judge = (plan.premium.judge_model,) if plan.premium.judge_model else ()
-    return () if plan.mode is Mode.STANDARD else (*plan.premium.verification_models, *judge)
-
-
-def _describe(readiness: Readiness, policy: Policy, encoders: dict[str | None, EncoderDetector]) -> None:
-    readiness.models = sorted({encoder.manifest.name for encoder in encoders.values()})
-    for warning in policy.warnings:
+def _describe(readiness: Readiness, policy: Policy, ready: Ready) -> None:
+    readiness.models = sorted({encoder.manifest.name for encoder in ready.encoders.values()})
+    for warning in (*policy.warnings, *ready.warnings):
         log.warning("policy", warning=warning.render())
 
 
@@ -218,23 +207,21 @@ async def _watch(
     path: Path,
     holder: PolicyHolder,
     shelf: ModelShelf,
+    similarity: SimilarityShelf,
     *,
     parts: Parts,
     signals: Signals,
     readiness: Readiness,
 ) -> None:
     async def use(policy: Policy) -> None:
-        # Models first: the plan that needs one must never be in force without it.
-        try:
-            encoders = await asyncio.to_thread(shelf.encoders_for, policy)
-            await parts.prepare(policy, environ=os.environ)
-        except ModelError as error:
-            await refuse(PolicyError(f"{path}: {error}"))
-            return
-        parts.engine.use(encoders)
+        # Models first: the plan that needs one must never be in force without it, and a policy that is refused must
+        # change nothing.
+        ready = await make_ready(policy, shelf, similarity, environ=os.environ)
+        parts.prepare(policy, environ=os.environ)
+        parts.engine.use(ready.encoders)
         holder.swap(policy)
         _settle()
-        _describe(readiness, policy, encoders)
+        _describe(readiness, policy, ready)
         signals.policy_reloads.labels("ok").inc()
         log.info("policy reloaded", version=policy.version, decisions=len(policy.plans))
 

@@ -219,9 +219,10 @@ class Pipeline:
         kind = kind_of(head.method, head.path, head.headers)
         if kind is Kind.NO_ANSWER:
             return Ticket(policy, head, kind, policy.default)
-        plan = self._early.of(policy, head)
+        plan, strictest = self._early.of(policy, head)
         self._warn_of_unknown(policy, head)
-        ticket = Ticket(policy, head, kind, plan or policy.default)
+        # Until the request has been read, and where it cannot be, the strictest plan that could apply to it does.
+        ticket = Ticket(policy, head, kind, plan or strictest)
         if kind is Kind.DIALECT:
             return replace(ticket, reason=Reason.DIALECT)
         if plan is not None and not plan.enabled and not plan.model_refs:
@@ -244,13 +245,16 @@ class Pipeline:
 
     def _open(self, ticket: Ticket, body: bytes) -> Ticket:
         policy, encoding = ticket.policy, ticket.head.headers.get("content-encoding", "")
+        unread = Reason.DIALECT
         try:
-            plain = decode_body(body, encoding, limit=policy.limits.max_body_bytes)
+            try:
+                plain = decode_body(body, encoding, limit=policy.limits.max_body_bytes)
+            except BodyEncodingError:
+                # Most servers do not look at the header of a request at all, and read the body as it is.
+                plain, unread = body, Reason.ENCODING
             request = read_request(plain, ticket.kind.endpoint)
         except DialectError:
-            return replace(ticket, reason=Reason.DIALECT)
-        except BodyEncodingError:
-            return replace(ticket, reason=Reason.ENCODING)
+            return replace(ticket, reason=unread)
         except BodyTooLargeError:
             return replace(ticket, reason=Reason.TOO_LARGE)
         mark = ticket.head.headers.get(MARK_HEADER)
@@ -259,9 +263,10 @@ class Pipeline:
             self._signals.marks.labels("accepted" if known else "unknown").inc()
             if known:
                 # A call of our own that came back through the gateway: judging it again would never end.
-                return replace(ticket, reason=Reason.DISABLED)
+                return replace(ticket, plan=policy.default, reason=Reason.DISABLED)
             self._warn_of_mark()
-        plan = policy.select(Facts(head=ticket.head, model=request.model, text=request.user_text))
+        facts = Facts(ticket.head, request.model, request.user_text, context=request.context)
+        plan = policy.select(facts)
         request_body, model = None, request.model
         if model == AUTO_MODEL and plan.model_refs:
             model = plan.model_refs[0]

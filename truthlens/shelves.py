@@ -6,10 +6,12 @@ Not here: what a model does (``detection``), and who decides which ones are need
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from truthlens.core.errors import ModelError
+from truthlens.core.plan import Plan
 from truthlens.core.records import ModelIdentity
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.engine import load_encoder
@@ -86,18 +88,25 @@ class ModelShelf:
             None: self._load(find_model(None, self._settings), True, windows)
         }
         for plan in (policy.default, *policy.plans):
-            if plan.model_id in encoders or not plan.enabled:
-                continue
-            if plan.model_id is not None and self.has(plan.model_id):
-                encoders[plan.model_id] = self._load(
-                    find_model(plan.model_id, self._settings), plan.use_cpu, windows
-                )
-            else:
-                encoders[plan.model_id] = encoders[None]
+            if plan.model_id not in encoders and plan.enabled:
+                encoders[plan.model_id] = self.encoder_of(plan, windows)
         self._signals.model_info.clear()
         for configured, encoder in encoders.items():
             self._signals.model_info.labels(encoder.manifest.name, configured or "").set(1)
         return encoders
+
+    def encoder_of(self, plan: Plan, max_windows: int) -> EncoderDetector:
+        """The encoder of one plan, loaded and warm.
+
+        Raises:
+            ModelError: its folder, or that of the bundled model, cannot be used.
+        """
+        named = plan.model_id if self.is_named(plan.model_id) else None
+        return self._load(find_model(named, self._settings), plan.use_cpu or named is None, max_windows)
+
+    def is_named(self, model_id: str | None) -> bool:
+        """Whether ``model_id`` names a model of its own; where it does not, the bundled one scores."""
+        return model_id is not None and self.has(model_id)
 
     def identity(self, model_id: str | None) -> ModelIdentity:
         """Which model scores for ``model_id``."""
@@ -130,7 +139,8 @@ def find_model(model_id: str | None, settings: Settings) -> Path:
     else:
         candidates = [Path(model_id), shelf / model_id, shelf / Path(model_id).name]
     for candidate in candidates:
-        if candidate.is_dir():
+        # Path.is_dir raises where a name is longer than names may be.
+        if os.path.isdir(candidate):  # noqa: PTH112
             return candidate
     raise ModelError(
         f"model {model_id or BUNDLED_MODEL!r} is not among {', '.join(sorted(_names(shelf))) or 'no models'} in"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.ports import free_port
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.cli import main
 
@@ -94,6 +95,70 @@ def test_check_reports_mistakes_with_their_place(tmp_path: Path) -> None:
     good = tmp_path / "good.yaml"
     good.write_text("hallucination: {threshold: 0.5}\n")
     assert run("check", str(good)).returncode == 0
+
+
+ON_A_GPU = """\
+decisions:
+- name: a
+  rules: {type: model, name: m}
+  plugins: [{type: hallucination, configuration: {model_id: SHELF/truthlens-minilm-en-v1, use_cpu: false}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (ON_A_GPU, 2, "cannot run on a GPU"),
+        ("hallucination: {model_id: SHELF}\n", 1, "cannot be used here"),
+        ("hallucination:\n  default_mode: premium\n  premium: {verification_models: [b]}\n", 1, "similarity"),
+    ],
+)
+def test_check_refuses_what_the_server_refuses(
+    shelf: Path, tmp_path: Path, text: str, line: int, said: str
+) -> None:
+    """A model that is missing, damaged or cannot run here: one line, the same from both, and status 1."""
+    policy = tmp_path / "p.yaml"
+    policy.write_text(text.replace("SHELF", str(shelf)))
+    checked = run("check", str(policy), "--models", str(shelf))
+    assert checked.returncode == 1
+    (told, *_) = checked.stdout.splitlines()
+    assert told.startswith(f"{policy}:{line}: ")
+    assert said in told
+    ports = ("--extproc", f"127.0.0.1:{free_port()}", "--console", f"127.0.0.1:{free_port()}")
+    served = run("serve", "--config", str(policy), "--models", str(shelf), *ports)
+    assert served.returncode == 1
+    assert told in served.stderr
+
+
+def test_check_warns_of_what_the_server_warns_of(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that is not set, and a place for a model that is not followed."""
+    policy = tmp_path / "p.yaml"
+    policy.write_text(
+        "hallucination: {default_mode: premium, use_cpu: false, premium: {judge_model: j}}\n"
+        "models:\n- {name: j, base_url: 'http://j/v1', api_key_env: SOME_KEY}\n"
+    )
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    result = run("check", str(policy), "--models", str(shelf))
+    assert result.returncode == 0
+    assert f"{policy}:3: warning: models[0]: the environment variable 'SOME_KEY' is not set" in result.stdout
+    assert (
+        f"{policy}:1: warning: hallucination: use_cpu is false, but its model runs on the CPU"
+        in result.stdout
+    )
+    assert run("check", str(policy), "--models", str(shelf), "--strict").returncode == 1
+    monkeypatch.setenv("SOME_KEY", "x")
+    assert "SOME_KEY" not in run("check", str(policy), "--models", str(shelf)).stdout
+
+
+def test_check_needs_the_bundled_model_as_the_server_does(tmp_path: Path) -> None:
+    """Without its folder the server does not start."""
+    policy = tmp_path / "p.yaml"
+    policy.write_text("hallucination: {}\n")
+    result = run("check", str(policy), "--models", str(tmp_path))
+    assert result.returncode == 1
+    assert "truthlens-minilm-en-v1" in result.stdout
 
 
 def test_an_expected_error_is_one_message(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Endpoint, Exchange, Message
 from truthlens.exchange.chat import parse_request, read_request, set_model
 
+USER = [{"role": "user", "content": "<context>Tea is free.</context>\nIs tea free?"}]
+
 
 def chat(**fields: object) -> Exchange:
     body = {"model": "m", "messages": [{"role": "user", "content": "Why?"}], **fields}
@@ -106,17 +108,86 @@ def test_plain_answers_are_not_structured(fields: dict[str, object]) -> None:
         ({"messages": []}, "at least one"),
         ({"messages": "x"}, "messages is a string"),
         ({"messages": [3]}, r"messages\[0\] is a number"),
-        ({"messages": [{"content": "x"}]}, r"messages\[0\].role is null"),
-        ({"messages": [{"role": "user", "content": {"a": 1}}]}, r"messages\[0\].content is an object"),
-        ({"model": 3}, "model is a number"),
-        ({"documents": {"a": 1}}, "documents is an object"),
-        ({"documents": [3]}, "documents is a list"),
     ],
 )
 def test_a_wrong_shape_says_where(fields: dict[str, object], problem: str) -> None:
     """The error names the field and what was found there."""
     with pytest.raises(DialectError, match=problem):
         chat(**fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model": 3},
+        {"documents": 1},
+        {"documents": [3]},
+        {"chat_template_kwargs": {"documents": 1}},
+        {"messages": [{"role": "user", "content": {"a": 1}}, *USER]},
+        {"messages": [{"content": "x"}, *USER]},
+        {"messages": [{"role": 7, "content": "x"}, *USER]},
+    ],
+)
+def test_an_odd_member_is_left_out_and_noted(fields: dict[str, object]) -> None:
+    """What backends may well not look at does not keep the rest from being read."""
+    exchange = chat(**{"messages": USER, **fields})
+    assert exchange.query == "Is tea free?"
+    assert [passage.text for passage in exchange.passages] == ["Tea is free."]
+    assert exchange.notes == ("request-member-ignored",)
+
+
+def test_a_single_document_need_not_be_in_a_list() -> None:
+    """An object in the place of a list is the one document."""
+    exchange = chat(documents={"title": "Prices", "text": "Tea is free."})
+    assert [(passage.title, passage.text) for passage in exchange.passages] == [("Prices", "Tea is free.")]
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
+)
+def test_json_is_read_in_every_encoding_that_python_reads(encoding: str) -> None:
+    """The encoding is found out as ``json.loads`` does, and a new model name is written in the same one."""
+    body = json.dumps({"model": "auto", "messages": USER, "x": "é字"}, ensure_ascii=False).encode(encoding)
+    assert read_request(body, Endpoint.CHAT).user_text == USER[0]["content"]
+    changed = set_model(body, "ünser")
+    assert json.loads(changed) == {"model": "ünser", "messages": USER, "x": "é字"}
+    assert json.detect_encoding(changed) == json.detect_encoding(body)
+
+
+def test_texts_outside_of_user_messages_are_told_apart() -> None:
+    """The user's text is that of every role which is no other's; all other texts but settings are the context."""
+    request = read_request(
+        json.dumps(
+            {
+                "model": "m",
+                "messages": [
+                    {"role": "system", "content": "in system"},
+                    {"role": "human", "content": "from a human"},
+                    {"role": "User", "content": "from a User"},
+                    {"role": "user", "content": [{"type": "odd", "body": "in an odd part"}]},
+                    {"role": "user", "content": {"x": ["in an odd content"]}},
+                    {"role": "assistant", "content": None, "reasoning_content": "in reasoning"},
+                    {"role": "user", "content": "plain"},
+                    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "in a url"}}]},
+                    {"role": "user", "content": [{"type": "odd", "x": "data:image/png;base64,AAAA"}]},
+                ],
+                "documents": ["in a document"],
+                "chat_template": "in a template",
+                "tools": [{"description": "in a tool"}],
+            }
+        ).encode(),
+        Endpoint.CHAT,
+    )
+    lines = request.user_text.split("\n")
+    assert {"from a human", "from a User", "plain"} <= set(lines)
+    assert set(request.context) - set(lines) == {
+        "in system",
+        "in an odd part",
+        "in an odd content",
+        "in reasoning",
+        "in a document",
+        "in a template",
+    }
 
 
 def test_a_request_without_a_model_is_read() -> None:

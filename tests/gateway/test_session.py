@@ -323,6 +323,7 @@ def test_a_rewritten_request_gets_its_length() -> None:
     reply = session.opened(Ticket(request_body=b'{"model":"m"}'))
     assert reply.body == b'{"model":"m"}'
     assert reply.set_headers["content-length"] == "13"
+    assert reply.remove_headers == ("content-encoding",)
 
 
 def test_a_local_reply_before_the_request_was_complete_passes() -> None:

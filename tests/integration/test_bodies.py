@@ -478,3 +478,14 @@ def test_a_slow_backend_is_waited_for(stack: Stack) -> None:
 
     stack.backend.reply = slow
     assert stack.post(REQUEST).headers["x-truthlens-status"] == "checked"
+
+
+def test_a_model_that_is_chosen_for_a_compressed_request_arrives_plain(stack: Stack) -> None:
+    """The body with the chosen model is not compressed, and no header says that it is."""
+    script(stack, json_reply(completion(GROUNDED)))
+    body = gzip.compress(json.dumps({**REQUEST, "model": "auto"}).encode())
+    headers = {"x-domain": "support", "content-encoding": "gzip"}
+    assert stack.post(body, headers=headers).status_code == 200
+    (received,) = stack.backend.received
+    assert json.loads(received.body)["model"] == "house-model"
+    assert "content-encoding" not in received.headers

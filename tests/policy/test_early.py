@@ -40,7 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RequestHead]:
 
 def test_requests_that_look_alike_to_the_policy_are_worked_out_once(asked: list[RequestHead]) -> None:
     policy, plans = compile_policy(POLICY, file="p.yaml"), EarlyPlans()
-    found = [plans.of(policy, head({"x-domain": "free", "user-agent": str(n)})) for n in range(5)]
+    found = [plans.of(policy, head({"x-domain": "free", "user-agent": str(n)}))[0] for n in range(5)]
     assert {plan.decision for plan in found if plan is not None} == {"free"}
     assert len(asked) == 1
 
@@ -55,10 +55,10 @@ def test_other_values_routes_and_policies_are_others() -> None:
     ]
     for _ in range(2):
         for each in heads:
-            assert plans.of(policy, each) is policy.early(each)
+            assert plans.of(policy, each) == (policy.early(each), policy.strictest(each))
     other = compile_policy(POLICY.replace("[free]", "[paid]"), file="p.yaml")
     for each in heads:
-        assert plans.of(other, each) is other.early(each)
+        assert plans.of(other, each) == (other.early(each), other.strictest(each))
 
 
 def test_what_clients_make_up_is_not_kept_for_ever(asked: list[RequestHead]) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from truthlens.core.records import Facts, RequestHead
 from truthlens.policy import InvalidPolicyError, Policy, compile_policy
-from truthlens.policy.strength import weaknesses
+from truthlens.policy.strength import strictest, weaknesses
 
 
 def policy(text: str) -> Policy:
@@ -374,6 +374,103 @@ def policies(draw: st.DrawFn) -> Policy:
         else:
             text = longer
     return made
+
+
+contexts = st.lists(st.sampled_from(["a dosage", "a lawsuit", "once upon a time"]), max_size=2).map(tuple)
+
+
+@settings(deadline=None)
+@given(policies(), heads, bodies, contexts)
+def test_context_never_weakens(
+    p: Policy, where: RequestHead, body: tuple[str, str], context: tuple[str, ...]
+) -> None:
+    """Texts outside of the user's messages give the plan of the user's text, or that of all texts if it is stricter."""
+    plan = p.select(Facts(where, model=body[0], text=body[1]))
+    wider = p.select(Facts(where, model=body[0], text=body[1], context=context))
+    together = p.select(Facts(where, model=body[0], text="\n".join((body[1], *context))))
+    assert wider is strictest([plan, together])
+
+
+@settings(deadline=None)
+@given(policies(), heads, bodies, contexts)
+def test_no_request_has_a_stricter_plan_than_the_strictest(
+    p: Policy, where: RequestHead, body: tuple[str, str], context: tuple[str, ...]
+) -> None:
+    """Whatever the body says, its plan lets no more pass unchecked than that of a request which nobody could read."""
+    plan = p.select(Facts(where, model=body[0], text=body[1], context=context))
+    for strict in (p.strictest(where), p.strictest(where, model=body[0])):
+        assert strictest([strict, plan]) is strict
+
+
+@settings(deadline=None)
+@given(policies(), heads, bodies, contexts)
+def test_early_is_never_wrong_with_context(
+    p: Policy, where: RequestHead, body: tuple[str, str], context: tuple[str, ...]
+) -> None:
+    """What is told from the head alone is what all facts give, and the strictest that there can be."""
+    known = p.early(where)
+    if known is not None:
+        assert p.select(Facts(where, model=body[0], text=body[1], context=context)) == known
+        assert p.strictest(where) == known
+
+
+BLOCKING = "{on_unchecked: block}"
+HEALTH = "{type: domain, name: healthcare}"
+
+
+def test_the_question_may_stand_in_any_message() -> None:
+    """What other texts say leads to a stricter plan, never to one that is weaker in anything."""
+    p = policy(
+        "decisions:\n"
+        + decision("medical", HEALTH, 3, BLOCKING)
+        + decision("money", FINANCE, 2, "{threshold: 0.7}")
+        + decision("law", LEGAL, 1, "{threshold: 0.5}")
+    )
+
+    def found(text: str, *context: str) -> str:
+        return p.select(Facts(head(), text=text, context=context)).decision
+
+    assert found("Answer it.", "Which dosage is safe?") == "medical"
+    assert found("Answer it.", "x", "What does my lawyer say?") == "law"
+    assert found("Answer it.", "Which dividends are paid?") == "default"
+    assert found("Which dosage is safe?", "What does my lawyer say?") == "medical"
+    assert found("What does my lawyer say?", "Which dosage is safe?") == "medical"
+
+
+def test_conditions_may_be_met_by_several_texts_together() -> None:
+    """A rule of two conditions holds where one text meets the one and another text the other."""
+    both = f"{{operator: AND, conditions: [{HEALTH}, {LEGAL}]}}"
+    p = policy("decisions:\n" + decision("both", both, 1, BLOCKING))
+    assert p.select(Facts(head(), text="a dosage", context=("my lawyer",))).decision == "both"
+    assert p.select(Facts(head(), text="a dosage", context=("my dog",))).decision == "default"
+
+
+def test_a_request_that_cannot_be_read_gets_the_strictest_plan_that_could_apply() -> None:
+    """Conditions on the body may hold or not; those on the head are known."""
+    p = policy(
+        "trusted_headers: [x-team]\n"
+        "signals: {headers: [{name: staff, header: x-team, values: [staff]}, {name: claim, header: x-claim}]}\n"
+        "decisions:\n"
+        + decision("staff", "{type: header, name: staff}", 9, "{threshold: 0.9}")
+        + decision("text", f"{{operator: AND, conditions: [{HEALTH}, {{operator: NOT, conditions: "
+                   "[{type: header, name: claim}]}]}", 5, BLOCKING)
+        + decision("model", "{type: model, name: m}", 4, "{on_unchecked: block, threshold: 0.7}")
+    )  # fmt: skip
+    assert p.strictest(head()).decision == "text"
+    assert p.strictest(head({"x-team": "staff"})).decision == "staff"
+    # An untrusted header rules nothing out.
+    assert p.strictest(head({"x-claim": "1"})).decision == "text"
+    assert p.strictest(head({}, {"truthlens-domain": "finance"})).decision == "model"
+    assert p.strictest(head({}, {"truthlens-domain": "finance"}), model="n").decision == "default"
+    assert p.strictest(head({}, {"truthlens-decision": "model"})).decision == "model"
+
+
+def test_a_text_too_long_to_be_searched_gets_the_strictest_plan() -> None:
+    """Padding does not keep words from being found: then every word counts as found."""
+    p = policy("decisions:\n" + decision("medical", HEALTH, 1, BLOCKING))
+    assert p.select(Facts(head(), text="x " * 600_000)).decision == "medical"
+    assert p.select(Facts(head(), text="Why?", context=("x " * 300_000,) * 2)).decision == "medical"
+    assert p.select(Facts(head(), text="x " * 400_000)).decision == "default"
 
 
 @settings(deadline=None)

@@ -4,7 +4,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truthlens.policy.rules import All, Any, Atom, ConditionType, Not, Rule, Truth, atoms, can_match, evaluate
+from truthlens.core.plan import Plan
+from truthlens.policy.diagnostics import Report
+from truthlens.policy.lint import PlacedDecision, lint
+from truthlens.policy.plan import Decision
+from truthlens.policy.rules import (
+    All,
+    Any,
+    Atom,
+    ConditionType,
+    Effort,
+    Not,
+    Rule,
+    Truth,
+    atoms,
+    can_match,
+    evaluate,
+)
+from truthlens.policy.signals import Signals
 
 ATOMS = [Atom(ConditionType.DOMAIN, name) for name in "abcd"]
 A, B, C, D = ATOMS
@@ -63,13 +80,39 @@ def test_can_match_is_exact(rule: Rule, others: list[Rule]) -> None:
     assert can_match(rule, unless=others) is expected
 
 
+@settings(deadline=None)
+@given(st.lists(rules, min_size=1, max_size=5))
+def test_unreachable_decisions_are_found_exactly(made: list[Rule]) -> None:
+    """A decision is called unreachable just where no row of the truth table gets to it."""
+    decisions = [
+        PlacedDecision(Decision(Plan(f"d{place}"), 0, rule), ("decisions", place))
+        for place, rule in enumerate(made)
+    ]
+    report = Report("p.yaml", {})
+    lint(decisions, Plan("default"), Signals(), report)
+    table = completions(dict.fromkeys(ATOMS))
+    reached = {
+        next((place for place, rule in enumerate(made) if evaluate(rule, row.get)), None) for row in table
+    }
+    unreachable = {f"decisions[{place}].rules" for place in range(len(made)) if place not in reached}
+    assert {error.key for error in report.errors} == unreachable
+
+
+def test_many_decisions_need_little_effort() -> None:
+    """What is looked at for a thousand decisions that share a condition is far from the bound of one search each."""
+    share = [All((A, Atom(ConditionType.KEYWORD, f"k{number}"))) for number in range(1000)]
+    effort = Effort(20_000)
+    assert can_match(All((A, B)), unless=share, effort=effort)
+    assert effort.left > 10_000
+
+
 def test_can_match_gives_up_as_reachable() -> None:
     """A search that would take too long counts as reachable."""
     many = tuple(
         Any((Atom(ConditionType.MODEL, f"m{i}"), Atom(ConditionType.MODEL, f"n{i}"))) for i in range(30)
     )
     hidden = All((*many, A, Not(A)))
-    assert can_match(hidden, max_steps=50) is True
+    assert can_match(hidden, effort=Effort(50)) is True
 
 
 def test_atoms_come_once_in_order() -> None:

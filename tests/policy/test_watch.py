@@ -1,10 +1,15 @@
 """Following a policy file on a real file system."""
 
 import asyncio
+import os
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from tests.policy.test_any_file import TEXTS
 from truthlens.core.errors import PolicyError
 from truthlens.policy import Policy, PolicyHolder, compile_policy, load_policy
 from truthlens.policy.watch import watch
@@ -94,6 +99,79 @@ async def test_bad_edit_then_good(tmp_path: Path) -> None:
         path.write_text(GOOD.format(0.1))
         assert await follower.next() == 0.1
     assert follower.said.empty()
+
+
+@pytest.mark.parametrize(
+    "name", ["empty int", "word as bool", "nested groups", "aliases of aliases", "no character"]
+)
+async def test_whatever_a_file_holds_the_next_edit_is_taken_over(tmp_path: Path, name: str) -> None:
+    """A file that the YAML library itself fails on is a failed reload like any other."""
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD.format(0.1))
+    async with following(path) as follower:
+        path.write_text(TEXTS[name][0])
+        assert TEXTS[name][1] in str(await follower.next())
+        path.write_text(GOOD.format(0.2))
+        assert await follower.next() == 0.2
+
+
+async def test_what_is_put_in_the_place_of_the_file(tmp_path: Path) -> None:
+    """A folder, a pipe and a record that cannot be read are failed reloads, and the watcher goes on."""
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD.format(0.1))
+    async with following(path) as follower:
+        path.unlink()
+        os.mkfifo(path)
+        assert "no regular file" in str(await follower.next())
+        path.unlink()
+        path.write_text(GOOD.format(0.2))
+        assert await follower.next() == 0.2
+        path.unlink()
+        path.mkdir()
+        assert "no regular file" in str(await follower.next())
+        path.rmdir()
+        path.write_text(GOOD.format(0.3))
+        assert await follower.next() == 0.3
+
+
+async def test_a_policy_that_cannot_be_put_in_force_is_a_failure(tmp_path: Path) -> None:
+    """Whatever goes wrong while a new policy is taken over, the watcher says so and goes on."""
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD.format(0.1))
+    follower = Follower()
+
+    async def reload(policy: Policy) -> None:
+        if policy.default.threshold == 0.2:
+            raise ZeroDivisionError("secret")
+        await follower.reload(policy)
+
+    task = asyncio.create_task(watch(path, reload=reload, failed=follower.failed))
+    await asyncio.sleep(0.1)
+    try:
+        path.write_text(GOOD.format(0.2))
+        said = str(await follower.next())
+        assert "ZeroDivisionError" in said
+        assert "secret" not in said
+        path.write_text(GOOD.format(0.3))
+        assert await follower.next() == 0.3
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def test_a_folder_that_comes_and_goes(tmp_path: Path) -> None:
+    """Where the folder cannot be watched, it is looked at now and then."""
+    path = tmp_path / "folder" / "p.yaml"
+    path.parent.mkdir()
+    path.write_text(GOOD.format(0.1))
+    async with following(path) as follower:
+        shutil.rmtree(path.parent)
+        assert "cannot be read" in str(await follower.next())
+        path.parent.write_text("no folder")
+        path.parent.unlink()
+        path.parent.mkdir()
+        path.write_text(GOOD.format(0.2))
+        assert await follower.next() == 0.2
 
 
 async def test_removed_file_is_a_failure(tmp_path: Path) -> None:

@@ -30,6 +30,123 @@ def test_terms(term: str, text: str, found: bool) -> None:
     assert Terms([term]).found_in(UserText(text)) is found
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "_butcher_",
+        "**butcher**",
+        "bu**tch**er",
+        "bu*t*cher",
+        "~~butcher~~",
+        "`butcher`",
+        r"but\cher",
+        "[but](https://example.org/a)cher",
+        "but<b>c</b>her",
+        "but<!-- a note -->cher",
+        "<b>butcher</b>",
+        "&#98;ut&#x63;her",
+        "but&shy;cher",
+        "but&zwnj;cher",
+        f"but&#{'9' * 5000};cher",
+        f"&#x{'f' * 5000};butcher",
+        "but\u200bcher",
+        "but\u200ccher",
+        "but\u2060cher",
+        "\ufeffbut\ufeffcher",
+        "but\u00adcher",
+        "but\u034fcher",
+        "but\ufe0fcher",
+        "but\U000e0020cher",
+        "but\u202echer",
+        "but\x08cher",
+        "but-\ncher",
+        "b\u0336u\u0336t\u0336c\u0336h\u0336e\u0336r\u0336",
+        "b\u0301u\u0308tcher",
+        "bütchér",
+        "ḃutcher",
+        "ƀutcher",
+        "butсher",
+        "bυtcһеr",
+        "Ьυtсһеr",
+        "ＢＵＴＣＨＥＲ",
+        "𝐛𝐮𝐭𝐜𝐡𝐞𝐫",
+        "𝖻𝗎𝗍𝖼𝗁𝖾𝗋",
+        "ⓑⓤⓣⓒⓗⓔⓡ",
+        "BUTCΗER",
+        "b u t c h e r",
+        "b.u.t.c.h.e.r",
+        "b-u-t-c-h-e-r",
+        "_b\u200bu<i>t</i>сh&#101;r_",
+    ],
+)
+def test_terms_are_found_as_a_reader_sees_them(text: str) -> None:
+    """Markup, invisible characters, marks and look-alikes do not hide a word, alone or in a sentence."""
+    assert Terms(["butcher"]).found_in(UserText(text))
+    assert Terms(["butch*"]).found_in(UserText(f"Where is the {text} in town?"))
+
+
+def test_whole_words_of_look_alikes() -> None:
+    """A word of which no letter is Latin is read as it looks, too."""
+    assert Terms(["dose"]).found_in(UserText("Is the ԁоѕе safe?"))
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "found"),
+    [
+        ("café", "a cafe\u0301", True),
+        ("café", "a café", True),
+        ("café", "a c\u0336afé", True),
+        ("café", "a cafe", False),
+        ("cafe", "a café", True),
+        ("butcher", "but cher", False),
+        ("butcher", "a butchery", False),
+        ("butcher", "but<br>cher", True),
+        ("dose", "the headache<br>dose", True),
+        ("dose", "my_dose_id", False),
+        ("dose", "2*dose", True),
+        ("dose", "a < b dose > c", True),
+        ("nda", "a n d a b", False),
+        ("bot", "вот это", False),
+        ("cat", "кат", False),
+        ("c++", "in C++", True),
+        ("a*b", "a*b", True),
+        ("剂量", "剂\u200b量", True),
+        ("剂量", "**剂**量", True),
+        ("がく", "か\u3099く", True),
+    ],
+)
+def test_reading_keeps_the_borders_of_words(term: str, text: str, found: bool) -> None:
+    """What is joined is what a reader joins, and accents that a term has are asked for."""
+    assert Terms([term]).found_in(UserText(text)) is found
+
+
+def test_words_are_found_across_the_pieces_of_a_long_text() -> None:
+    """Long texts are worked on in pieces, which end between words."""
+    for word in ("butcher", "but\u200bcher", "a butcher"):
+        text = UserText(f"{'word ' * 13_106}{word} {'word ' * 40_000}")
+        assert Terms([word.replace("\u200b", "")]).found_in(text)
+    assert Terms(["butcher"]).found_in(UserText("é" * 70_000 + " but\u00adcher " + "é" * 200_000))
+
+
+def test_examples_are_compared_as_a_reader_sees_them() -> None:
+    """A question in look-alikes is as near as the plain one."""
+    examples = Examples(["What dose of ibuprofen is safe?"], min_similarity=0.5)
+    assert examples.near(
+        UserText("Hello.\nWhat d_o_se of ib\u00aduprofеn is _safe_?".replace("d_o_se", "do<b>se</b>"))
+    )
+
+
+def test_other_messages_have_languages_of_their_own() -> None:
+    """Beginning and end of every message count, so that no padding hides the language of a question."""
+    text = UserText("Hello there, what is this?", more=("Die Frage ist: was kostet das und wie geht es?",))
+    assert text.languages == {"en", "de"}
+    padded = (
+        "What is the best way to do this? " * 200
+        + "Das ist die Frage, und was kostet das, und wie ist es? " * 80
+    )
+    assert UserText("", more=(padded,)).languages == {"en", "de"}
+
+
 @settings(deadline=None)
 @given(st.text(), st.text(alphabet="abc字 _-*", max_size=4))
 def test_terms_never_fail(text: str, term: str) -> None:
@@ -93,4 +210,4 @@ def test_language_is_known_or_open(text: str) -> None:
 
 def test_given_language_wins() -> None:
     """A language that the caller knows is not told anew from the text."""
-    assert UserText("What is this?", "zh").language == "zh"
+    assert UserText("What is this?", "zh").languages == {"zh"}

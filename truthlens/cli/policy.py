@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +13,15 @@ from rich.console import Console
 
 from truthlens.cli import options
 from truthlens.cli.target import identifier, model_finder
-from truthlens.policy import InvalidPolicyError, Policy, check_file, compile_policy
-from truthlens.policy.compile import read_text
+from truthlens.policy import InvalidPolicyError, Policy, compile_policy
+from truthlens.policy.compile import check_text, read_text
 from truthlens.policy.diagnostics import Diagnostic, Severity
 from truthlens.proxy.clock import clock_diagnostics, longest_hold_s, read_envoy
 from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
+from truthlens.shelves import ModelShelf, SimilarityShelf
+from truthlens.starting import make_ready
+from truthlens.telemetry.signals import Signals
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 
@@ -43,13 +48,9 @@ def check(
         Address.parse(DEFAULT_CONSOLE, name="--console"),
         models=models,
     )
-    finder, identify = model_finder(settings), identifier(settings)
-    found = check_file(file, model_exists=finder, identify=identify)
-    usable = not any(diagnostic.severity is Severity.ERROR for diagnostic in found)
+    text, policy, found = _found(file, settings)
     sound = _report(file, found, strict=strict)
-    if envoy and usable:
-        text = read_text(file)
-        policy = compile_policy(text, file=str(file), model_exists=finder, identify=identify)
+    if envoy and policy is not None:
         plans = (*policy.plans, policy.default)
         held_s = max((longest_hold_s(plan) for plan in plans if plan.enabled), default=0.0)
         note = f", answers of {file} are held for up to {held_s:g} s"
@@ -60,6 +61,28 @@ def check(
             out.print(f"{path}: not checked, for {file} cannot be used")
     if not sound:
         raise typer.Exit(1)
+
+
+def _found(file: Path, settings: Settings) -> tuple[str, Policy | None, list[Diagnostic]]:
+    """The text of ``file``, its policy where it could be served here, and all that the server would say of it."""
+    text = ""
+    try:
+        text = read_text(file)
+        policy = compile_policy(
+            text, file=str(file), model_exists=model_finder(settings), identify=identifier(settings)
+        )
+        shelf, similarity = ModelShelf(settings, Signals()), SimilarityShelf(settings)
+        ready = asyncio.run(make_ready(policy, shelf, similarity, environ=os.environ))
+    except InvalidPolicyError as error:
+        return text, None, _with_warnings(error, file, text, settings)
+    return text, policy, sorted((*policy.warnings, *ready.warnings), key=lambda each: each.line)
+
+
+def _with_warnings(error: InvalidPolicyError, file: Path, text: str, settings: Settings) -> list[Diagnostic]:
+    said = check_text(
+        text, file=str(file), model_exists=model_finder(settings), identify=identifier(settings)
+    )
+    return [*error.diagnostics, *(each for each in said if each.severity is Severity.WARNING)]
 
 
 def _fit(policy: Policy, policy_text: str, envoy: Path) -> list[Diagnostic]:

@@ -236,12 +236,14 @@ class Facts:
     """What the policy may look at once the body is known.
 
     ``text`` is the text of all user messages, ``language`` a code such as ``en`` or ``zh``, ``""`` if unknown.
+    ``context`` are the other texts of the request; they can only make the plan stricter.
     """
 
     head: RequestHead
     model: str = ""
     text: str = ""
     language: str = ""
+    context: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Deliberately not here: how answers are read and rewritten (``response``), findin
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Endpoint, Exchange, Message
 from truthlens.exchange import jsontext
 from truthlens.exchange.content import request_text
+from truthlens.exchange.context import context_texts
 from truthlens.exchange.evidence import take_evidence
 
 # Fields by which OpenAI, vLLM and other compatible servers constrain the answer to a format that a
@@ -32,9 +34,16 @@ _FORMAT_FIELDS = (
 )
 
 
+_OTHER_ROLES = frozenset(("system", "developer", "assistant", "tool", "function", "ipython", "model", "ai"))
+MEMBER_IGNORED = "request-member-ignored"
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as far as it can be read without looking for evidence in its texts; ``documents`` are raw JSON."""
+    """A request as far as it can be read without looking for evidence in its texts; ``documents`` are raw JSON.
+
+    ``context`` are its texts outside of the user's messages, ``notes`` codes of what could not be read of it.
+    """
 
     endpoint: Endpoint
     model: str
@@ -44,11 +53,18 @@ class Request:
     structured: bool
     echoed: str
     choices: int = 1
+    context: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def user_text(self) -> str:
         """The texts of all user messages, one after the other."""
-        return "\n".join(message.text for message in self.messages if message.role == "user")
+        return "\n".join(message.text for message in self.messages if is_users(message.role))
+
+
+def is_users(role: str) -> bool:
+    """Whether a message of this role is the user's: every role is that is not known to be another's."""
+    return role.strip().lower() not in _OTHER_ROLES
 
 
 def parse_request(body: bytes, endpoint: Endpoint, rules: EvidenceRules) -> Exchange:
@@ -60,31 +76,35 @@ def read_request(body: bytes, endpoint: Endpoint | None) -> Request:
     """What a request says, its texts not yet searched for evidence.
 
     A completions request must hold one prompt: with several, or with token ids, an answer cannot be
-    attributed to a text, and the exchange is of no dialect that can be checked.
+    attributed to a text, and the exchange is of no dialect that can be checked. Other members that are of no shape
+    that the API has are left out, as backends leave them out that do not look at them, and noted.
 
     Args:
         body: Decoded request body.
         endpoint: What the path said; ``None`` where the body says it, as for ``/invocations``.
 
     Raises:
-        DialectError: The body is not UTF-8, not JSON, or not of the API's shape.
+        DialectError: The body is no text, not JSON, or not of the API's shape.
     """
-    request = jsontext.load_object(jsontext.decode(body))
+    request = jsontext.load_object(_decode(body)[0])
     if endpoint is None:
         endpoint = Endpoint.COMPLETIONS if request.get("messages") is None else Endpoint.CHAT
-    messages = _chat_messages(request) if endpoint is Endpoint.CHAT else (_prompt_message(request),)
+    notes: list[str] = []
+    messages = _chat_messages(request, notes) if endpoint is Endpoint.CHAT else (_prompt_message(request),)
     model = request.get("model")
     if model is not None and not isinstance(model, str):
-        raise DialectError(f"model is {jsontext.describe(model)}; expected a string")
+        notes.append(MEMBER_IGNORED)
     return Request(
         endpoint=endpoint,
-        model=jsontext.show(model or ""),
+        model=jsontext.show(model) if isinstance(model, str) else "",
         messages=messages,
-        documents=tuple(_documents(request)),
+        documents=tuple(_documents(request, notes)),
         stream=request.get("stream") is True,
         structured=_is_structured(request),
         echoed=_echoed(request, messages),
         choices=_choices(request),
+        context=context_texts(request),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
@@ -101,7 +121,7 @@ def exchange_of(request: Request, rules: EvidenceRules) -> Exchange:
         structured=request.structured,
         echoed=request.echoed,
         choices=request.choices,
-        notes=evidence.notes,
+        notes=(*request.notes, *evidence.notes),
     )
 
 
@@ -109,33 +129,46 @@ def set_model(body: bytes, model: str) -> bytes:
     """``body`` with its ``model`` replaced, or added; every other character stays.
 
     Raises:
-        DialectError: The body is not UTF-8 or not a JSON object.
+        DialectError: The body is no text or not a JSON object.
     """
-    text = jsontext.decode(body)
+    text, encoding = _decode(body)
     value = jsontext.dump(model)
     if "model" in jsontext.load_object(text):
         text = jsontext.edit_object(text, lambda key, raw: value if key == "model" else raw)
     else:
         text = jsontext.append_member(text, "model", value)
-    return text.encode()
+    return text.encode(encoding, "surrogatepass")
 
 
-def _chat_messages(request: Mapping[str, object]) -> tuple[Message, ...]:
+def _decode(body: bytes) -> tuple[str, str]:
+    """Text and encoding of a request's JSON, found out as Python's backends do: UTF-8, UTF-16 or UTF-32, with or without a mark.
+
+    Raises:
+        DialectError: It is none of these.
+    """
+    encoding = json.detect_encoding(body)
+    try:
+        return body.decode(encoding, "surrogatepass"), encoding
+    except UnicodeDecodeError as error:
+        raise DialectError(f"body is not {encoding} (byte {error.start}); expected JSON in UTF-8") from None
+
+
+def _chat_messages(request: Mapping[str, object], notes: list[str]) -> tuple[Message, ...]:
     messages = request.get("messages")
     if not isinstance(messages, list) or not messages:
         raise DialectError(
             f"messages is {jsontext.describe(messages)}; expected a list of at least one message"
         )
-    return tuple(_message(message, f"messages[{index}]") for index, message in enumerate(messages))
+    return tuple(_message(message, f"messages[{index}]", notes) for index, message in enumerate(messages))
 
 
-def _message(message: object, where: str) -> Message:
+def _message(message: object, where: str, notes: list[str]) -> Message:
     if not isinstance(message, dict):
         raise DialectError(f"{where} is {jsontext.describe(message)}; expected an object")
-    role = message.get("role")
-    if not isinstance(role, str):
-        raise DialectError(f"{where}.role is {jsontext.describe(role)}; expected a string")
-    return Message(role=jsontext.show(role), text=request_text(message.get("content"), where=where))
+    role, text = message.get("role"), request_text(message.get("content"))
+    if text is None or not isinstance(role, str):
+        notes.append(MEMBER_IGNORED)
+    return Message(role=jsontext.show(role) if isinstance(role, str) else "", text=text or "")
 
 
 def _prompt_message(request: Mapping[str, object]) -> Message:
@@ -148,23 +181,23 @@ def _prompt_message(request: Mapping[str, object]) -> Message:
     return Message(role="user", text=jsontext.show(prompt))
 
 
-def _documents(request: Mapping[str, object]) -> list[object]:
+def _documents(request: Mapping[str, object], notes: list[str]) -> list[object]:
     """Documents of the request: the field of its own and the one for vLLM's chat template."""
-    found = _document_list(request.get("documents"), "documents")
+    found = _document_list(request.get("documents"), notes)
     template = request.get("chat_template_kwargs")
     if isinstance(template, dict):
-        found += _document_list(template.get("documents"), "chat_template_kwargs.documents")
+        found += _document_list(template.get("documents"), notes)
     return found
 
 
-def _document_list(value: object, where: str) -> list[object]:
+def _document_list(value: object, notes: list[str]) -> list[object]:
     if value is None:
         return []
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list) and all(isinstance(item, str | dict) for item in value):
-        return list(value)
-    raise DialectError(f"{where} is {jsontext.describe(value)}; expected a list of strings or objects")
+    entries = value if isinstance(value, list) else [value]
+    documents: list[object] = [entry for entry in entries if isinstance(entry, str | dict)]
+    if len(documents) < len(entries):
+        notes.append(MEMBER_IGNORED)
+    return documents
 
 
 def _is_structured(request: Mapping[str, object]) -> bool:

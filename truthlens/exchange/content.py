@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from truthlens.core.errors import DialectError
-from truthlens.exchange.jsontext import describe, show
+from truthlens.exchange.jsontext import show
 
 
-def request_text(content: object, *, where: str) -> str:
+def request_text(content: object) -> str | None:
     """Text of a request message: its text parts, a blank line between them; ``""`` for null.
 
     Parts that are not text (images, audio, files) hold nothing that is compared with an answer.
 
     Args:
         content: The message's ``content`` as JSON.
-        where: Name of the place, for the error.
 
-    Raises:
-        DialectError: ``content`` is of no shape that the API has.
+    Returns:
+        ``None`` where ``content`` is of no shape that the API has.
     """
     if content is None:
         return ""
@@ -24,7 +22,7 @@ def request_text(content: object, *, where: str) -> str:
         return show(content)
     if isinstance(content, list):
         return "\n\n".join(part_texts(content))
-    raise DialectError(f"{where}.content is {describe(content)}; expected a string, a list of parts or null")
+    return text_of_part(content)
 
 
 def part_texts(parts: list[object]) -> list[str]:

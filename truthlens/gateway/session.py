@@ -203,6 +203,8 @@ class Session:
         return Continue(
             Phase.REQUEST_BODY,
             set_headers={"content-length": str(len(ticket.request_body))},
+            # The new body is plain, whatever the client's was.
+            remove_headers=("content-encoding",),
             body=ticket.request_body,
         )
 

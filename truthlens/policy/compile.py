@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 from truthlens.core.calls import ModelSpec, Price
 from truthlens.core.plan import Plan
 from truthlens.policy.calibrated import Calibrations, Contents, Identify, record_contents
-from truthlens.policy.diagnostics import Diagnostic, InvalidPolicyError, KeyPath, Report, Severity
+from truthlens.policy.diagnostics import (
+    Diagnostic,
+    InvalidPolicyError,
+    KeyPath,
+    Report,
+    Severity,
+    render_path,
+)
 from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.meanings import Meanings, compile_signals
 from truthlens.policy.plan import DEFAULT_DECISION, Decision, Limits, Policy, Telemetry
@@ -27,7 +37,7 @@ from truthlens.policy.schema import (
 from truthlens.policy.schema import Decision as DecisionSection
 from truthlens.policy.settings import PlanBuilder
 from truthlens.policy.shape import Shaped, shape
-from truthlens.policy.source import read_document
+from truthlens.policy.source import MAX_BYTES, Document, read_document
 
 _LATER_SECTIONS = ("detectors", "review", "cache")
 _BUILT_IN = "hallucination: {enabled: true}\n"
@@ -113,15 +123,39 @@ def read_text(path: Path | str) -> str:
     """The text of a policy file.
 
     Raises:
-        InvalidPolicyError: it cannot be read, or is not UTF-8.
+        InvalidPolicyError: it is no regular file, cannot be read, is too large, or is not UTF-8.
     """
     try:
-        return Path(path).read_bytes().decode("utf-8-sig")
+        return _file_bytes(path).decode("utf-8-sig")
     except OSError as error:
-        message, remedy = f"cannot be read: {error.strerror}", "mend the path or its permissions"
+        message, remedy = f"cannot be read: {error.strerror or 'no file'}", "mend the path or its permissions"
+    except _UnfitFileError as error:
+        message, remedy = str(error), "give it an ordinary file, of text alone"
     except UnicodeDecodeError as error:
         message, remedy = f"byte {error.start} is not UTF-8", "save the file as UTF-8"
     raise InvalidPolicyError([Diagnostic(Severity.ERROR, str(path), 1, "(file)", message, remedy)])
+
+
+class _UnfitFileError(ValueError):
+    """What stands at the path can be no policy."""
+
+
+def _file_bytes(path: Path | str) -> bytes:
+    # Without waiting: a pipe nobody writes to would hold up whoever opens it.
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except ValueError as error:  # a zero character in the name
+        raise _UnfitFileError("the name cannot be used") from error
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise _UnfitFileError("is no regular file")
+        with open(handle, "rb", closefd=False) as stream:
+            content = stream.read(MAX_BYTES + 1)
+    finally:
+        os.close(handle)
+    if len(content) > MAX_BYTES:
+        raise _UnfitFileError(f"the file is larger than {MAX_BYTES >> 20} MiB")
+    return content
 
 
 def version_of(text: str, records: Contents | None = None) -> str:
@@ -161,8 +195,16 @@ def _model_spec(entry: ModelEntry) -> ModelSpec:
     return spec
 
 
+def _has_host(url: str) -> bool:
+    try:
+        split = urlsplit(url)
+        return bool(split.hostname) and url.isprintable() and split.port != 0
+    except ValueError:  # a bracket that is not closed, a port that is no number
+        return False
+
+
 def _is_folder(model_id: str) -> bool:
-    return Path(model_id).is_dir()
+    return os.path.isdir(model_id)  # noqa: PTH112 - Path.is_dir raises where a name is too long
 
 
 def _compile(
@@ -177,13 +219,34 @@ def _compile(
     report = document.report
     if document.data is None:
         return None, report
+    try:
+        return _compile_document(document, text, model_exists, identify, use_records=use_records), report
+    except Exception as error:  # noqa: BLE001 - the stage border: no file may end the process that reads it
+        _report_failure(report, error)
+        return None, report
+
+
+def _report_failure(report: Report, error: Exception) -> None:
+    """Note that our own code failed on the file; the type alone, for a message may hold anything."""
+    message = f"could not be read ({type(error).__name__} in TruthLens)"
+    report.error((), message, "undo the last edit, and report it with the file: this is a bug")
+
+
+def _compile_document(
+    document: Document,
+    text: str,
+    model_exists: Callable[[str], bool],
+    identify: Identify | None,
+    *,
+    use_records: bool,
+) -> Policy | None:
+    assert document.data is not None
+    report, file = document.report, document.report.file
     shaped = shape(document)
     records = record_contents(document.data, Path(file).parent)
     calibrations = Calibrations(report, records, identify) if use_records else None
     policy = _Compiler(shaped, report, model_exists, calibrations).policy(version_of(text, records))
-    if report.errors:
-        return None, report
-    return replace(policy, warnings=report.warnings), report
+    return None if report.errors else replace(policy, warnings=report.warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +281,15 @@ class _Compiler:
             limits=Limits(**file.limits.model_dump()),
             telemetry=Telemetry(**file.telemetry.model_dump()),
             models=models,
+            places=self._places(placed),
         )
+
+    def _places(self, placed: Sequence[PlacedDecision]) -> dict[tuple[str, str], tuple[int, str]]:
+        paths: dict[tuple[str, str], KeyPath] = {("decision", DEFAULT_DECISION): ("hallucination",)}
+        paths |= {("decision", item.decision.plan.decision): item.path for item in placed}
+        models = enumerate(self.shaped.file.models or ())
+        paths |= {("model", model.name): ("models", index) for index, model in models}
+        return {what: (self.report.line(path), render_path(path)) for what, path in paths.items()}
 
     def _note_later_sections(self, file: PolicyFile) -> None:
         for section in _LATER_SECTIONS:
@@ -237,6 +308,9 @@ class _Compiler:
             if model.name in found:
                 path = ("models", index, "name")
                 self.report.error(path, f"the model {model.name!r} is written twice", "keep one")
+            if model.base_url is not None and not _has_host(model.base_url):
+                message = f"{model.base_url[:200]!r} is no URL of a host"
+                self.report.error(("models", index, "base_url"), message, "write http(s)://HOST[:PORT]/v1")
             found[model.name] = _model_spec(model)
         return MappingProxyType(found)
 

@@ -10,6 +10,8 @@ from truthlens.core.errors import PolicyError
 
 KeyPath = tuple[str | int, ...]
 
+_LONGEST_KEY = 80
+
 
 class Severity(StrEnum):
     """Whether a policy with this diagnostic is refused (``error``) or used all the same (``warning``)."""
@@ -36,7 +38,7 @@ class Diagnostic:
     def render(self) -> str:
         """``FILE:LINE: key: what is wrong; remedy``, with ``warning:`` before the key of a warning."""
         mark = "warning: " if self.severity is Severity.WARNING else ""
-        return f"{self.file}:{self.line}: {mark}{self.key}: {self.message}; {self.remedy}"
+        return printable(f"{self.file}:{self.line}: {mark}{self.key}: {self.message}; {self.remedy}")
 
 
 class InvalidPolicyError(PolicyError):
@@ -88,6 +90,13 @@ class Report:
         return tuple(sorted((d for d in self.found if d.severity is severity), key=lambda d: d.line))
 
 
+def printable(text: str) -> str:
+    """``text`` on one line that every terminal, log and encoding can hold: other characters as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def render_path(path: KeyPath) -> str:
     """``("decisions", 0, "name")`` as ``decisions[0].name``; the empty path as ``(file)``."""
     text = ""
@@ -95,5 +104,6 @@ def render_path(path: KeyPath) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            text += f".{part}" if text else part
+            shown = part if len(part) <= _LONGEST_KEY else f"{part[:_LONGEST_KEY]}…"
+            text += f".{shown}" if text else shown
     return text or "(file)"

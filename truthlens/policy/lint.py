@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from truthlens.core.plan import Plan
 from truthlens.policy.diagnostics import KeyPath, Report
 from truthlens.policy.plan import Decision
-from truthlens.policy.rules import ConditionType, atoms, can_match
+from truthlens.policy.rules import Atom, ConditionType, Effort, Rule, atoms, can_match, evaluate, witness
 from truthlens.policy.signals import Signals
 from truthlens.policy.strength import weaknesses
+
+# Conditions that are looked at for one file, some seconds of work; after that no more decisions are called unreachable.
+_EFFORT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +29,79 @@ def lint(placed: Sequence[PlacedDecision], default: Plan, signals: Signals, repo
 
     ``placed`` come in the order in which they are tried.
     """
-    for index, item in enumerate(placed):
-        _check_reachable(item, placed[:index], report)
+    above = _Above()
+    for item in placed:
+        _check_reachable(item, above, report)
+        above.add(item)
     if not report.errors:
         # In a file with mistakes, a plan may be weak only because part of it was left out.
         for item in placed:
             _check_choosable(item, default, signals, report)
 
 
-def _check_reachable(item: PlacedDecision, above: Sequence[PlacedDecision], report: Report) -> None:
+class _Above:
+    """The decisions that are tried before one, by their conditions.
+
+    Nearly every decision is reachable, and where the ones above it do not stand in its way by the conditions that they
+    share, only those are looked at.
+    """
+
+    def __init__(self) -> None:
+        self._items: list[PlacedDecision] = []
+        self._by_atom: dict[Atom, list[int]] = {}
+        # Those that match a request in which no condition holds.
+        self._idle: list[int] = []
+        self._effort = Effort(_EFFORT)
+
+    def add(self, item: PlacedDecision) -> None:
+        """Count ``item`` among those above what comes."""
+        place = len(self._items)
+        self._items.append(item)
+        for atom in atoms(item.decision.rule):
+            self._by_atom.setdefault(atom, []).append(place)
+        if evaluate(item.decision.rule, lambda _: False):
+            self._idle.append(place)
+
+    def leave_room_for(self, rule: Rule) -> bool:
+        """Whether some request matches ``rule`` and none of them; true where that cannot be found out cheaply."""
+        for others in ((), self._near(atoms(rule))):
+            found = witness(rule, unless=self._rules(others), effort=self._effort)
+            if found is None:
+                return False
+            if self._are_idle(found):
+                return True
+        return can_match(rule, unless=self._rules(range(len(self._items))), effort=self._effort)
+
+    def _are_idle(self, values: Mapping[Atom, bool]) -> bool:
+        """Whether none of them matches where the conditions have these values, and all others do not hold."""
+        near = self._rules(self._near([atom for atom, value in values.items() if value]))
+        return not any(evaluate(rule, lambda atom: values.get(atom, False)) for rule in near)
+
+    def that_takes_all_of(self, rule: Rule) -> PlacedDecision | None:
+        """The first that matches whatever ``rule`` matches."""
+        for place in self._near(atoms(rule)):
+            if not can_match(rule, unless=[self._items[place].decision.rule], effort=self._effort):
+                return self._items[place]
+        return None
+
+    def _near(self, some: Sequence[Atom]) -> list[int]:
+        """Those that share a condition with ``some``, or match where no condition holds; in order."""
+        return sorted({*self._idle, *(place for atom in some for place in self._by_atom.get(atom, ()))})
+
+    def _rules(self, places: Iterable[int]) -> list[Rule]:
+        return [self._items[place].decision.rule for place in places]
+
+
+def _check_reachable(item: PlacedDecision, above: _Above, report: Report) -> None:
     rule, name = item.decision.rule, item.decision.plan.decision
     path = (*item.path, "rules")
     if not can_match(rule):
         message = f"the rules of {name!r} contradict themselves and never match"
         report.error(path, message, "mend the rules, or remove the decision")
         return
-    shadow = next((other for other in above if not can_match(rule, unless=[other.decision.rule])), None)
+    if above.leave_room_for(rule):
+        return
+    shadow = above.that_takes_all_of(rule)
     if shadow is not None:
         plan, line = shadow.decision.plan, report.line(shadow.path)
         message = (
@@ -49,7 +109,7 @@ def _check_reachable(item: PlacedDecision, above: Sequence[PlacedDecision], repo
             "takes everything that it matches"
         )
         report.error(path, message, "raise its priority, narrow the other's rules, or remove one of the two")
-    elif not can_match(rule, unless=[other.decision.rule for other in above]):
+    else:
         message = f"{name!r} is never reached: the decisions before it take everything that it matches"
         report.error(path, message, "raise its priority, narrow their rules, or remove it")
 

@@ -5,7 +5,7 @@ How it is made from a file is in ``compile``; nothing here knows YAML.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,10 +15,12 @@ from truthlens.core.records import Facts, RequestHead
 from truthlens.policy.diagnostics import Diagnostic
 from truthlens.policy.rules import Atom, Rule, Truth, evaluate
 from truthlens.policy.signals import Signals, View, route_values
-from truthlens.policy.strength import weaknesses
+from truthlens.policy.strength import strictest, weaknesses
 from truthlens.policy.words import UserText
 
 DEFAULT_DECISION = "default"
+MAX_SEARCHED = 1_000_000
+"""Characters of a request in which words are looked for: two seconds of work at worst."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class Policy:
 
     ``decisions`` come in the order in which they are tried. ``version`` is the start of the SHA-256 of
     the file's text and threshold records. ``models`` has the entries of ``models:`` by name, or is ``None`` where the section is left out
-    and every model is reached at the upstream. Names of ``trusted_headers`` are lower-case.
+    and every model is reached at the upstream. Names of ``trusted_headers`` are lower-case. ``places`` has line and key of
+    each ``("decision", name)`` and ``("model", name)``.
     """
 
     file: str
@@ -71,6 +74,7 @@ class Policy:
     telemetry: Telemetry = Telemetry()
     models: Mapping[str, ModelSpec] | None = None
     warnings: tuple[Diagnostic, ...] = ()
+    places: Mapping[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -109,13 +113,50 @@ class Policy:
         The route's ``truthlens-decision`` metadata goes before all rules. A decision that is weaker than
         the one that would apply had the client said nothing is passed over, unless it has
         ``client_may_choose``: nothing that a client sends picks a weaker plan.
+
+        The user's own text decides. A question may stand in any other message as well: the plan that applied if all texts
+        were the user's is taken where it is the stricter one. So no question escapes its plan by its place, and no document
+        picks a less strict plan by accident.
+        Of texts too long to be searched in time, every condition on text may hold: the strictest plan applies.
         """
         pinned = self._pinned(facts.head)
         if pinned is not None:
             return pinned
+        if len(facts.text) + sum(map(len, facts.context)) > MAX_SEARCHED:
+            return self.strictest(facts.head, model=facts.model)
         floor = self._first(self.signals.neutral_view(facts))
-        view = self.signals.full_view(facts, UserText(facts.text, facts.language))
+        plan = self._chosen(facts, UserText(facts.text, facts.language), floor)
+        if not facts.context:
+            return plan
+        wider = self._chosen(facts, UserText(facts.text, facts.language, facts.context), floor)
+        return strictest((plan, wider))
+
+    def strictest(self, head: RequestHead, *, model: str | None = None) -> Plan:
+        """The strictest plan that ``select`` could give if all that is known of an exchange is its head.
+
+        Args:
+            head: of the request.
+            model: its model, where that is known.
+        """
+        pinned = self._pinned(head)
+        if pinned is not None:
+            return pinned
+        # Without what the client says in its headers as well: that cannot lead to a weaker plan.
+        views = (self.signals.head_view(head, with_client=each, model=model) for each in (True, False))
+        return strictest(plan for view in views for plan in self._possible(view))
+
+    def _possible(self, view: View) -> Iterator[Plan]:
         truth = partial(self._truth, view)
+        for decision in self.decisions:
+            value = evaluate(decision.rule, truth)
+            if value is not False:
+                yield decision.plan
+            if value:
+                return
+        yield self.default
+
+    def _chosen(self, facts: Facts, text: UserText, floor: Plan) -> Plan:
+        truth = partial(self._truth, self.signals.full_view(facts, text))
         for decision in self.decisions:
             if evaluate(decision.rule, truth) and (
                 decision.client_may_choose or not weaknesses(decision.plan, than=floor)

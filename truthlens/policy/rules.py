@@ -6,7 +6,7 @@ question whether a decision can ever be reached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -94,31 +94,75 @@ def atoms(rule: Rule) -> tuple[Atom, ...]:
             return tuple(dict.fromkeys(atom for inner in rules for atom in atoms(inner)))
 
 
-def can_match(rule: Rule, *, unless: Sequence[Rule] = (), max_steps: int = 20_000) -> bool:
+@dataclass(slots=True)
+class Effort:
+    """What a search may still cost, in conditions looked at; shared by the searches of one file."""
+
+    left: int = 20_000
+
+
+@dataclass(slots=True)
+class _Choice:
+    """A condition that was given a value in a search, and what is known should that value fail."""
+
+    atom: Atom
+    part: int
+    flipped: bool = False
+    blamed: frozenset[Atom] = frozenset()
+
+
+def can_match(rule: Rule, *, unless: Sequence[Rule] = (), effort: Effort | None = None) -> bool:
     """Whether some values of the conditions make ``rule`` true and each of ``unless`` false.
 
-    Conditions count as independent of each other. After ``max_steps`` trials the answer is ``True``:
-    a decision is called unreachable only where that is proven.
+    Conditions count as independent of each other. Once ``effort`` is used up the answer is ``True``: a decision is
+    called unreachable only where that is proven.
     """
-    goal = All((rule, *(Not(other) for other in unless)))
-    unassigned = atoms(goal)
+    return witness(rule, unless=unless, effort=effort) is not None
+
+
+def witness(
+    rule: Rule, *, unless: Sequence[Rule] = (), effort: Effort | None = None
+) -> Mapping[Atom, bool] | None:
+    """Values that make ``rule`` true and each of ``unless`` false, or ``None`` where there are none.
+
+    Conditions that are not in the result may have any value. Once ``effort`` is used up the result is as far as the
+    search has come, and proves nothing.
+    """
+    effort = effort or Effort()
+    # One part after the other; what a part fails on is undone down to the last choice that it depends on.
+    parts = ((rule, atoms(rule), True), *((other, atoms(other), False) for other in unless))
     values: dict[Atom, bool] = {}
-    steps = 0
+    choices: list[_Choice] = []
+    place = 0
+    while place < len(parts) and effort.left > 0:
+        part, own, goal = parts[place]
+        effort.left -= len(own)
+        value = evaluate(part, values.get)
+        if value is goal:
+            place += 1
+        elif value is None:
+            atom = next(atom for atom in own if atom not in values)
+            values[atom] = goal
+            choices.append(_Choice(atom, place))
+        else:
+            choice = _undo(choices, values, frozenset(own))
+            if choice is None:
+                return None
+            place = choice.part
+    return values
 
-    def search(index: int) -> bool:
-        nonlocal steps
-        steps += 1
-        value = evaluate(goal, values.get)
-        if value is not None:
-            return value
-        if steps > max_steps:
-            return True
-        atom = unassigned[index]
-        for choice in (True, False):
-            values[atom] = choice
-            if search(index + 1):
-                return True
-        del values[atom]
-        return False
 
-    return search(0)
+def _undo(choices: list[_Choice], values: dict[Atom, bool], blamed: frozenset[Atom]) -> _Choice | None:
+    """Give the last choice that is to blame its other value, or blame those before it; ``None``: none is left."""
+    while choices:
+        choice = choices.pop()
+        if choice.atom in blamed:
+            blamed = blamed | choice.blamed
+            if not choice.flipped:
+                values[choice.atom] = not values[choice.atom]
+                flipped = _Choice(choice.atom, choice.part, flipped=True, blamed=blamed - {choice.atom})
+                choices.append(flipped)
+                return flipped
+            blamed -= {choice.atom}
+        del values[choice.atom]
+    return None

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+import regex
+
 from truthlens.core.calls import ModelSpec
 from truthlens.core.plan import DetectorSpec, EvidenceRules, Plan
 from truthlens.core.records import DetectorName, Mode
@@ -28,6 +30,7 @@ from truthlens.policy.threshold_record import ThresholdRecord
 
 AVAILABLE_DETECTORS = frozenset({DetectorName.ENCODER})
 _LOWEST_SENSIBLE_THRESHOLD = 0.05
+_LONGEST_PATTERN = 2_000
 
 _T = TypeVar("_T")
 
@@ -167,10 +170,19 @@ class PlanBuilder:
         )
 
     def _check_pattern(self, pattern: str, path: KeyPath) -> None:
+        if len(pattern) > _LONGEST_PATTERN:
+            message = f"the pattern has {len(pattern)} characters, at most {_LONGEST_PATTERN} are read"
+            self.report.error(path, message, "write several shorter ones")
+            return
         try:
             groups = re.compile(pattern).groups
-        except re.error as error:
+            # What it is matched with. The two differ in details, and the first one's messages are the better ones.
+            regex.compile(pattern, regex.MULTILINE | regex.DOTALL)
+        except (re.error, regex.error) as error:
             self.report.error(path, f"not a regular expression: {error}", "mend it (Python's re syntax)")
+            return
+        except (RecursionError, OverflowError):
+            self.report.error(path, "the pattern nests too deeply", "write it flatter")
             return
         if groups != 1:
             message = f"the pattern has {groups} groups, expected the one that captures a passage"

@@ -89,9 +89,9 @@ class Signals:
         object.__setattr__(self, "header_names", names)
         object.__setattr__(self, "_domain_headers", domain_headers)
 
-    def head_view(self, head: RequestHead, *, with_client: bool) -> View:
-        """What is known when only the headers have come, with or without what the client says."""
-        return self._view(head, with_client=with_client)
+    def head_view(self, head: RequestHead, *, with_client: bool, model: str | None = None) -> View:
+        """What is known while no text has been read, with or without what the client says in headers."""
+        return self._view(head, with_client=with_client, model=model)
 
     def full_view(self, facts: Facts, text: UserText) -> View:
         """Everything that is known of an exchange."""
@@ -117,7 +117,7 @@ class Signals:
                 return None if model is None else any(fnmatchcase(model, pattern) for pattern in patterns)
             case ConditionType.LANGUAGE:
                 codes = self.languages.get(atom.name, frozenset((atom.name,)))
-                return None if view.text is None else view.text.language in codes
+                return None if view.text is None else not view.text.languages.isdisjoint(codes)
             case ConditionType.TENANT:
                 return self._tenant(atom.name, view)
 

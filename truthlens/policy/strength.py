@@ -6,9 +6,12 @@ never to a weaker one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from truthlens.core.plan import Plan
 from truthlens.core.records import Mode, OnFlagged, OnUnchecked, Streaming
 
+_Strength = tuple[bool, int, float, float, int, int]
 _MODES = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.AGENTIC, Mode.PREMIUM)
 _STREAMING = (Streaming.OBSERVE, Streaming.GATE, Streaming.BUFFER)
 _ON_FLAGGED = (OnFlagged.MARK, OnFlagged.WITHHOLD, OnFlagged.STOP)
@@ -42,6 +45,26 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
     if missing:
         found.append(f"without the detector {', '.join(sorted(missing))}")
     return tuple(found)
+
+
+def strictest(plans: Iterable[Plan]) -> Plan:
+    """The plan that checks most, of one or more; of equals the first.
+
+    Plans need not be stronger or weaker in everything: what counts first is whether an answer may leave unchecked, for
+    this is asked where a request could not be read.
+    """
+    return max(plans, key=_strength)
+
+
+def _strength(plan: Plan) -> _Strength:
+    return (
+        plan.enabled,
+        _ON_UNCHECKED.index(plan.on_unchecked),
+        -plan.threshold,
+        _rank(plan),
+        _STREAMING.index(plan.streaming),
+        _ON_FLAGGED.index(plan.stream.on_flagged),
+    )
 
 
 def _stream_weaknesses(plan: Plan, *, than: Plan) -> list[str]:

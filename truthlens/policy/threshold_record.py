@@ -123,7 +123,7 @@ def parse_record(content: bytes) -> ThresholdRecord:
         raise RecordError(f"it is larger than {MAX_BYTES // 1024} KiB, which no threshold record is")
     try:
         data = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError("it is not valid JSON") from error
     try:
         return ThresholdRecord.model_validate(data)
@@ -159,6 +159,6 @@ def _is_row(content: bytes) -> bool:
     """Whether this is one row of labelled answers."""
     try:
         data = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(data, dict) and {"response", "label"} <= data.keys()

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from watchfiles import awatch
 
+from truthlens.core.errors import PolicyError
 from truthlens.policy.calibrated import Identify
 from truthlens.policy.compile import load_policy, version_now
-from truthlens.policy.diagnostics import InvalidPolicyError
 from truthlens.policy.plan import Policy
 
 _DEBOUNCE_MS = 200
@@ -30,7 +30,7 @@ async def watch(
     path: Path,
     *,
     reload: Callable[[Policy], Awaitable[None]],
-    failed: Callable[[InvalidPolicyError], Awaitable[None]],
+    failed: Callable[[PolicyError], Awaitable[None]],
     loaded: str | None = None,
     model_exists: Callable[[str], bool] | None = None,
     identify: Identify | None = None,
@@ -40,34 +40,36 @@ async def watch(
     Args:
         path: the policy file.
         reload: takes the new policy.
-        failed: takes what is wrong; once for the same contents.
+        failed: takes what is wrong; once for the same contents. Whatever ``reload`` raises is such a fault as well.
         loaded: ``version`` of the policy in force; left out, the contents at the start count as loaded.
         model_exists: as in ``compile_policy``.
         identify: as in ``compile_policy``.
     """
-    seen = loaded if loaded is not None else _version(path)
+    seen = loaded if loaded is not None else await _version(path)
     async for _ in _changes(path.parent):
-        version = _version(path)
+        version = await _version(path)
         if version is None:
             await asyncio.sleep(_GRACE_S)
-            version = _version(path)
+            version = await _version(path)
         if version == seen:
             continue
         seen = version
         try:
-            # Off the event loop: telling which model a folder holds may hash its weights.
             policy = await asyncio.to_thread(load_policy, path, model_exists=model_exists, identify=identify)
-        except InvalidPolicyError as error:
-            await failed(error)
-        else:
             seen = policy.version
             await reload(policy)
+        except PolicyError as error:
+            await failed(error)
+        except Exception as error:  # noqa: BLE001 - the stage border: no edit may end the process
+            # The type alone: a message may quote what a key or an address in the file is.
+            await failed(PolicyError(f"{path}: could not be put in force ({type(error).__name__})"))
 
 
 async def _changes(folder: Path) -> AsyncIterator[None]:
     """Yields when something in ``folder`` may have changed."""
     while True:
-        with contextlib.suppress(FileNotFoundError):
+        # Where the folder cannot be watched (it is gone, no watches are left), looking now and then is what remains.
+        with contextlib.suppress(OSError, RuntimeError):
             async for _ in awatch(
                 folder,
                 watch_filter=None,
@@ -77,14 +79,16 @@ async def _changes(folder: Path) -> AsyncIterator[None]:
                 recursive=False,
             ):
                 yield
-        # The folder itself was removed or replaced.
         yield
         await asyncio.sleep(_LOOK_AGAIN_MS / 1000)
 
 
-def _version(path: Path) -> str | None:
-    """The version of what would be loaded now, ``None`` where the file cannot be read."""
+async def _version(path: Path) -> str | None:
+    """The version of what would be loaded now, ``None`` where the file cannot be read.
+
+    Off the event loop: a slow disk and a large file hold up nobody.
+    """
     try:
-        return version_now(path)
-    except InvalidPolicyError:
+        return await asyncio.to_thread(version_now, path)
+    except Exception:  # noqa: BLE001 - loading it says what is wrong
         return None

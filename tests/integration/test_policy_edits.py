@@ -1,0 +1,120 @@
+"""Edits of the policy of a running server: a bad one changes nothing but what is said of it, the next good one counts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.backend import completion, json_reply
+from tests.integration.stack import Stack
+from tests.integration.test_bodies import GROUNDED, REQUEST
+from tests.policy.test_any_file import TEXTS
+from truthlens.settings import models_folder
+from truthlens.shelves import BUNDLED_MODEL
+
+pytestmark = pytest.mark.envoy
+
+GOOD = "hallucination: {{threshold: {}}}\n"
+BAD = [name for name, (_, said) in TEXTS.items() if said]
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A deployment whose backend always gives the same answer."""
+    stack = Stack(tmp_path_factory.mktemp("edits"), GOOD.format(1.0))
+    stack.backend.reply = lambda _request: json_reply(completion(GROUNDED))
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def ready(stack: Stack) -> dict[str, Any]:
+    response = httpx.get(f"{stack.console_url}/readyz")
+    assert response.status_code == 200
+    policy: dict[str, Any] = response.json()["policy"]
+    return policy
+
+
+def detected(stack: Stack) -> str:
+    return stack.post(REQUEST).headers["x-truthlens-detected"]
+
+
+def failed_reloads(stack: Stack) -> float:
+    text = httpx.get(f"{stack.console_url}/metrics").text
+    name = 'truthlens_policy_reloads_total{result="failed"} '
+    return next((float(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name)), 0.0)
+
+
+def bad_then_good(stack: Stack, put: Callable[[Path], None], said: str) -> None:
+    """The bad state is told and counted, answers are judged as before, and a good file is taken over."""
+    before = failed_reloads(stack)
+    put(stack.policy)
+    until(lambda: ready(stack)["last_error"] is not None)
+    assert said in ready(stack)["last_error"]
+    assert failed_reloads(stack) > before
+    assert detected(stack) == "false"
+    if stack.policy.is_dir():
+        stack.policy.rmdir()
+    elif not stack.policy.is_file():
+        stack.policy.unlink(missing_ok=True)
+    for threshold, flagged in ((0.0, "true"), (1.0, "false")):
+        stack.policy.write_text(GOOD.format(threshold))
+        until(lambda flagged=flagged: detected(stack) == flagged)
+    assert ready(stack)["last_error"] is None
+
+
+@pytest.mark.parametrize("name", ["empty int", "word as bool", "word as date", "empty float", "nested groups",
+                                  "merges of merges", "huge number", "no character", "a long comment"])  # fmt: skip
+def test_a_text_that_cannot_be_used(stack: Stack, name: str) -> None:
+    """No text of a policy file ends the process."""
+    text, said = TEXTS[name]
+    bad_then_good(stack, lambda path: path.write_text(text) and None, said)
+
+
+def test_what_is_no_file(stack: Stack) -> None:
+    """Nor does anything else that is put in the place of the file."""
+
+    def gone(path: Path) -> None:
+        path.unlink()
+
+    def folder(path: Path) -> None:
+        path.unlink()
+        path.mkdir()
+
+    def pipe(path: Path) -> None:
+        path.unlink()
+        os.mkfifo(path)
+
+    for put, said in ((gone, "cannot be read"), (folder, "no regular file"), (pipe, "no regular file")):
+        bad_then_good(stack, put, said)
+
+
+def test_a_model_that_cannot_run_here(stack: Stack) -> None:
+    """A policy whose model asks for a GPU is refused where there is none, with the decision that asks."""
+    folder = models_folder(None) / BUNDLED_MODEL
+    text = f"hallucination: {{model_id: '{folder}', use_cpu: false}}\n"
+    bad_then_good(
+        stack, lambda path: path.write_text(text) and None, ":1: hallucination: its model cannot be used here"
+    )
+
+
+def test_nothing_of_all_this_is_in_the_log_as_a_traceback(stack: Stack) -> None:
+    """Failed reloads are log lines."""
+    log = (stack.folder / "sidecar.log").read_text()
+    assert "policy not reloaded" in log
+    assert "Traceback" not in log

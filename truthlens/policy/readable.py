@@ -1,0 +1,120 @@
+"""A text as its reader sees it: without markup and invisible characters, look-alikes as the letters that they pass for.
+
+A writer who wants to keep a word from being found puts a tag, an asterisk, a soft hyphen or a mark into it, or takes a
+letter of another alphabet; a person and a model read the word all the same. What is made here is for finding words
+only and is never shown.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+
+import regex
+
+# Letters of other alphabets that are drawn like a Latin one. Source: confusables.txt of Unicode Technical Standard 39,
+# of it the scripts that people can type; NFKC takes care of full-width, circled and mathematical letters.
+_ALIKE = (
+    "aɑαа AΑАᎪꓮ bƄЬᏏ BΒВᏴꓐꞴ cᴄϲсⲥꮯ CϹСᏟꓚⲤ dԁᏧꓒ DᎠꓓ eеҽꬲ EΕЕᎬꓰ fքꞙꬵẝ FϜꓝꞘ gɡցᶃƍ GԌᏀᏳꓖ hһհᏂ HΗНᎻꓧⲎ iıɪɩιіꙇӏꭵᎥ "
+    "IΙІӀꓲⲒ jϳј JͿЈᎫꓙꞲ kᴋ KΚКᏦꓗⲔ lƖǀ LᏞꓡⳐ mᴍ MΜϺМᎷꓟⲘ nոռ NΝꓠⲚ oοσоօⲟᴏᴑꬽ OΟОՕꓳⲞ pρϱрⲣ PΡРᏢꓑⲢ qԛգզ rгᴦⲅꮁꭇꭈ RᎡᏒꓣƦ "
+    "sѕꜱꮪƽ SЅՏᏕᏚꓢ tᴛ TΤТᎢꓔⲦ uυսᴜʋꞟꭎꭒ UՍꓴ vνѵᴠꮩ VѴᏙꓦ wѡաɯᴡꮃԝ WԜᏔᎳꓪ xх XΧХꓫⲬꞳ yγуүɣʏᶌỿꭚ YΥУҮᎽᎩꓬⲨ zᴢꮓ ZΖᏃꓜ"
+)
+# Alike only to who does not look closely. Whole words of Russian and Greek are written with them, so they count only
+# in words that have a Latin letter as well.
+_NEARLY_ALIKE = "bв eεэ hн kкκ mм nηп NИП oθ rя RЯ tтτ uи wωшщ yч"
+_MARKUP = "*_~`\\[]"
+_UNSEEN = {ord(each): None for each in (*_MARKUP, *map(chr, range(0x20)), "\x7f") if not each.isspace()}
+_PIECE = 1 << 16
+
+_TAG = re.compile(r"<!--.{0,300}?-->|<[!/?a-zA-Z][^<>]{0,300}>", re.DOTALL)
+# No character has so large a number, and Python refuses to read very long ones.
+_NO_ENTITY = re.compile(r"&#[xX]?[0-9a-fA-F]{9,};?")
+_LINK_END = re.compile(r"\]\([^()\s]{0,300}\)")
+_BROKEN_WORD = re.compile(r"(?<=\w)[-\u2010]\n[ \t]{0,20}(?=\w)")
+_INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Cf}]+")
+# The blocks of marks that are put on Latin, Greek and Cyrillic letters; elsewhere marks are vowels.
+_MARKS = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
+_LATIN_WORD = regex.compile(r"\p{Latin}+")
+_LATIN = regex.compile(r"\p{Latin}")
+_SPELLED = re.compile(r"(?<!\w)[^\W\d_]([ .\-])(?:[^\W\d_]\1){2,}[^\W\d_](?!\w)")
+_WORD = re.compile(r"\w+")
+_SPACE = re.compile(r"\s")
+
+
+def _table(groups: str) -> dict[int, str]:
+    """From each character of a group but its first to its first."""
+    return {ord(other): group[0] for group in groups.split() for other in group[1:]}
+
+
+def _struck() -> Iterator[tuple[int, str]]:
+    """Latin letters that are another one with a stroke, a hook or the like, which no normal form takes apart."""
+    for code in (*range(0x80, 0x2B0), *range(0x1D00, 0x1DC0), *range(0x2C60, 0x2C80), *range(0xA720, 0xA800)):
+        words = unicodedata.name(chr(code), "").split(" WITH ")[0].split()
+        if len(words) == 4 and words[0] == "LATIN" and words[2] == "LETTER" and len(words[3]) == 1:
+            yield code, words[3].lower() if words[1] == "SMALL" else words[3]
+
+
+_STRICT = _table(_ALIKE)
+_LOOSE = _table(_NEARLY_ALIKE) | _STRICT
+_STRUCK = dict(_struck())
+_ANY_ALIKE = re.compile("[" + "".join(map(chr, _LOOSE)) + "]")
+_ANY_STRUCK = re.compile("[" + "".join(map(chr, _STRUCK)) + "]")
+
+
+def pieces(text: str) -> Iterator[str]:
+    """``text`` in parts that end at white space, where there is some: so that long ones are worked on bit by bit."""
+    start = 0
+    while start < len(text):
+        space = _SPACE.search(text, start + _PIECE) if len(text) - start > _PIECE else None
+        end = space.end() if space is not None and space.end() - start < 2 * _PIECE else start + _PIECE
+        yield text[start:end]
+        start = end
+
+
+def compatible(text: str) -> str:
+    """``text`` in NFKC, but for two ligatures that stand for whole sentences: they would make it eighteen times as long."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text.replace("\ufdfa", " ").replace("\ufdfb", " "))
+
+
+def readable(text: str) -> str:
+    """``text`` without markup and invisible characters, in NFKC, look-alikes of Latin letters as those."""
+    if "<" in text:
+        text = _TAG.sub("", text)
+    if "&" in text:
+        text = html.unescape(_NO_ENTITY.sub("", text))
+    text = _BROKEN_WORD.sub("", _LINK_END.sub("", text)).translate(_UNSEEN)
+    if text.isascii():
+        return text
+    text = _INVISIBLE.sub("", compatible(text))
+    # The marks that NFC leaves belong to no letter that there is: they only cover the one that they stand on.
+    return _latin(_MARKS.sub("", text))
+
+
+def unaccented(text: str) -> str:
+    """``text`` without the accents of its letters; ``ø`` and the like are the letter that is struck through."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
+    return _latin(_ANY_STRUCK.sub(lambda match: _STRUCK[ord(match[0])], text))
+
+
+def spelled_out(text: str) -> str:
+    """The words of ``text`` that are written letter by letter (``d o s e``), of four letters or more, one a line."""
+    return "\n".join(match[0].replace(match[1], "") for match in _SPELLED.finditer(text))
+
+
+def _latin(text: str) -> str:
+    """``text`` with each word in Latin letters that looks as if it were."""
+    return _WORD.sub(_as_latin, text) if _ANY_ALIKE.search(text) else text
+
+
+def _as_latin(match: re.Match[str]) -> str:
+    word = match[0]
+    if word.isascii():
+        return word
+    latin = word.translate(_LOOSE if _LATIN.search(word) else _STRICT)
+    return latin if latin.isascii() or _LATIN_WORD.fullmatch(latin) else word
