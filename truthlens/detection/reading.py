@@ -26,7 +26,7 @@ class Reading:
     ``odds`` has shape (tokens,), float64: log-odds before the temperature, -inf where a token cannot be suspicious
     (its sentence claims nothing, no window held it, or the model does not read its script). ``scored`` has the same
     shape: whether a window held the token and the model reads it. ``offsets`` are its characters in ``text``. ``unread``
-    are the sentences, as character ranges, in a script that the model does not read.
+    are the sentences, as character ranges, in a script that the model does not read. ``query`` is what the user asked.
     """
 
     odds: NDArray[np.float64]
@@ -34,6 +34,7 @@ class Reading:
     offsets: NDArray[np.int64]
     text: str
     unread: tuple[tuple[int, int], ...] = ()
+    query: str = ""
 
     def probabilities(self, *, temperature: float, shift: float = 0.0) -> NDArray[np.float64]:
         """Shape (tokens,), 0..1: the probability that a token is unsupported; 0 where ``odds`` is -inf."""
@@ -69,7 +70,7 @@ def read_answer(
     unread = _unread(text, languages)
     scored = ~np.isnan(merged) & ~tokens_within(offsets, text, unread)
     claimless = tokens_within(offsets, text, claimless_ranges(text, query=query))
-    return Reading(np.where(scored & ~claimless, merged, -np.inf), scored, offsets, text, unread)
+    return Reading(np.where(scored & ~claimless, merged, -np.inf), scored, offsets, text, unread, query)
 
 
 def sigmoid(odds: NDArray[np.float64]) -> NDArray[np.float64]:

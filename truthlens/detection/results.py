@@ -50,6 +50,7 @@ def result_of(
     spans = spans_of(p, reading.offsets[own], manifest.tau_span, reading.text)
     if part is not None:
         spans = tuple(_clipped(span, start, end) for span in spans)
+    abstains = is_abstention(reading.text[start:end], query=reading.query)
     details: dict[str, float | str] = {
         "model": manifest.name,
         "aggregation": aggregation.value,
@@ -62,7 +63,7 @@ def result_of(
         spans=spans,
         coverage=_coverage(scored, read),
         reason=Reason.LANGUAGE if unread or scored.evidence_read < 1.0 else None,
-        explanation="the answer only abstains" if is_abstention(reading.text[start:end]) else "",
+        explanation="the answer only abstains" if abstains else "",
         details=MappingProxyType(details),
     )
 
