@@ -67,7 +67,7 @@ ABSTENTIONS = (
     rf"{_TOPIC} (?:is|are)(?: not|n't) (?:given|provided) {FROM_EVIDENCE}",
     rf"(?:it is |it's )(?:not possible|impossible|unclear)(?: {FROM_EVIDENCE})?(?: to {_ANSWERING}|{_TOPIC})",
     rf"(?:it|this|that) (?:cannot|can't|can not|could not) be (?:answered|determined|confirmed|said|told){_TOPIC}",
-    rf"(?:not enough|insufficient|no(?: relevant| specific)?) (?:information|evidence|context|data|details)",
+    r"(?:not enough|insufficient|no(?: relevant| specific)?) (?:information|evidence|context|data|details)",
     rf"(?:this|the|your) (?:question|query|request) (?:cannot|can't|can not|could not) be answered{_TOPIC}",
     r"(?:the )?answer (?:is )?(?:unknown|not available)(?: here)?",
     r"unknown|not (?:given|stated|specified|available)|n/a",

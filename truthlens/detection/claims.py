@@ -62,10 +62,10 @@ _POLAR = re.compile(
     re.IGNORECASE,
 )
 _POLAR_ZH = re.compile(r"吗|是否|能否|可否|有没有|是不是|能不能|可不可以|会不会|要不要")
-# Behind these a word of a question is its verb.
+# Behind these a word of a question is its verb; looked at from every word, for one may be followed by another.
 _VERB = re.compile(
     r"(?:\b(?:i|we|you|he|she|they|one|people|to|can|should|must|may|will|would|could|might|please|do|does|did|not)\s+"
-    r"|^\W*)(?P<verb>[^\W\d_]+)",
+    r"|^\W*)(?=(?P<verb>[^\W\d_]+))",
     re.IGNORECASE,
 )
 
@@ -216,8 +216,7 @@ def _restates(plain: str, asked: _Query) -> bool:
 def _is_heading(plain: str, asked: _Query) -> bool:
     """Whether this line only names or announces what follows, in words of the query.
 
-    Where the user asks whether something is so, its words could be the answer ("**Safe with alcohol**"): then only the
-    names in the query count, and what it puts side by side.
+    Where the user asks whether something is so, the query's words may be the answer ("**Safe with alcohol**").
     """
     bare = plain.strip()
     if not (bare.startswith("#") or bare.endswith((":", "：", ":**", "：**")) or _is_bold(bare)):
@@ -226,13 +225,13 @@ def _is_heading(plain: str, asked: _Query) -> bool:
     if any(word.numbers or word.negation for word in listed):
         return False
     stems = [word.stem for word in listed]
+    topical = frozenset[str]() if asked.is_polar else asked.stems
     if stems[:1] == _stems("here"):
-        known = patterns.ANNOUNCING_WORDS if asked.is_polar else patterns.ANNOUNCING_WORDS | asked.stems
-        return all(stem in known for stem in stems)
-    topical = asked.stems - patterns.VERBS - patterns.NEVER_BARE
-    if stems[:1] and stems[0] in asked.verbs:
+        return all(stem in topical or stem in patterns.ANNOUNCING_WORDS for stem in stems)
+    if stems and stems[0] in asked.verbs:
         return False
-    return all(stem in topical or stem in patterns.HEADING_WORDS for stem in stems)
+    known = (topical - patterns.VERBS - patterns.NEVER_BARE) | patterns.HEADING_WORDS
+    return all(stem in known for stem in stems)
 
 
 def _clause_starts(text: str, start: int, end: int) -> list[int]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from truthlens.core.records import Aggregation, Coverage, DetectorName, DetectorResult, Reason, Span
 from truthlens.detection.claims import is_abstention
 from truthlens.detection.fusion import span_max, spans_of
+from truthlens.detection.json_values import Rendering
 from truthlens.detection.manifest import Manifest
 from truthlens.detection.reading import Reading
 
@@ -59,7 +60,7 @@ def result_of(
     }
     return DetectorResult(
         detector=DetectorName.ENCODER,
-        score=manifest.scoring.score(aggregation, p=p, spans=spans),
+        score=manifest.scoring.score(aggregation, p=reading.counted(p, own), spans=spans),
         spans=spans,
         coverage=_coverage(scored, read),
         reason=Reason.LANGUAGE if unread or scored.evidence_read < 1.0 else None,
@@ -71,6 +72,20 @@ def result_of(
 def nothing(reason: Reason) -> DetectorResult:
     """The result of a text that was not scored."""
     return DetectorResult(DetectorName.ENCODER, None, reason=reason)
+
+
+def claimless() -> DetectorResult:
+    """Return the result of a part in which nothing can be false: keys and punctuation of JSON."""
+    return DetectorResult(DetectorName.ENCODER, 0.0, coverage=Coverage(0, 0, 0, 0))
+
+
+def sourced(result: DetectorResult, rendering: Rendering) -> DetectorResult:
+    """Return the result on a rendered answer with its spans in characters of the answer itself."""
+    found = (rendering.source(span.start, span.end) for span in result.spans)
+    spans = tuple(
+        replace(span, start=start, end=end) for span, (start, end) in zip(result.spans, found, strict=True)
+    )
+    return replace(result, spans=spans)
 
 
 def shifted(result: DetectorResult, by: int) -> DetectorResult:
