@@ -148,6 +148,8 @@ def test_a_sentence_that_could_be_wrong_keeps_its_score(text: str) -> None:
         ("Sure, the fee is 40 euros.", "the fee is 40 euros."),
         ("Sorry, based on the context, the fee is 40 euros.", "the fee is 40 euros."),
         ("Answer: Lima", "Lima"),
+        ("Would you like to know more about the eight tablets?", "eight tablets?"),
+        ("Sure, do you want me to explain the free return?", "free return?"),
         ("根据提供的资料，费用为四十欧元。", "费用为四十欧元。"),
         ("好的，根据上下文，费用为四十欧元。", "费用为四十欧元。"),
     ],
@@ -159,9 +161,9 @@ def test_only_the_lead_in_of_a_claim_is_left_out(text: str, rest: str) -> None:
 
 @pytest.mark.parametrize(("text", "query"), HOSTILE)
 def test_a_claim_in_a_polite_frame_is_scored(text: str, query: str) -> None:
-    """An offer, a politeness, an abstention, a heading or a question that holds a claim is scored, all of it."""
+    """An offer, a politeness, an abstention, a heading or a question that holds a claim is scored, but for its frame."""
     assert not is_abstention(text, query=query)
-    assert len(_scored(text, query=query)) > len(text) * 0.6
+    assert _scored(text, query=query).endswith(text[int(len(text) * 0.7) :].strip())
 
 
 def test_honest_talk_is_left_out() -> None:

@@ -131,7 +131,7 @@ def claimless_ranges(text: str, *, query: str = "") -> list[tuple[int, int]]:
         sentence = text[start:end]
         if _abstains(sentence, asked) or _is_empty_talk(sentence, asked):
             found.append((start, end))
-        elif (lead := _lead_length(sentence)) and start + lead < end:
+        elif (lead := _frame_length(sentence, asked)) and start + lead < end:
             found.append((start, start + lead))
     return found
 
@@ -199,6 +199,22 @@ def _lead_length(sentence: str) -> int:
     length = 0
     while match := _LEAD.match(plain, length):
         length = match.end()
+    return length
+
+
+def _frame_length(sentence: str, asked: _Query) -> int:
+    """Length of the sentence's beginning that claims nothing, where the rest does: its lead-ins, and an offer's frame."""
+    plain = _plain(sentence)
+    lead = _lead_length(sentence)
+    match = _OFFERS_HELP.fullmatch(plain, lead)
+    place = next((number for number, held in enumerate(match.groups(), 1) if held), 0) if match else 0
+    if match is None or not place:
+        return lead
+    length = match.start(place)
+    for word in words(match[place]):
+        if word.stem not in patterns.GENERIC_WORDS:
+            break
+        length = match.start(place) + word.end
     return length
 
 

@@ -28,7 +28,7 @@ from truthlens.detection.memory import Odds, WindowMemory
 from truthlens.detection.pairing import Chunk, chunks_of
 from truthlens.detection.passages import Evidence
 from truthlens.detection.reading import read_answer
-from truthlens.detection.results import Scored, claimless, nothing, result_of, shifted, sourced
+from truthlens.detection.results import Scored, claimless, nothing, result_of, shifted
 from truthlens.detection.runtime import Stop, TokenModel
 from truthlens.detection.scripts import readable
 from truthlens.detection.value_wordings import ValueWordings
@@ -36,6 +36,7 @@ from truthlens.detection.windows import Window, Windows, build_windows, lay_out,
 
 # English prose in word pieces; only says when looking again may be worth while.
 _CHARACTERS_PER_TOKEN = 4.0
+_MOST_REREAD = 20_000  # characters of an answer in which JSON is looked for anew with each of its parts
 _LOOK_AGAIN = 64  # characters after which a sentence that was not over may be
 
 
@@ -64,10 +65,9 @@ class _Task:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """An answer as it is scored, JSON in it written as text; ``ranges``, ``silent`` and
-    ``values`` are characters of that text.
+    """An answer as it is scored, JSON in it written as text.
 
-    ``rendering`` is ``None`` where spans are given in characters of that text as well.
+    ``ranges``, ``silent`` and ``values`` are characters of that text. ``rendering`` is ``None`` where spans are given in characters of that text as well.
     """
 
     answer: Answer
@@ -78,7 +78,9 @@ class _View:
 
     def sourced(self, result: DetectorResult) -> DetectorResult:
         """The result, with spans in characters of the answer."""
-        return result if self.rendering is None else sourced(result, self.rendering)
+        if self.rendering is None:
+            return result
+        return replace(result, spans=self.rendering.sourced(result.spans))
 
 
 class EncoderFollower:
@@ -197,7 +199,11 @@ class EncoderFollower:
             DetectorError: the model failed, or ``stop`` said true.
         """
         started = time.perf_counter()
-        views = [self._view(answer, own) for answer, own in zip(answers, ranges, strict=True) if own]
+        views = [
+            self._view(answer, own) if len(answer.text) <= _MOST_REREAD else _View(answer, own)
+            for answer, own in zip(answers, ranges, strict=True)
+            if own
+        ]
         excerpts = [excerpt_of(view.answer, view.ranges) for view in views]
         near = [_near(view, excerpt) for view, excerpt in zip(views, excerpts, strict=True)]
         tasks = self._tasks(near, stop)

@@ -10,12 +10,15 @@ broken, cut off or still being written is read as far as it goes, in time linear
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from truthlens.core.records import Span
 from truthlens.core.text import merge_ranges
 from truthlens.detection.value_wordings import ValueWordings
 from truthlens.detection.words import words
@@ -30,6 +33,8 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\s\"{}\[\],:`]++|`)",
 )
 _NUMBER = re.compile(r"-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?")
+_OPENS = re.compile(r"\s*(?:```|~~~)\w{0,12}")
+_CLOSES = re.compile(r"\s*(?:```|~~~)[ \t]*(?=\n|$)")
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTALL
 )
@@ -105,56 +110,64 @@ class Rendering:
     values: tuple[tuple[int, int], ...]
 
     def source(self, start: int, end: int) -> tuple[int, int]:
-        """The characters of the answer behind ``start`` to ``end`` of the text."""
+        """Return the characters of the answer behind ``start`` to ``end`` of the text."""
         return int(self.starts[start]), int(self.ends[end - 1])
 
+    def sourced(self, spans: Sequence[Span]) -> tuple[Span, ...]:
+        """Return spans of the text as spans of the answer."""
+        places = (self.source(span.start, span.end) for span in spans)
+        return tuple(
+            replace(span, start=start, end=end) for span, (start, end) in zip(spans, places, strict=True)
+        )
+
     def place(self, start: int, end: int) -> tuple[int, int]:
-        """The characters of the text that come from ``start`` to ``end`` of the answer."""
+        """Return the characters of the text that come from ``start`` to ``end`` of the answer."""
         first = int(np.searchsorted(self.ends, start, side="right"))
         last = int(np.searchsorted(self.starts, end, side="left"))
         return first, max(first, last)
 
 
-@dataclass(slots=True)
 class _Writer:
     """Puts the text together, piece by piece, with the place of each in the answer."""
 
-    source: str
-    parts: list[str] = field(default_factory=list)
-    starts: list[NDArray[np.int64]] = field(default_factory=list)
-    ends: list[NDArray[np.int64]] = field(default_factory=list)
-    silent: list[tuple[int, int]] = field(default_factory=list)
-    values: list[tuple[int, int]] = field(default_factory=list)
-    length: int = 0
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.length = 0
+        self.values: list[tuple[int, int]] = []
+        self._parts: list[str] = []
+        self._silent: list[tuple[int, int]] = []
+        # Of each piece: its characters, where it comes from, and whether these are the same characters.
+        self._pieces: list[tuple[int, int, int, bool]] = []
 
     def copy(self, start: int, end: int, role: _Role = _Role.VALUE) -> None:
         """Append characters of the answer as they are."""
-        place = np.arange(start, end, dtype=np.int64)
-        self._append(self.source[start:end], place, place + 1, role)
+        self._append(self.source[start:end], start, end, role, same=True)
 
     def write(self, text: str, start: int, end: int, role: _Role = _Role.VALUE) -> None:
         """Append ``text``, all of which stands for characters ``start`` to ``end`` of the answer."""
-        count = len(text)
-        self._append(text, np.full(count, start, np.int64), np.full(count, end, np.int64), role)
+        self._append(text, start, end, role, same=False)
 
-    def _append(self, text: str, starts: NDArray[np.int64], ends: NDArray[np.int64], role: _Role) -> None:
+    def _append(self, text: str, start: int, end: int, role: _Role, *, same: bool) -> None:
         if not text:
             return
         if role is _Role.SILENT:
-            self.silent.append((self.length, self.length + len(text)))
-        self.parts.append(text)
-        self.starts.append(starts)
-        self.ends.append(ends)
+            self._silent.append((self.length, self.length + len(text)))
+        self._parts.append(text)
+        self._pieces.append((len(text), start, end, same))
         self.length += len(text)
 
     def rendering(self) -> Rendering:
-        """What was written."""
-        none = np.zeros(0, dtype=np.int64)
+        """Return what was written."""
+        pieces = np.array(self._pieces, dtype=np.int64).reshape(-1, 4)
+        counts = pieces[:, 0]
+        begun = np.repeat(np.cumsum(counts) - counts, counts)
+        same = np.repeat(pieces[:, 3], counts) == 1
+        copied = np.repeat(pieces[:, 1], counts) + np.arange(self.length) - begun
         return Rendering(
-            "".join(self.parts),
-            np.concatenate([none, *self.starts]),
-            np.concatenate([none, *self.ends]),
-            tuple(merge_ranges(self.silent)),
+            "".join(self._parts),
+            np.where(same, copied, np.repeat(pieces[:, 1], counts)),
+            np.where(same, copied + 1, np.repeat(pieces[:, 2], counts)),
+            tuple(merge_ranges(self._silent)),
             tuple(self.values),
         )
 
@@ -173,8 +186,9 @@ def render(text: str, wordings: ValueWordings) -> Rendering | None:
     done = 0
     while match is not None:
         prose = _without_fence(text, done, match.start())
-        writer.copy(done, prose)
-        writer.write("\n", prose, match.start(), _Role.SILENT)
+        if text[done:prose].strip():
+            writer.copy(done, prose)
+            writer.write("\n", prose, match.start(), _Role.SILENT)
         done = _Block(writer, wordings).read(match.start())
         done = _behind_fence(text, done)
         match = _BEGINS.search(text, done)
@@ -192,12 +206,12 @@ def _without_fence(text: str, start: int, end: int) -> int:
     """Where the prose before a block of JSON ends: before the line that opens its code fence."""
     bare = text[start:end].rstrip()
     line = bare.rfind("\n") + 1
-    return start + line if re.fullmatch(r"\s*(?:```|~~~)\w{0,12}", bare[line:]) else end
+    return start + line if _OPENS.fullmatch(bare[line:]) else end
 
 
 def _behind_fence(text: str, end: int) -> int:
     """Where the prose behind a block of JSON begins: behind the line that closes its code fence."""
-    match = re.compile(r"\s*(?:```|~~~)[ \t]*(?=\n|$)").match(text, end)
+    match = _CLOSES.match(text, end)
     return match.end() if match else end
 
 
@@ -330,6 +344,7 @@ class _Block:
         self._written = True
 
 
+@lru_cache(maxsize=4096)
 def _spaced(key: str) -> str:
     """A key as words: "unitPrice" and "unit_price" are "unit price"."""
     return " ".join(_CASE.sub(" ", key).lower().split())

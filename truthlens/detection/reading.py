@@ -18,7 +18,6 @@ from truthlens.detection.merging import merge_windows, quiet_punctuation, tokens
 from truthlens.detection.scripts import readable
 from truthlens.detection.windows import Window
 
-
 _ALL = slice(None)
 _VALUE_TOKENS = 3
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from truthlens.core.records import Aggregation, Coverage, DetectorName, DetectorResult, Reason, Span
 from truthlens.detection.claims import is_abstention
 from truthlens.detection.fusion import span_max, spans_of
-from truthlens.detection.json_values import Rendering
 from truthlens.detection.manifest import Manifest
 from truthlens.detection.reading import Reading
 
@@ -77,15 +76,6 @@ def nothing(reason: Reason) -> DetectorResult:
 def claimless() -> DetectorResult:
     """Return the result of a part in which nothing can be false: keys and punctuation of JSON."""
     return DetectorResult(DetectorName.ENCODER, 0.0, coverage=Coverage(0, 0, 0, 0))
-
-
-def sourced(result: DetectorResult, rendering: Rendering) -> DetectorResult:
-    """Return the result on a rendered answer with its spans in characters of the answer itself."""
-    found = (rendering.source(span.start, span.end) for span in result.spans)
-    spans = tuple(
-        replace(span, start=start, end=end) for span, (start, end) in zip(result.spans, found, strict=True)
-    )
-    return replace(result, spans=spans)
 
 
 def shifted(result: DetectorResult, by: int) -> DetectorResult:
