@@ -192,8 +192,7 @@ def test_the_spans_of_json_are_characters_of_the_answer(encoder: EncoderDetector
     """A value is marked where it stands, whatever is written of it for the model; keys, ids and nulls are not."""
     text = '{"Zorblax": "sky", "id": "Zorblax", "place": "Zorblax\\u0021", "blue": 9, "Quibble": null}'
     result = encoder.detect(exchange(SKY), answer(text))
-    assert [place.rstrip("\\u0021") for place in marked(result, text)] == ["Zorblax"]
-    assert result.spans[0].start == text.rindex("Zorblax")
+    assert [span.start for span in result.spans] == [text.rindex("Zorblax")]
     follower = encoder.follow(exchange(SKY))
     parts = [(0, 18), (18, 42), (42, 70), (70, len(text))]
     for results in (

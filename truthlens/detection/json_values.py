@@ -353,7 +353,7 @@ def _spaced(key: str) -> str:
 def _unescaped(escape: str) -> str:
     if escape[1] != "u":
         return _ESCAPED.get(escape[1], escape[1])
-    codes = [int(code, 16) for code in escape[2:].split("\\u")]
+    codes = [int(code, 16) for code in escape[2:].split("\\u") if code]
     if len(codes) == 2:
         return chr(0x10000 + ((codes[0] - 0xD800) << 10) + (codes[1] - 0xDC00))
-    return " " if 0xD800 <= codes[0] < 0xE000 else chr(codes[0])
+    return " " if not codes or 0xD800 <= codes[0] < 0xE000 else chr(codes[0])
