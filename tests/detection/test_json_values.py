@@ -69,6 +69,10 @@ def test_a_value_is_written_as_the_evidence_writes_it(value: object, written: st
         {"sources": ["doc_1", "[2]", 3]},
         {"category": "billing", "intent": "TECHNICAL"},
         {"isNullable": True},
+        {
+            "entities": [{"type": "PERSON"}],
+            "meta": {"model": "m-1", "total_tokens": 120, "nested": {"ms": 7}},
+        },
     ],
 )
 def test_bookkeeping_is_not_scored(value: object) -> None:
@@ -84,6 +88,7 @@ def test_bookkeeping_is_not_scored(value: object) -> None:
         ({"score": 37}, ["37"]),
         ({"status": "approved by the council"}, ["approved by the council"]),
         ({"type": "poison"}, ["poison"]),
+        ({"meta": {"note": "eight tablets are safe"}}, ["eight tablets are safe"]),
         ({"language": "French"}, ["French"]),
         ({"source": "the minister himself"}, ["the minister himself"]),
         ({"category": "fraud"}, ["fraud"]),

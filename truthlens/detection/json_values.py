@@ -77,11 +77,20 @@ _BOOKKEEPING: tuple[tuple[frozenset[str], re.Pattern[str]], ...] = (
     (frozenset({"language", "lang", "locale"}), _LANGUAGE),
     (frozenset({"status", "state", "finish reason", "outcome"}), _STATE),
     (frozenset({"type", "kind", "format", "datatype", "data type", "content type", "schema"}), _KIND),
+    # As in a list of entities: "PERSON", "ORG".
+    (frozenset({"type", "kind", "label", "tag", "category", "entity type", "role"}), re.compile(r"[A-Z][A-Z_]{1,24}")),
+    (
+        frozenset({"tokens", "total tokens", "prompt tokens", "completion tokens", "tokens used", "latency ms", "duration ms",
+                   "elapsed ms", "processing time ms", "page number", "token count", "word count", "seed", "temperature"}),
+        re.compile(r"\d+(?:\.\d+)?"),
+    ),
     (frozenset({"version", "schema version", "timestamp", "created at", "generated at", "model name"}),
      re.compile(r"v?\d+(?:\.\d+){1,3}")),
 )  # fmt: skip
 
 # One of the words that the user offered to choose from is no statement of the evidence.
+_META = frozenset({"meta", "metadata", "usage", "debug", "trace"})
+"""Objects under these keys tell of the answer; a figure or a word in them is bookkeeping, a sentence is not."""
 _CLASSES = frozenset(
     "category class label intent sentiment tone topic tag tags priority urgency severity classification".split()  # noqa: SIM905
 )
@@ -225,6 +234,7 @@ class _Block:
         # Of each open object or list: what opened it, and the key that its values have.
         self._open: list[str] = []
         self._keys: list[tuple[int, int]] = []
+        self._is_meta: list[bool] = []
         self._is_key = False
         self._written = False  # something stands on the line that is being written
 
@@ -252,10 +262,14 @@ class _Block:
     def _mark(self, mark: str, place: int) -> None:
         if mark in "{[":
             self._is_key = mark == "{"
+            first, last = self._keys[-1] if self._keys else (0, 0)
+            within = bool(self._is_meta) and self._is_meta[-1]
+            self._is_meta.append(within or _spaced(self._text[first:last]) in _META)
             self._open.append(mark)
             self._keys.append(self._keys[-1] if mark == "[" and self._keys else (0, 0))
         elif mark in "}]":
             self._open.pop()
+            self._is_meta.pop()
             self._keys.pop()
             self._is_key = False
         elif mark == ",":
@@ -296,6 +310,8 @@ class _Block:
     def _is_bookkeeping(self, value: str) -> bool:
         first, last = self._keys[-1] if self._keys else (0, 0)
         key = _spaced(self._text[first:last])
+        if self._is_meta and self._is_meta[-1] and _MARKER.fullmatch(value.strip()):
+            return True
         if key in _CLASSES and self._wordings.was_asked(_spaced(value)):
             return True
         return any(key in keys and form.fullmatch(value.strip()) for keys, form in _BOOKKEEPING)

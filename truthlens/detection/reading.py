@@ -94,7 +94,14 @@ def read_answer(
     merged = quiet_punctuation(merged, offsets, text)
     unread = _unread(text, languages)
     scored = ~np.isnan(merged) & ~tokens_within(offsets, text, unread)
-    claimless = tokens_within(offsets, text, merge_ranges([*claimless_ranges(text, query=query), *silent]))
+    spoken = [
+        (start + first, start + last)
+        for start, end in values
+        for first, last in claimless_ranges(text[start:end], query=query)
+    ]
+    claimless = tokens_within(
+        offsets, text, merge_ranges([*claimless_ranges(text, query=query), *spoken, *silent])
+    )
     return Reading(
         np.where(scored & ~claimless, merged, -np.inf), scored, offsets, text, unread, query, tuple(values)
     )
