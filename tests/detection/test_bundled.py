@@ -177,7 +177,7 @@ _PLAN = (
                 "parking": 3,
                 "source": None,
             },
-            [{"length_km": 5.9}, {"fee_share": 0.21}],
+            [{"name": "Lake Ontario"}, {"fee_share": 0.21}],
         ),
         (
             _PLAN,
@@ -187,7 +187,7 @@ _PLAN = (
             },
             [
                 {"plans": [{"name": "basic", "price": 65}]},
-                {"plans": [{"name": "basic", "storage": "900 GB"}]},
+                {"plans": [{"name": "basic", "storage": "900 films in colour"}]},
             ],
         ),
     ],
