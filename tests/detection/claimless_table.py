@@ -364,6 +364,7 @@ ANYWHERE = (
     "The provided context does not contain enough information to answer the question.",
     "No relevant information is available.",
     "Not enough information.",
+    "I cannot answer this from the passages that were provided.",
     "N/A",
     "Here are the steps:",
     "Based on the provided passages, here are the main points:",

@@ -198,7 +198,7 @@ GENERIC_WORDS = _words(
     " wonder mean understand continue rephrase repeat specify confirm contact say answer use specific particular relevant"
     " detailed short brief definitive accurate unclear confusing helpful happy glad sure certain asked given provided"
     " available mentioned contained order number name address email phone account location country city date age weight"
-    " allergy symptom preference budget code out deeper back base time d s"
+    " allergy symptom preference budget code out deeper back base time d s gave been"
 )
 """Stems that may stand in an open place of a pattern beside those of the query: none of them tells anything."""
 NEVER_BARE = _words(
