@@ -47,7 +47,8 @@ _OFFERS_HELP = re.compile(_START + _alternatives(patterns.OFFERS, patterns.OFFER
 _PLAIN_TEXT = re.compile(r"[^\W\d_'\"*.!?？。…-]*(?:[\s'\"*.!?？。…-]+[^\W\d_'\"*.!?？。…-]*)*")
 _THIS = re.compile(
     r"\bthat(?= (?:question|answer|information|topic|subject|request|point|detail|matter|text|passage)s?\b"
-    r"| (?:from|in|with|for|based|on)\b| (?:was|were|are|have been|i was|you) (?:provided|given|gave|retrieved|available)\b|\W*$)",
+    r"| (?:from|in|with|for|based|on)\b"
+    r"| (?:was|were|are|have been|i was|you) (?:provided|given|gave|retrieved|available)\b|\W*$)",
     re.IGNORECASE,
 )
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
