@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.detection.claimless_table import ANYWHERE, TOPICS
 from truthlens.core.plan import Plan
 from truthlens.core.records import (
     Answer,
@@ -141,6 +143,86 @@ async def test_answers_that_claim_nothing_are_not_flagged(encoder: EncoderDetect
     )
     assert verdict.status is Status.CHECKED
     assert not verdict.flagged
+
+
+_INVOICE = "Invoice of 5 March 2024 from Halden Tools: one tool box at 48,000 yen, due within 30 days. Contact: Petra Vogel."
+_LAKE = "Amber Lake is 4.5 km long and 32 m deep. The water is cleaned by 12 percent of the fees. Parking costs three euros."
+_PLAN = (
+    "The basic plan costs 10 dollars a month and includes 5 GB of storage. It does not include phone support."
+)
+
+
+@pytest.mark.parametrize(
+    ("context", "right", "wrong"),
+    [
+        (
+            _INVOICE,
+            {
+                "id": 7,
+                "vendor": "Halden Tools",
+                "date": "2024-03-05",
+                "amount": 48000,
+                "currency": "JPY",
+                "confidence": 0.9,
+            },
+            [{"amount": 84000}, {"contact": "Olaf Berg"}],
+        ),
+        (
+            _LAKE,
+            {
+                "name": "Amber Lake",
+                "length_km": 4.5,
+                "max_depth_m": 32,
+                "fee_share": 0.12,
+                "parking": 3,
+                "source": None,
+            },
+            [{"name": "Lake Ontario"}, {"fee_share": 0.21}],
+        ),
+        (
+            _PLAN,
+            {
+                "plans": [{"name": "basic", "price": 10, "storage": "5 GB", "phone_support": False}],
+                "status": "ok",
+            },
+            [
+                {"plans": [{"name": "basic", "price": 65}]},
+                {"plans": [{"name": "basic", "storage": "900 films in colour"}]},
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("form", ["{}", "Here it is:\n\n```json\n{}\n```"])
+async def test_right_json_is_not_flagged_and_wrong_values_are(
+    encoder: EncoderDetector,
+    context: str,
+    right: dict[str, object],
+    wrong: list[dict[str, object]],
+    form: str,
+) -> None:
+    """Keys, ids, confidences, nulls and other ways to write a number are no errors; another value is."""
+    supported = await judge(
+        encoder, [context], "Extract it as JSON.", form.replace("{}", json.dumps(right, indent=2))
+    )
+    assert not supported.flagged
+    for change in wrong:
+        text = form.replace("{}", json.dumps(right | change, indent=2))
+        invented = await judge(encoder, [context], "Extract it as JSON.", text)
+        assert invented.flagged, change
+        assert all(text[span.start : span.end].strip('",') in json.dumps(change) for span in invented.spans)
+
+
+async def test_claims_in_polite_frames_have_a_score(encoder: EncoderDetector) -> None:
+    """Whatever the frame, hardly a claim in it comes out with nothing; honest talk is hardly ever flagged."""
+    topics = [topic for topic in TOPICS if topic.query.isascii()]
+    hostile = [(each, topic) for topic in topics for each in topic.hostile]
+    honest = [(each, topic) for topic in topics for each in (*topic.honest, *ANYWHERE)]
+    found = [await judge(encoder, [topic.context], topic.query, text) for text, topic in hostile]
+    silent = [text for (text, _), verdict in zip(hostile, found, strict=True) if not verdict.score]
+    assert len(silent) <= 0.03 * len(hostile), silent
+    assert sum(verdict.flagged for verdict in found) >= 0.7 * len(hostile)
+    verdicts = [await judge(encoder, [topic.context], topic.query, text) for text, topic in honest]
+    assert sum(verdict.flagged for verdict in verdicts) <= 0.02 * len(honest)
 
 
 def test_an_answer_scores_the_same_whatever_it_is_scored_with(encoder: EncoderDetector) -> None:

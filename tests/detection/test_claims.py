@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.detection.claimless_table import HONEST, HOSTILE
 from truthlens.detection.claims import claimless_ranges, is_abstention
+
+ASKED = (
+    "What are the parking fees, the opening hours, the year, the dosage and the price? 该药物的剂量是多少？"
+)
 
 ABSTENTIONS = [
     "Unable to answer based on given passages.",
@@ -72,7 +77,7 @@ CLAIMLESS = [
     "Let me know if you have any further questions.",
     "If you have any other questions, feel free to ask!",
     "Please don't hesitate to contact us.",
-    "Would you like me to explain the dosage?",
+    "Would you like me to explain the side effects?",
     "Is there anything else I can help you with?",
     "Do you have any allergies?",
     "Could you tell me your order number?",
@@ -112,14 +117,14 @@ SCORED = [
 @pytest.mark.parametrize("text", ABSTENTIONS)
 def test_an_abstention_is_recognised(text: str) -> None:
     """An answer that only says that it cannot answer makes no claim."""
-    assert is_abstention(text)
-    assert _scored(text) == ""
+    assert is_abstention(text, query=ASKED)
+    assert _scored(text, query=ASKED) == ""
 
 
 @pytest.mark.parametrize("text", CLAIMS)
 def test_a_claim_is_no_abstention(text: str) -> None:
     """What says more, or denies something of the world, is not taken for an abstention."""
-    assert not is_abstention(text)
+    assert not is_abstention(text, query=ASKED)
 
 
 @pytest.mark.parametrize("text", CLAIMLESS)
@@ -143,6 +148,8 @@ def test_a_sentence_that_could_be_wrong_keeps_its_score(text: str) -> None:
         ("Sure, the fee is 40 euros.", "the fee is 40 euros."),
         ("Sorry, based on the context, the fee is 40 euros.", "the fee is 40 euros."),
         ("Answer: Lima", "Lima"),
+        ("Would you like to know more about the eight tablets?", "eight tablets?"),
+        ("Sure, do you want me to explain the free return?", "free return?"),
         ("根据提供的资料，费用为四十欧元。", "费用为四十欧元。"),
         ("好的，根据上下文，费用为四十欧元。", "费用为四十欧元。"),
     ],
@@ -150,6 +157,56 @@ def test_a_sentence_that_could_be_wrong_keeps_its_score(text: str) -> None:
 def test_only_the_lead_in_of_a_claim_is_left_out(text: str, rest: str) -> None:
     """The claim behind a lead-in keeps its score."""
     assert _scored(text).strip() == rest
+
+
+@pytest.mark.parametrize(("text", "query"), HOSTILE)
+def test_a_claim_in_a_polite_frame_is_scored(text: str, query: str) -> None:
+    """An offer, a politeness, an abstention, a heading or a question that holds a claim is scored, but for its frame."""
+    assert not is_abstention(text, query=query)
+    assert _scored(text, query=query).endswith(text[int(len(text) * 0.7) :].strip())
+
+
+def test_honest_talk_is_left_out() -> None:
+    """At least 95 in 100 offers, thanks, abstentions and headings that hold no claim stay out of the score."""
+    scored = [text for text, query in HONEST if _scored(text, query=query)]
+    assert len(scored) <= 0.05 * len(HONEST), scored
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't know whether {}.",
+        "Let me know if you need {}.",
+        "Would you like help with {}?",
+        "The passages do not say {}.",
+        "No information is available about {}.",
+        "**{}:**",
+        "Do you want {}?",
+        "Feel free to ask if you need {}!",
+        "This question cannot be answered in {}.",
+        "I cannot tell you the {}.",
+    ],
+)
+@pytest.mark.parametrize(
+    "content",
+    [
+        "8 tablets", "eight tablets", "½ of the tablets", "⑧ tablets", "VIII of the tablets", "八 tablets", "８ tablets",
+        "tablets, as wine helps", "tablets because they cure", "tablets that cure", "no tablets", "tablets without wine",
+        "Novartis tablets", "tablets/wine", "tablets = wine", "a dozen tablets", "tablets twice", "tablets (wine)",
+        "all of the tablets", "tablets: wine", "tаblets",
+    ],
+)  # fmt: skip
+def test_no_frame_hides_numbers_names_clauses_or_negations(text: str, content: str) -> None:
+    """Numbers in any writing, names, further clauses, negations, signs and look-alikes are content in every frame."""
+    assert _scored(text.format(content), query="What are tablets?").strip("*:. ")
+
+
+@pytest.mark.parametrize("text", ["Absolutely!", "Of course.", "Certainly!", "当然可以。"])
+def test_an_affirmation_answers_a_question_of_yes_or_no(text: str) -> None:
+    """What says yes is scored where yes is an answer."""
+    assert _scored(text, query="Is it safe with alcohol? 可以饮酒吗？") != ""
+    assert _scored(text, query="How is it stored?") == ""
+    assert _scored(text, query="Can you tell me how it is stored?") == ""
 
 
 def test_a_question_needs_the_query_to_count_as_restated() -> None:

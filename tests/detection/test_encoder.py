@@ -25,6 +25,7 @@ from truthlens.core.records import (
 )
 from truthlens.detection.encoder import EncoderDetector
 from truthlens.detection.loading import load_encoder
+from truthlens.detection.runtime import never
 
 SKY = "The sky above the harbour is blue."
 FEES = "Late returns cost two euros a week."
@@ -187,9 +188,25 @@ def test_a_foreign_passage_makes_the_result_partial(encoder: EncoderDetector) ->
     assert result.coverage.evidence_tokens_seen < result.coverage.evidence_tokens
 
 
+def test_the_spans_of_json_are_characters_of_the_answer(encoder: EncoderDetector) -> None:
+    """A value is marked where it stands, whatever is written of it for the model; keys, ids and nulls are not."""
+    text = '{"Zorblax": "sky", "id": "Zorblax", "place": "Zorblax\\u0021", "blue": 9, "Quibble": null}'
+    result = encoder.detect(exchange(SKY), answer(text))
+    assert [span.start for span in result.spans] == [text.rindex("Zorblax")]
+    follower = encoder.follow(exchange(SKY))
+    parts = [(0, 18), (18, 42), (42, 70), (70, len(text))]
+    for results in (
+        follower.detect_all([answer(text)], [parts], aggregation=None, stop=never)[1:],
+        follower.detect_ranges([answer(text)], [parts], aggregation=None, stop=never),
+    ):
+        assert [len(part.spans) for part in results] == [0, 0, 1, 0]
+        assert [part.reason for part in results] == [None] * 4
+        assert results[2].spans[0].start == text.rindex("Zorblax")
+
+
 def test_what_claims_nothing_is_not_scored_as_a_claim(encoder: EncoderDetector) -> None:
-    """Suspicious words in an abstention, an offer or a restated question raise no score; in a claim they do."""
-    harmless = "Is Zorblax blue? I don't know about Zorblax. Would you like to hear of Quibble?"
+    """Words that the user asked about raise no score in an abstention, an offer or a question; in a claim they do."""
+    harmless = "Is Zorblax blue? I don't know about Zorblax. Would you like to hear more of Zorblax?"
     result = encoder.detect(exchange(SKY, query="Is Zorblax blue?"), answer(harmless))
     assert (result.score, result.spans) == (0.0, ())
     assert result.coverage is not None
@@ -197,6 +214,8 @@ def test_what_claims_nothing_is_not_scored_as_a_claim(encoder: EncoderDetector) 
     text = harmless + " The sky is Zorblax."
     result = encoder.detect(exchange(SKY, query="Is Zorblax blue?"), answer(text))
     assert [span.start for span in result.spans] == [text.rindex("Zorblax")]
+    result = encoder.detect(exchange(SKY, query="Is it blue?"), answer("Would you like to hear of Quibble?"))
+    assert marked(result, "Would you like to hear of Quibble?") == ["Quibble"]
 
 
 def test_an_abstention_is_told(encoder: EncoderDetector) -> None:

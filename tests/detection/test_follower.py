@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from collections.abc import Callable, Mapping
@@ -92,7 +93,20 @@ def answers(draw: st.DrawFn) -> str:
     return " ".join(" ".join(listed) + end for listed, end in parts)
 
 
-@given(text=answers(), data=st.data())
+@st.composite
+def json_answers(draw: st.DrawFn) -> str:
+    """Records of a few words and numbers, bare, in a fence or behind a sentence."""
+    value = st.lists(st.sampled_from([*WORDS, "Zorblax", "3.5 euros."]), min_size=1, max_size=6).map(" ".join)
+    record = st.dictionaries(
+        st.sampled_from(["lamp", "price", "id", "some note"]), value | st.integers(0, 99) | st.none()
+    )
+    text = json.dumps(draw(st.lists(record, max_size=6) | record), indent=draw(st.sampled_from([None, 1])))
+    return draw(st.sampled_from(["{}", "```json\n{}\n```", "The red lamp.\n{}\nNine boats."])).replace(
+        "{}", text
+    )
+
+
+@given(text=answers() | json_answers(), data=st.data())
 def test_a_followed_answer_gets_the_result_of_the_whole_at_once(text: str, data: st.DataObject) -> None:
     """Wherever the text was cut, whatever was scored before: same score, spans and coverage, to the bit."""
     fmt = data.draw(st.sampled_from(FORMATS))
@@ -108,7 +122,7 @@ def test_a_followed_answer_gets_the_result_of_the_whole_at_once(text: str, data:
     assert content(detect(follower, text)[0]) == content(encoder.detect(asked, answer(text)))
 
 
-@given(text=answers(), data=st.data())
+@given(text=answers() | json_answers(), data=st.data())
 def test_a_part_has_the_score_of_its_text_so_far(text: str, data: st.DataObject) -> None:
     """A sentence that was scored while it was the last one scores the same for whoever asks afresh at that point."""
     encoder = context_encoder(PartedContextModel(), fmt=data.draw(st.sampled_from(FORMATS)))
@@ -237,6 +251,14 @@ def test_choices_are_remembered_apart() -> None:
     before = len(model.windows)
     follower.detect_all([first], [()], aggregation=None, stop=never)
     assert len(model.windows) - before <= 1
+
+
+def test_json_without_anything_to_score_is_clean_and_complete() -> None:
+    """Nothing can be false in keys and nulls."""
+    (whole,) = detect(
+        context_encoder(ContextModel()).follow(exchange()), '{"Zorblax": null, "id": "Zorblax"}'
+    )
+    assert (whole.score, whole.spans, whole.reason) == (0.0, (), None)
 
 
 def test_a_sentence_that_claims_nothing_scores_low_and_complete() -> None:

@@ -137,3 +137,15 @@ def test_byte_pair_tokens_count_without_their_space() -> None:
     offsets = np.array([[0, 3], [3, 7]])
     assert _trimmed(offsets, "abc def").tolist() == [[0, 3], [4, 7]]
     assert _overlapping(_trimmed(offsets, "abc def"), [(0, 4)]).tolist() == [True, False]
+
+
+def test_readings_of_json_are_what_the_detector_serves(encoder: ServedEncoder) -> None:
+    """Values are scored, and the tokens that are read back point into the answer."""
+    text = '{"lamp": "Zorblax", "door": "green", "hall": 48000, "id": "Quibble"}'
+    served = encoder("", [EVIDENCE], text)
+    start = text.index("Zorblax")
+    reading = served.reading([(start, start + len("Zorblax"))])
+    assert reading is not None
+    assert reading.gold is not None
+    assert reading.gold.any()
+    assert [text[span.start : span.end] for span in served.spans] == ["Zorblax"]

@@ -20,20 +20,23 @@ from truthlens.core.errors import DetectorError
 from truthlens.core.records import Aggregation, Answer, DetectorResult, Exchange, Reason
 from truthlens.core.text import sentences
 from truthlens.detection.detectors import Ranges
-from truthlens.detection.excerpts import excerpt_of
+from truthlens.detection.excerpts import Excerpt, excerpt_of
+from truthlens.detection.json_values import Rendering, render
 from truthlens.detection.layout import Layout
 from truthlens.detection.manifest import InputFormat, Manifest
 from truthlens.detection.memory import Odds, WindowMemory
 from truthlens.detection.pairing import Chunk, chunks_of
 from truthlens.detection.passages import Evidence
 from truthlens.detection.reading import read_answer
-from truthlens.detection.results import Scored, nothing, result_of, shifted
+from truthlens.detection.results import Scored, claimless, nothing, result_of, shifted
 from truthlens.detection.runtime import Stop, TokenModel
 from truthlens.detection.scripts import readable
+from truthlens.detection.value_wordings import ValueWordings
 from truthlens.detection.windows import Window, Windows, build_windows, lay_out, read_evidence
 
 # English prose in word pieces; only says when looking again may be worth while.
 _CHARACTERS_PER_TOKEN = 4.0
+_MOST_REREAD = 20_000  # characters of an answer in which JSON is looked for anew with each of its parts
 _LOOK_AGAIN = 64  # characters after which a sentence that was not over may be
 
 
@@ -56,6 +59,28 @@ class _Task:
     # Share of the evidence, by characters, whose script the model reads.
     evidence_read: float
     reason: Reason | None
+    silent: Ranges
+    values: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """An answer as it is scored, JSON in it written as text.
+
+    ``ranges``, ``silent`` and ``values`` are characters of that text. ``rendering`` is ``None`` where spans are given in characters of that text as well.
+    """
+
+    answer: Answer
+    ranges: Ranges
+    silent: Ranges = ()
+    values: Ranges = ()
+    rendering: Rendering | None = None
+
+    def sourced(self, result: DetectorResult) -> DetectorResult:
+        """The result, with spans in characters of the answer."""
+        if self.rendering is None:
+            return result
+        return replace(result, spans=self.rendering.sourced(result.spans))
 
 
 class EncoderFollower:
@@ -95,6 +120,7 @@ class EncoderFollower:
         # Of what is remembered; parts are scored without waiting for it.
         self._lock = threading.Lock()
         self._preparing = threading.Lock()
+        self._wordings = ValueWordings(evidence_texts(exchange), query=exchange.query)
 
     def due(self, answers: Sequence[Answer]) -> bool:
         """Whether the evidence is not read yet, or an answer may have got long enough for a further window."""
@@ -116,7 +142,8 @@ class EncoderFollower:
                 return
             for answer in answers:
                 if self.due([answer]):
-                    self._due[answer.index] = self._run_ahead(prepared, answer, stop)
+                    further = self._run_ahead(prepared, self._view(answer, ()).answer, stop)
+                    self._due[answer.index] = len(answer.text) + further
 
     def detect_all(
         self,
@@ -141,12 +168,15 @@ class EncoderFollower:
             DetectorError: the model failed, or ``stop`` said true.
         """
         started = time.perf_counter()
+        views = [self._view(answer, own) for answer, own in zip(answers, ranges, strict=True)]
         with self._lock:
-            tasks = self._tasks(answers, ranges, stop)
+            tasks = self._tasks(views, stop)
             odds = self._memory.log_odds(_asked(tasks), stop=stop)
         scored = self._scored(tasks, odds)
-        whole = [self._whole(each, aggregation) for each in scored]
-        parts = [self._parts(each, own, aggregation) for each, own in zip(scored, ranges, strict=True)]
+        whole = [
+            view.sourced(self._whole(each, aggregation)) for view, each in zip(views, scored, strict=True)
+        ]
+        parts = [self._parts(view, each, aggregation) for view, each in zip(views, scored, strict=True)]
         return _timed([*whole, *chain(*parts)], started)
 
     def detect_ranges(
@@ -169,16 +199,31 @@ class EncoderFollower:
             DetectorError: the model failed, or ``stop`` said true.
         """
         started = time.perf_counter()
-        excerpts = [excerpt_of(answer, own) for answer, own in zip(answers, ranges, strict=True) if own]
-        asked = [excerpt.ranges for excerpt in excerpts]
-        tasks = self._tasks([excerpt.answer for excerpt in excerpts], asked, stop)
+        views = [
+            self._view(answer, own) if len(answer.text) <= _MOST_REREAD else _View(answer, own)
+            for answer, own in zip(answers, ranges, strict=True)
+            if own
+        ]
+        excerpts = [excerpt_of(view.answer, view.ranges) for view in views]
+        near = [_near(view, excerpt) for view, excerpt in zip(views, excerpts, strict=True)]
+        tasks = self._tasks(near, stop)
         odds = self._passing.log_odds(_asked(tasks), stop=stop)
         parts = [
-            shifted(part, excerpt.start)
-            for excerpt, each in zip(excerpts, self._scored(tasks, odds), strict=True)
-            for part in self._parts(each, excerpt.ranges, aggregation)
+            view.sourced(shifted(part, excerpt.start))
+            for view, excerpt, own, each in zip(views, excerpts, near, self._scored(tasks, odds), strict=True)
+            for part in self._parts(own, each, aggregation)
         ]
         return _timed(parts, started)
+
+    def _view(self, answer: Answer, ranges: Ranges) -> _View:
+        """The answer as it is scored: JSON as text, which is read anew each time."""
+        rendering = render(answer.text, self._wordings)
+        if rendering is None:
+            return _View(answer, ranges)
+        places = tuple(rendering.place(start, end) for start, end in ranges)
+        return _View(
+            replace(answer, text=rendering.text), places, rendering.silent, rendering.values, rendering
+        )
 
     def _prepare(self) -> _Prepared | Reason:
         """What the answers share, or why none can be scored; made when first asked for."""
@@ -200,16 +245,17 @@ class EncoderFollower:
         read = 1.0 - sum(map(len, foreign)) / sum(map(len, passages))
         return _Prepared(tuple(passages), evidence, layout, read)
 
-    def _tasks(self, answers: Sequence[Answer], ranges: Sequence[Ranges], stop: Stop) -> list[_Task | Reason]:
+    def _tasks(self, views: Sequence[_View], stop: Stop) -> list[_Task | Reason]:
         """What is to be scored of each answer, or why nothing is."""
         tasks = []
-        for answer, own in zip(answers, ranges, strict=True):
+        for view in views:
             if stop():
                 raise DetectorError("scoring was given up after its deadline")
-            tasks.append(self._task(answer, own))
+            tasks.append(self._task(view))
         return tasks
 
-    def _task(self, answer: Answer, ranges: Ranges) -> _Task | Reason:
+    def _task(self, view: _View) -> _Task | Reason:
+        answer, ranges = view.answer, view.ranges
         if not answer.text.strip():
             return Reason.EMPTY_ANSWER
         prepared = self._prepare()
@@ -223,7 +269,7 @@ class EncoderFollower:
             return Reason.EMPTY_ANSWER
         if not windows.windows:
             return Reason.TOO_LARGE
-        return _Task(answer, windows, prepared.read, reason)
+        return _Task(answer, windows, prepared.read, reason, view.silent, view.values)
 
     def _windows(self, prepared: _Prepared, text: str, fmt: InputFormat, *, after: int = 0) -> Windows:
         return build_windows(
@@ -239,12 +285,12 @@ class EncoderFollower:
         )
 
     def _run_ahead(self, prepared: _Prepared, answer: Answer, stop: Stop) -> float:
-        """The characters from which on there may be more to run."""
+        """After how many further characters there may be more to run."""
         text, fmt = answer.text, self.manifest.input
         if not self._memory.keeps(features=fmt.features is not None):
             return math.inf
         if not readable(text, self._languages):
-            return len(text) + _LOOK_AGAIN
+            return _LOOK_AGAIN
         ends = [end for _, end in self._tokenizer.encode(text, add_special_tokens=False).offsets]
         size, overlap = prepared.layout.chunk_size, fmt.answer_overlap
         closed = _closed(chunks_of(len(ends), size=size, overlap=overlap), ends, text)
@@ -259,7 +305,7 @@ class EncoderFollower:
             if not self._memory.keeps(features=fmt.features is not None):
                 return math.inf
         next_end = closed + size - overlap if closed else size + 1
-        return len(text) + max(_LOOK_AGAIN, (next_end - len(ends)) * len(text) / max(len(ends), 1))
+        return max(_LOOK_AGAIN, (next_end - len(ends)) * len(text) / max(len(ends), 1))
 
     def _scored(
         self, tasks: Sequence[_Task | Reason], odds: Sequence[Sequence[Odds]]
@@ -272,7 +318,8 @@ class EncoderFollower:
         windows = task.windows
         reading = read_answer(
             windows.windows, odds, offsets=windows.offsets, text=task.answer.text,
-            query=self._exchange.query, fmt=self.manifest.input, languages=self._languages,
+            query=self._exchange.query, fmt=self.manifest.input, languages=self._languages, silent=task.silent,
+            values=task.values,
         )  # fmt: skip
         return Scored(reading, windows.coverage, task.evidence_read, task.reason)
 
@@ -282,12 +329,19 @@ class EncoderFollower:
         return result_of(scored, self.manifest, aggregation or self.manifest.aggregation)
 
     def _parts(
-        self, scored: Scored | Reason, ranges: Ranges, aggregation: Aggregation | None
+        self, view: _View, scored: Scored | Reason, aggregation: Aggregation | None
     ) -> list[DetectorResult]:
-        if isinstance(scored, Reason):
-            return [nothing(scored) for _ in ranges]
         chosen = aggregation or self.manifest.aggregation
-        return [result_of(scored, self.manifest, chosen, part=part) for part in ranges]
+        results = []
+        for start, end in view.ranges:
+            if start == end:
+                results.append(claimless())
+            elif isinstance(scored, Reason):
+                results.append(nothing(scored))
+            else:
+                part = result_of(scored, self.manifest, chosen, part=(start, end))
+                results.append(view.sourced(part))
+        return results
 
 
 def evidence_texts(exchange: Exchange) -> list[str]:
@@ -297,6 +351,17 @@ def evidence_texts(exchange: Exchange) -> list[str]:
         for passage in exchange.passages
         if passage.text.strip()
     ]
+
+
+def _near(view: _View, excerpt: Excerpt) -> _View:
+    """The excerpt of an answer as a view of its own."""
+    start, end = excerpt.start, excerpt.start + len(excerpt.answer.text)
+
+    def within(ranges: Ranges) -> Ranges:
+        cut = ((max(first, start) - start, min(last, end) - start) for first, last in ranges)
+        return tuple((first, last) for first, last in cut if first < last)
+
+    return _View(excerpt.answer, excerpt.ranges, within(view.silent), within(view.values))
 
 
 def _closed(chunks: Sequence[Chunk], ends: Sequence[int], text: str) -> int:

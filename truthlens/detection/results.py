@@ -50,6 +50,7 @@ def result_of(
     spans = spans_of(p, reading.offsets[own], manifest.tau_span, reading.text)
     if part is not None:
         spans = tuple(_clipped(span, start, end) for span in spans)
+    abstains = is_abstention(reading.text[start:end], query=reading.query)
     details: dict[str, float | str] = {
         "model": manifest.name,
         "aggregation": aggregation.value,
@@ -58,11 +59,11 @@ def result_of(
     }
     return DetectorResult(
         detector=DetectorName.ENCODER,
-        score=manifest.scoring.score(aggregation, p=p, spans=spans),
+        score=manifest.scoring.score(aggregation, p=reading.counted(p, own), spans=spans),
         spans=spans,
         coverage=_coverage(scored, read),
         reason=Reason.LANGUAGE if unread or scored.evidence_read < 1.0 else None,
-        explanation="the answer only abstains" if is_abstention(reading.text[start:end]) else "",
+        explanation="the answer only abstains" if abstains else "",
         details=MappingProxyType(details),
     )
 
@@ -70,6 +71,11 @@ def result_of(
 def nothing(reason: Reason) -> DetectorResult:
     """The result of a text that was not scored."""
     return DetectorResult(DetectorName.ENCODER, None, reason=reason)
+
+
+def claimless() -> DetectorResult:
+    """Return the result of a part in which nothing can be false: keys and punctuation of JSON."""
+    return DetectorResult(DetectorName.ENCODER, 0.0, coverage=Coverage(0, 0, 0, 0))
 
 
 def shifted(result: DetectorResult, by: int) -> DetectorResult:

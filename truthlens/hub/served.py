@@ -19,11 +19,14 @@ from truthlens.core.errors import DetectorError
 from truthlens.core.records import Aggregation, Coverage, DetectorResult, Span
 from truthlens.core.text import merge_ranges
 from truthlens.detection.encoder import EncoderDetector
+from truthlens.detection.follower import evidence_texts
 from truthlens.detection.fusion import spans_of
+from truthlens.detection.json_values import Rendering, render
 from truthlens.detection.loading import load_model, verify_files
 from truthlens.detection.manifest import Manifest, load_manifest
 from truthlens.detection.reading import read_answer
 from truthlens.detection.runtime import Stop, TokenModel, never
+from truthlens.detection.value_wordings import ValueWordings
 from truthlens.detection.windows import Window, load_tokenizer
 from truthlens.hub.data import as_exchange
 from truthlens.hub.figures import touches
@@ -56,6 +59,7 @@ class ServedAnswer:
     query: str
     text: str
     tokenizer: Tokenizer
+    rendering: Rendering | None
     windows: Sequence[Window]
     odds: Sequence[NDArray[np.float32]]
 
@@ -86,15 +90,23 @@ class ServedAnswer:
         if self.result.score is None:
             return None
         manifest = self.manifest
-        encoding = self.tokenizer.encode(self.text, add_special_tokens=False)
+        shown = self.rendering
+        text = self.text if shown is None else shown.text
+        encoding = self.tokenizer.encode(text, add_special_tokens=False)
         offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
         reading = read_answer(
-            self.windows, self.odds, offsets=offsets, text=self.text, query=self.query, fmt=manifest.input,
-            languages=manifest.languages or ("*",),
+            self.windows, self.odds, offsets=offsets, text=text, query=self.query, fmt=manifest.input,
+            languages=manifest.languages or ("*",), silent=shown.silent if shown is not None else (),
+            values=shown.values if shown is not None else (),
         )  # fmt: skip
         p = reading.probabilities(temperature=manifest.temperature)
-        spans = spans_of(p, offsets, manifest.tau_span, self.text)
-        scores = {name: manifest.scoring.score(name, p=p, spans=spans) for name in Aggregation}
+        spans = spans_of(p, offsets, manifest.tau_span, text)
+        scores = {
+            name: manifest.scoring.score(name, p=reading.counted(p), spans=spans) for name in Aggregation
+        }
+        if shown is not None:
+            offsets = np.array([shown.source(start, end) for start, end in offsets]).reshape(-1, 2)
+            spans = shown.sourced(spans)
         self._compare(scores[manifest.aggregation], spans)
         union = None if gold is None else merge_ranges(gold)
         return TokenReading(
@@ -144,13 +156,15 @@ class ServedEncoder:
             DetectorError: the model failed.
         """
         self._model.forget()
-        result = self._detector.detect(*as_exchange(query, passages, answer))
+        exchange, asked = as_exchange(query, passages, answer)
+        result = self._detector.detect(exchange, asked)
         return ServedAnswer(
             result=result,
             manifest=self.manifest,
             query=query,
             text=answer,
             tokenizer=self._tokenizer,
+            rendering=render(answer, ValueWordings(evidence_texts(exchange), query=query)),
             windows=self._model.windows,
             odds=self._model.odds,
         )

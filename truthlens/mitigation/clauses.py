@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from truthlens.core.text import is_chinese
+from truthlens.mitigation.telling import tells
 
 _FINITE = (
     "is are was were has have had do does did can could will would shall should may might must cannot isn't aren't "
@@ -133,16 +134,21 @@ def clauses(sentence: str) -> list[tuple[int, int]]:
 
 
 def is_claimless(sentence: str) -> bool:
-    """Whether ``sentence`` only greets, leads in, asks, offers help or says that it cannot answer."""
+    """Return whether ``sentence`` only greets, leads in, asks, offers help or says that it cannot answer.
+
+    With a number or a clause of its own a question, an offer, a thanks or an abstention claims something.
+    """
     plain = sentence.replace("’", "'").strip(_MARKS)
-    if not plain or plain.endswith(("?", "？")):
+    if not plain:
         return True
+    if plain.endswith(("?", "？")):
+        return not tells(plain)
     if plain.endswith((":", "：")):
         return bool(_ANNOUNCES.search(plain)) or not _claims_much(plain)
     if len(plain) > _LONGEST_CLAIMLESS:
         return False
     bare = plain.rstrip(" .!。！…,，~～" + _MARKS)
-    return any(
+    return not tells(bare) and any(
         pattern.fullmatch(bare) is not None
         for pattern in (_SAYS_NOTHING, _ABSTAINS, _SAYS_NOTHING_ZH, _ABSTAINS_ZH)
     )

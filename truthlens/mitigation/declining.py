@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from truthlens.core.text import sentences
+from truthlens.mitigation.telling import tells
 
 _START_CHARS = 160
 _MOST_ABSTAINING_SENTENCES = 3
@@ -44,8 +45,13 @@ def declines(text: str) -> bool:
 
 
 def abstains(text: str) -> bool:
-    """Whether ``text`` says nothing but that the evidence does not tell: a few sentences, each of them of that kind."""
+    """Return whether ``text`` says nothing but that the evidence does not tell: a few sentences, each of that kind.
+
+    One that holds a number or a further clause says something.
+    """
     if len(text) > _MOST_ABSTAINING_CHARS:
         return False
     found = [text[start:end] for start, end in sentences(text)]
-    return 0 < len(found) <= _MOST_ABSTAINING_SENTENCES and all(_ABSTAINS.search(each) for each in found)
+    return 0 < len(found) <= _MOST_ABSTAINING_SENTENCES and all(
+        _ABSTAINS.search(each) and not tells(each) for each in found
+    )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from truthlens.core.text import sentences
 from truthlens.mitigation.declining import abstains
+from truthlens.mitigation.telling import tells
 from truthlens.mitigation.tongue import COMMON_WORDS
 
 _READ_CHARS = 4000
@@ -142,7 +143,7 @@ def _is_empty(sentence: str, query: str) -> bool:
         return True
     if _POLAR.fullmatch(plain):
         return _is_open(query)
-    if _DIGIT.search(plain):
+    if tells(plain):
         return False
     if sentence.rstrip().endswith(("?", "？")):
         return True
