@@ -11,15 +11,15 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truthlens.core.errors import DialectError
 from truthlens.core.plan import Plan
 from truthlens.core.records import Exchange, OnFlagged, OnUnchecked, Reason, Status, Verdict
 from truthlens.exchange.chunks import ChunkKind, Delta, Transcript
-from truthlens.exchange.edits import strip
+from truthlens.exchange.edits import done_frame
+from truthlens.exchange.members import Members
 from truthlens.streaming.contract import Ask, Entry
 from truthlens.streaming.gated_choice import Fate, GatedChoice
 from truthlens.streaming.notices import mark_for, stop_notice, withheld_notice
-from truthlens.streaming.rewriting import Changes, rebuilt, rewrite
+from truthlens.streaming.rewriting import Changes, cleaned, rewrite
 
 # Nothing was to be checked there, so that nothing is blocked for it.
 _NEVER_BLOCKED = (Reason.DISABLED, Reason.EMPTY_ANSWER, Reason.TOOL_CALL)
@@ -83,7 +83,6 @@ class Gate:
         stopped: The gate has ended the stream: nothing behind ``stop_entry`` is delivered.
         stop_entry: The last entry that is, ``None`` while the stream has not been stopped.
         stopped_for: Why a choice could not be checked and was stopped for that.
-        logprobs_dropped: Whether log probabilities of the answer were taken out.
 
     Args:
         plan: The exchange's plan.
@@ -95,8 +94,11 @@ class Gate:
         self.stopped = False
         self.stop_entry: Entry | None = None
         self.stopped_for: Reason | None = None
-        self.logprobs_dropped = False
         self._plan = plan
+        self._logprobs_dropped = False
+        # What is withheld must not leave in another place, and what must be checked not from where nobody looked.
+        strict = plan.stream.on_flagged is not OnFlagged.MARK or plan.on_unchecked is OnUnchecked.BLOCK
+        self._members = Members(exchange.endpoint, streamed=True) if strict else None
         self._exchange = exchange
         self._transcript = transcript
         self._tracks: dict[int, _Track] = {}
@@ -151,6 +153,16 @@ class Gate:
     def marked(self) -> frozenset[int]:
         """Choices with a mark."""
         return frozenset(index for index, track in self._tracks.items() if track.gated.marked)
+
+    @property
+    def logprobs_dropped(self) -> bool:
+        """Whether log probabilities of the answer were taken out."""
+        return self._logprobs_dropped or (self._members is not None and self._members.logprobs_dropped)
+
+    @property
+    def fields_dropped(self) -> bool:
+        """Whether other members were taken out, which hold text that nobody judged or that was withheld."""
+        return self._members is not None and self._members.dropped
 
     def delivered(self, choice: int) -> str:
         """The choice's answer as the client gets it so far, without the echo, marks and notices."""
@@ -287,6 +299,8 @@ class Gate:
         fate, said = self._fate(verdict, text, structured=gated.structured)
         if not gated.rule(start + gated.echo, end + gated.echo, fate, said):
             return
+        if self._members is not None and fate in (Fate.WITHHOLD, Fate.STOP):
+            self._members.forbid(text[start:end])
         result = "unchecked" if verdict.score is None else "flagged" if verdict.flagged else "passed"
         self._results[result] += 1
         if gated.stopped_at is not None:
@@ -345,27 +359,20 @@ class Gate:
                 stopped.add(index)
             if part is not None and track.gated.touched(part.group.start, part.group.end):
                 texts[index] = track.gated.rendered(part.start, part.end)
-        changes = Changes(texts, dropped, stopped)
+        withheld = () if self._plan.stream.on_flagged is OnFlagged.MARK else frozenset(texts)
+        changes = Changes(texts, dropped, stopped, withheld)
         if changes:
-            self.logprobs_dropped = self.logprobs_dropped or any(
+            self._logprobs_dropped = self._logprobs_dropped or any(
                 delta.logprobs and (delta.index in texts or delta.index in dropped)
                 for delta in held.entry.chunk.deltas
             )
-            return rewrite(held.entry, changes, self._transcript)
-        return self._without_silent_logprobs(held.entry)
-
-    def _without_silent_logprobs(self, entry: Entry) -> bytes | None:
-        """The frame without log probabilities of text that is still to come: they would tell what may be withheld."""
-        silent = [delta.index for delta in entry.chunk.deltas if delta.logprobs and not delta.text]
-        if not silent or self._plan.stream.on_flagged is OnFlagged.MARK:
+            return rewrite(held.entry, changes, self._transcript, self._members)
+        kind = held.entry.chunk.kind
+        if self._members is None or kind in (ChunkKind.BLANK, ChunkKind.OPAQUE):
             return None
-        try:
-            stripped = strip(entry.frame, logprobs=silent)
-        except DialectError:
-            self.logprobs_dropped = True
-            return rebuilt(entry, Changes(), self._transcript)
-        self.logprobs_dropped = self.logprobs_dropped or stripped is not entry.frame
-        return None if stripped is entry.frame else stripped.raw
+        if kind is ChunkKind.DONE:
+            return _marker(held.entry)
+        return cleaned(held.entry, self._members, self._transcript)
 
     def _stop(self) -> bool:
         """End the stream where every choice has ended, and one of them because it was stopped; whether it has."""
@@ -387,3 +394,9 @@ class Gate:
 
 def _drop(entry: Entry) -> None:
     entry.output, entry.decided = b"", True
+
+
+def _marker(entry: Entry) -> bytes | None:
+    """The marker of the end alone, where more stands in its frame; else ``None``."""
+    frame = entry.frame
+    return None if frame.data is None or frame.data.strip() == "[DONE]" else done_frame(newline=frame.newline)

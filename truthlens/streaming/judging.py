@@ -285,4 +285,5 @@ def _gated(gate: Gate, *, cut: bool = False) -> Gated:
         withheld=gate.withheld,
         stopped=gate.stopped or gate.all_stopped or cut,
         logprobs_dropped=gate.logprobs_dropped,
+        fields_dropped=gate.fields_dropped,
     )
