@@ -120,13 +120,18 @@ class Level(Enum):
     """How much of a choice, or beside the choices, is let through.
 
     ``ALL``: everything. ``JUDGED``: the answer, bookkeeping, and what is said aside (reasoning, refusals, errors).
-    ``REPLACED``: the same with less trust, of an answer that is new. ``CHANGED``: nothing aside either.
+    ``REPLACED``: the same, of an answer that is new. ``CHANGED``: nothing aside. ``UNREAD``: no answer either, since nobody
+    could read it.
     """
 
     ALL = 0
     JUDGED = 1
     REPLACED = 2
     CHANGED = 3
+    UNREAD = 4
+
+
+_TAKEN_BACK = (Level.CHANGED, Level.UNREAD)
 
 
 class Members:
@@ -156,6 +161,10 @@ class Members:
         """Let nothing leave aside that repeats ``text``, which must not leave."""
         self._forbidden.update(_runs(text))
 
+    def forbids(self, text: str) -> bool:
+        """Whether ``text`` repeats what must not leave."""
+        return self._repeats(text)
+
     def cleaned(self, text: str, level_of: Callable[[int], Level], *, top: Level) -> str:
         """The JSON object ``text`` without the members that may not leave; ``text`` itself where all may.
 
@@ -184,16 +193,19 @@ class Members:
     def _leaves_whole(self, body: Mapping[str, object], level_of: Callable[[int], Level], top: Level) -> bool:
         for key, value in body.items():
             if key == "choices" and isinstance(value, list):
-                for place, choice in enumerate(value):
-                    if isinstance(choice, dict) and not self._choice_leaves_whole(choice, level_of(place)):
-                        return False
+                if not all(
+                    self._choice_leaves_whole(choice, level_of(place)) for place, choice in enumerate(value)
+                ):
+                    return False
             elif self._beside(key, value, top) is not value:
                 return False
         return True
 
-    def _choice_leaves_whole(self, choice: Mapping[str, object], level: Level) -> bool:
+    def _choice_leaves_whole(self, choice: object, level: Level) -> bool:
         if level is Level.ALL:
             return True
+        if not isinstance(choice, dict):
+            return isinstance(choice, _TEXTLESS)
         for key, value in choice.items():
             if key == self._holder and isinstance(value, dict):
                 if any(self._in_holder(name, each, level) is not each for name, each in value.items()):
@@ -207,9 +219,13 @@ class Members:
             return jsontext.edit_array(raw, lambda place, each: self._edit_choice(each, level_of(place)))
         return self._edited(key, raw, lambda value: self._beside(key, value, top))
 
-    def _edit_choice(self, raw: str, level: Level) -> str:
-        if level is Level.ALL or not raw.startswith("{"):
+    def _edit_choice(self, raw: str, level: Level) -> str | None:
+        if level is Level.ALL:
             return raw
+        if not raw.startswith("{"):
+            return self._edited(
+                "choices", raw, lambda value: value if isinstance(value, _TEXTLESS) else _GONE
+            )
         choice = json.loads(raw)
 
         def edit(key: str, value: str) -> str | None:
@@ -254,23 +270,23 @@ class Members:
     # --- what leaves: the value itself, less of it, or nothing ----------------------------------------------
 
     def _beside(self, key: str, value: object, level: Level) -> object:
-        if level is Level.ALL or (key == "error" and level is not Level.CHANGED and not self._repeats(value)):
+        if level is Level.ALL or (key == "error" and level not in _TAKEN_BACK and not self._repeats(value)):
             return value
         return self._bookkeeping(key, value, key)
 
     def _in_choice(self, key: str, value: object, choice: Mapping[str, object], level: Level) -> object:
-        if key == self._holder and (value is None or isinstance(value, str)):
+        if key == self._holder == "text" and isinstance(value, str) and level is not Level.UNREAD:
             return value
         if key == "logprobs" and level is Level.JUDGED and not self._is_ahead(value, choice):
             return value
         return self._bookkeeping(key, value, f"choice.{key}")
 
     def _in_holder(self, key: str, value: object, level: Level) -> object:
-        if key in _CALLS or (key == "content" and not isinstance(value, list)):
+        if key in _CALLS or (key == "content" and isinstance(value, str) and level is not Level.UNREAD):
             return value
-        if key == "content" and isinstance(value, list):
+        if key == "content" and isinstance(value, list) and level is not Level.UNREAD:
             return _less(value, [self._part(part, level) for part in value])
-        if key in _ASIDE and level is not Level.CHANGED and not self._repeats(value):
+        if key in _ASIDE and level not in _TAKEN_BACK and not self._repeats(value):
             return value
         return self._bookkeeping(key, value, f"{self._holder}.{key}")
 
@@ -280,7 +296,7 @@ class Members:
         if not isinstance(part, dict):
             return _GONE
         aside = part.get("type") in ("thinking", "reasoning", "refusal")
-        if aside and level is not Level.CHANGED and not self._repeats(part):
+        if aside and level not in _TAKEN_BACK and not self._repeats(part):
             return part
         is_text = text_of_part(part) is not None
         kept = {

@@ -19,7 +19,7 @@ from truthlens.exchange.members import Members
 from truthlens.streaming.contract import Ask, Entry
 from truthlens.streaming.gated_choice import Fate, GatedChoice
 from truthlens.streaming.notices import mark_for, stop_notice, withheld_notice
-from truthlens.streaming.rewriting import Changes, cleaned, rewrite
+from truthlens.streaming.rewriting import Changes, cleaned, rewrite, unread
 
 # Nothing was to be checked there, so that nothing is blocked for it.
 _NEVER_BLOCKED = (Reason.DISABLED, Reason.EMPTY_ANSWER, Reason.TOOL_CALL)
@@ -368,8 +368,10 @@ class Gate:
             )
             return rewrite(held.entry, changes, self._transcript, self._members)
         kind = held.entry.chunk.kind
-        if self._members is None or kind in (ChunkKind.BLANK, ChunkKind.OPAQUE):
+        if self._members is None or kind is ChunkKind.BLANK:
             return None
+        if kind is ChunkKind.OPAQUE:
+            return unread(held.entry, self._members, self._transcript)
         if kind is ChunkKind.DONE:
             return _marker(held.entry)
         return cleaned(held.entry, self._members, self._transcript)

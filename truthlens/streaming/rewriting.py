@@ -101,6 +101,31 @@ def cleaned(entry: Entry, members: Members, transcript: Transcript) -> bytes | N
     return None if frame is entry.frame else frame.raw
 
 
+def unread(entry: Entry, members: Members, transcript: Transcript) -> bytes | None:
+    """What leaves of a frame that could not be read, in a stream of which other frames could; ``None`` for all of it.
+
+    Of a chunk without an answer in its place, what is no text. Of other data, whatever does not repeat withheld text.
+    """
+    frame, data = entry.frame, entry.frame.data
+    if data is None:
+        return None
+    try:
+        body = jsontext.load_object(data)
+    except DialectError:
+        if not members.forbids(data):
+            return None
+        members.dropped = True
+        return b""
+    if "choices" not in body and not transcript.choices:
+        return None
+    try:
+        text = members.cleaned(data, lambda _place: Level.UNREAD, top=Level.UNREAD)
+    except RecursionError:
+        members.dropped = True
+        return b""
+    return None if text == data else set_data(frame, text)
+
+
 def _cleaned(frame: Frame, deltas: Sequence[Delta], changes: Changes, members: Members) -> Frame:
     data = frame.data
     assert data is not None
