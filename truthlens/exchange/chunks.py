@@ -134,6 +134,14 @@ def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
     )
 
 
+def skimmed(frame: Frame, endpoint: Endpoint) -> Chunk:
+    """What ``frame`` says to who only looks for the marker of the end and for a member in our name."""
+    data = frame.data
+    if data is not None and data.startswith("{") and OWN_MEMBER not in data and "\\u" not in data:
+        return Chunk(ChunkKind.CHOICES)
+    return parse_chunk(frame, endpoint)
+
+
 class Choice:
     """One choice of a stream so far.
 
@@ -190,6 +198,18 @@ class Choice:
             begin -= len(text)
             found.append(text)
         return "".join(reversed(found))[start - begin :]
+
+    def piece(self, start: int, end: int) -> str:
+        """Characters ``start`` to ``end`` of the text, at the cost of the pieces from ``start`` on, not of their length."""
+        found: list[str] = []
+        begin = self.length
+        for text in reversed(self._texts):
+            if begin <= start:
+                break
+            begin -= len(text)
+            if begin < end:
+                found.append(text[max(0, start - begin) : end - begin])
+        return "".join(reversed(found))
 
     def add(self, delta: Delta) -> None:
         """Take in what a frame adds to this choice."""

@@ -209,6 +209,9 @@ class Flow:
             self._start(self._finish)
         elif asks:
             self._start(partial(self._judging.ranges, gate, asks))
+        elif gate.behind:
+            # The rest of a long text is for the next look: others have their turn first.
+            self._start(partial(asyncio.sleep, 0))
         elif relay.ended:
             self._start(self._finish)
         else:

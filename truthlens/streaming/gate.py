@@ -21,6 +21,10 @@ from truthlens.streaming.gated_choice import Fate, GatedChoice
 from truthlens.streaming.notices import mark_for, stop_notice, withheld_notice
 from truthlens.streaming.rewriting import Changes, cleaned, rewrite, unread
 
+# So many choices are taken on with at once where they have much text.
+_STEP_CHOICES = 4
+# So much of an answer is looked at to tell its script, for marks and notices.
+_SCRIPT_CHARS = 2000
 # Nothing was to be checked there, so that nothing is blocked for it.
 _NEVER_BLOCKED = (Reason.DISABLED, Reason.EMPTY_ANSWER, Reason.TOOL_CALL)
 
@@ -109,6 +113,14 @@ class Gate:
         self._passing = False
 
     @property
+    def behind(self) -> bool:
+        """Whether ``ask`` may give more without further text or time: there is text that it has not looked at."""
+        return not self.stopped and any(
+            not track.stopped and (track.gated.behind or track.gated.unasked)
+            for track in self._tracks.values()
+        )
+
+    @property
     def next_expiry(self) -> float | None:
         """When ``ask`` will give more without further text, as far as time alone decides it; ``None`` for never."""
         since = [found for track in self._tracks.values() if (found := track.gated.waiting_since) is not None]
@@ -193,9 +205,9 @@ class Gate:
         self._release()
 
     def ask(self, *, now: float, ended: bool, pressed: bool = False) -> tuple[Ask, ...]:
-        """What can be scored now: per choice its complete sentences, each given once.
+        """What can be scored now: per choice its complete sentences, each given once, not too many at a time.
 
-        All that there is of a choice is given where it has finished, or where its oldest text has waited for
+        Long text is taken in by several calls: see ``behind``. All that there is of a choice is given where it has finished, or where its oldest text has waited for
         ``max_hold_s``. What needs no score may be decided by it.
 
         Args:
@@ -208,17 +220,21 @@ class Gate:
         if ended:
             # Halves of surrogate pairs stay alone.
             self._transcript.end()
-            for track in self._tracks.values():
-                track.gated.grow(now)
         asks = []
+        room = _STEP_CHOICES
         for index, track in self._tracks.items():
             gated = track.gated
+            if gated.behind:
+                if not room:
+                    continue
+                room -= 1
+                gated.grow(now)
             ranges = gated.claim()
             since, too_long = gated.waiting_since, now - self._plan.stream.max_hold_s
             expired = since is not None and since <= too_long
             # Half a sentence is judged worse than a whole one: whole ones first, where they make room.
             over = ended or gated.choice.finished
-            if over or expired or (pressed and not ranges):
+            if not gated.behind and (over or expired or (pressed and not ranges)):
                 gated.close(words_since=math.inf if over else too_long)
                 ranges += gated.claim()
             if ranges:
@@ -240,7 +256,7 @@ class Gate:
         """
         for ask, judged in zip(asked, verdicts, strict=True):
             for (start, end), verdict in zip(ask.ranges, judged, strict=True):
-                self._judge(ask.choice, start, end, ask.text[:end], verdict)
+                self._judge(ask, start, end, verdict)
         self._release()
 
     def let_pass(self) -> None:
@@ -293,10 +309,12 @@ class Gate:
         track.torn = part if torn else None
         track.reach = reach
 
-    def _judge(self, index: int, start: int, end: int, text: str, verdict: Verdict) -> None:
+    def _judge(self, ask: Ask, start: int, end: int, verdict: Verdict) -> None:
+        index, text = ask.choice, ask.text
         track = self._tracks[index]
         gated = track.gated
-        fate, said = self._fate(verdict, text, structured=gated.structured)
+        near = text[max(0, end - _SCRIPT_CHARS) : end]
+        fate, said = self._fate(verdict, near, structured=gated.structured)
         if not gated.rule(start + gated.echo, end + gated.echo, fate, said):
             return
         if self._members is not None and fate in (Fate.WITHHOLD, Fate.STOP):

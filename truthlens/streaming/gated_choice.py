@@ -17,6 +17,10 @@ from truthlens.streaming.sentences import SentenceSplitter
 
 _ALL = 1 << 62
 """Beyond the end of any text."""
+_STEP_CHARS = 8192
+"""So much text is cut into sentences at once: some 20 ms at the very worst."""
+_MOST_CLAIMED = 256
+"""So many ranges are scored at once, however short they are."""
 
 
 class Fate(StrEnum):
@@ -115,9 +119,19 @@ class GatedChoice:
             place = edit.end
         return "".join([*pieces, text[place : self.decided]])
 
+    @property
+    def behind(self) -> bool:
+        """Whether there is text that ``grow`` has not taken in."""
+        return self._fed < self.choice.length
+
+    @property
+    def unasked(self) -> bool:
+        """Whether ``claim`` has more to give."""
+        return bool(self._unasked)
+
     def grow(self, now: float) -> None:
-        """Take in what the choice has gained."""
-        text = self.choice.tail(self._fed)
+        """Take in what the choice has gained, or the first of it where that is much."""
+        text = self.choice.piece(self._fed, min(self.choice.length, self._fed + _STEP_CHARS))
         self._fed += len(text)
         if self.over:
             self.unscored = self.unscored or (self._passing and _has_words(text))
@@ -150,7 +164,7 @@ class GatedChoice:
 
     def claim(self) -> tuple[tuple[int, int], ...]:
         """The ranges that can be scored now, each given once."""
-        claimed, self._unasked = self._unasked, []
+        claimed, self._unasked = self._unasked[:_MOST_CLAIMED], self._unasked[_MOST_CLAIMED:]
         for segment in claimed:
             self._asked[segment.start, segment.end] = segment
             self._claimed = max(self._claimed, segment.end)
@@ -196,7 +210,8 @@ class GatedChoice:
     def rendered(self, start: int, end: int) -> str:
         """What leaves of these characters, which are decided, with marks and notices."""
         text, pieces, place = self.choice.text, [], start
-        for edit in self._edits[self._edit_behind(start) :]:
+        for number in range(self._edit_behind(start), len(self._edits)):
+            edit = self._edits[number]
             if edit.start >= end:
                 break
             pieces.append(text[place : max(place, edit.start)])
@@ -235,7 +250,7 @@ class GatedChoice:
 
     def _append(self, start: int, end: int) -> None:
         segment = _Segment(start, end)
-        if _has_words(self.choice.tail(start)[: end - start]):
+        if _has_words(self.choice.piece(start, end)):
             self._unasked.append(segment)
         else:
             segment.fate = Fate.KEEP
@@ -276,7 +291,7 @@ class GatedChoice:
         elif segment.fate is Fate.MARK:
             self.marked = True
             self._insert(end, segment.said)
-            last = self.choice.tail(end - 1)[0]
+            last = self.choice.piece(end - 1, end)
             self._edits.append(_Edit(end - 1, end, last + segment.said, kept=last))
         self._after_withheld = segment.fate is Fate.WITHHOLD
         self.decided = end

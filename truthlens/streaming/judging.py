@@ -136,7 +136,7 @@ class Judging:
         """Score what the gate asks for, and let it decide."""
         oldest = gate.oldest if gate.oldest is not None else self._clock()
         time_s = self._time_s(oldest)
-        if self._relay.ended or self._relay.finished:
+        if (self._relay.ended or self._relay.finished) and not gate.behind:
             found = await self._last_ranges(asks, time_s)
         else:
             growing = [Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks]

@@ -12,15 +12,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from truthlens.core.records import Endpoint
-from truthlens.exchange.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, parse_chunk
+from truthlens.exchange.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, parse_chunk, skimmed
 from truthlens.exchange.edits import content_chunk
 from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame, encode, reread
 from truthlens.streaming.contract import Ack, Entry
 from truthlens.streaming.frames import Frames, Placed, Tail, are_comments
 from truthlens.streaming.rewriting import disowned, lengthen
 
-# A message is read in steps of so much: some 10 ms where every frame holds one token.
-_STEP_BYTES = 64 << 10
+# A message is read in steps of so much: a few milliseconds where every frame holds one token.
+_STEP_BYTES = 16 << 10
+# What is checked while it streams; more than any model writes, and little enough to be read before others notice.
+MOST_FRAME_BYTES = 4 * MAX_FRAME_BYTES
+MOST_TEXT_CHARS = 1 << 20
 
 
 @dataclass(slots=True)
@@ -65,8 +68,7 @@ class Relay:
         """Whether the marker or the end of the body was seen, or ``hold`` was told that nothing else counts."""
         self.overflowed = False
         """Whether the stream went beyond its bounds: the transcript lacks what came after."""
-        # Whatever is checked at all is read, however it is cut into frames.
-        self._decoder = Decoder(max_frame_bytes=max(max_bytes, MAX_FRAME_BYTES))
+        self._decoder = Decoder(max_frame_bytes=MOST_FRAME_BYTES, merge_silent=True)
         self._choices = choices
         self._max_bytes = max_bytes
         self._gated = gated
@@ -311,8 +313,14 @@ class Relay:
         if self._stopped:
             return Entry(frame, _NOTHING)
         too_many = len(self.transcript.choices) > MOST_CHOICES
-        self.overflowed = self.overflowed or too_many or end > self._max_bytes
-        chunk = parse_chunk(frame, self.transcript.endpoint)
+        self.overflowed = self.overflowed or too_many or end > self._max_bytes or frame.oversize
+        if self._open and not self._gated:
+            # Nobody judges it any more: only what a backend says in our name, and the marker, are of interest.
+            chunk = skimmed(frame, self.transcript.endpoint)
+        else:
+            chunk = parse_chunk(frame, self.transcript.endpoint)
+            grown = self.text_length + sum(len(delta.text) for delta in chunk.deltas)
+            self.overflowed = self.overflowed or grown > MOST_TEXT_CHARS
         entry = disowned(frame, chunk) if chunk.forged else Entry(frame, chunk)
         chunk = entry.chunk
         if self.overflowed or self._done_seen or (self._open and not self._gated):
