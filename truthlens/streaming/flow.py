@@ -115,7 +115,7 @@ class Flow:
         return self._gate is None
 
     async def feed(self, data: bytes, *, end: bool) -> None:
-        """Take in the next message; returns once there is room for another."""
+        """Take in the next message; give the one after it once ``room`` has returned."""
         self._arrived.append(self._clock())
         steps = self._relay.reading(data, end=end, take=self._take)
         next(steps)
@@ -129,9 +129,18 @@ class Flow:
         self._advance()
         if self._arrived:
             await self._flush()
-        while self._task is not None and self._relay.held_bytes >= self._plan.stream.max_hold_bytes:
+
+    @property
+    def full(self) -> bool:
+        """Whether so much is held that no more is to be read."""
+        return self._task is not None and self._relay.held_bytes >= self._plan.stream.max_hold_bytes
+
+    async def room(self) -> bool:
+        """Wait for room for another message; true, once there is some."""
+        while self.full:
             self._room.clear()
             await self._room.wait()
+        return True
 
     async def aclose(self) -> None:
         """End all work; for a stream that has ended, or that nobody reads any more."""
