@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.exchange.reasoning import (
+    AnswerStart,
     Place,
     ReasoningReader,
-    may_close_unopened,
     reasoning_end,
     split_reasoning,
 )
@@ -98,7 +98,15 @@ def test_a_reader_says_what_may_still_come() -> None:
     assert (reader.place, reader.end) == (Place.ANSWER, 19)
 
 
-def test_only_a_closing_mark_can_turn_text_into_reasoning() -> None:
-    """Text without a closing mark never turns out to have been reasoning."""
-    assert may_close_unopened("a</think>")
-    assert not may_close_unopened("a<think>")
+@given(
+    case=st.sampled_from([a + b for a, b in (*OPENED, *UNOPENED)] + list(NONE)),
+    cuts=st.lists(st.integers(0, 120), max_size=12),
+)
+def test_in_a_growing_text_the_answer_begins_where_it_does_in_the_text_so_far(
+    case: str, cuts: list[int]
+) -> None:
+    start = AnswerStart()
+    places = [0, *sorted(min(cut, len(case)) for cut in cuts), len(case)]
+    for begin, end in pairwise(places):
+        start.feed(case[begin:end])
+        assert start.of(case[:end].__str__) == reasoning_end(case[:end])

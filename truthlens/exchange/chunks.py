@@ -15,6 +15,7 @@ from truthlens.core.errors import DialectError
 from truthlens.core.records import AnswerKind, Endpoint
 from truthlens.exchange import jsontext
 from truthlens.exchange.content import text_of_part
+from truthlens.exchange.reasoning import AnswerStart, Place
 from truthlens.exchange.response import OWN_MEMBER, usage_counts
 from truthlens.exchange.sse import Frame
 
@@ -161,6 +162,17 @@ class Choice:
         self._texts: list[str] = []
         self._half = ""
         self._blank = True
+        self._start = AnswerStart()
+
+    @property
+    def answer_start(self) -> int:
+        """Where the answer begins in the text, behind reasoning between marks; 0 where there is none."""
+        return self._start.of(lambda: self.text)
+
+    @property
+    def begins(self) -> bool:
+        """Whether the text so far may still turn out to be an opening mark of reasoning."""
+        return self._start.place is Place.BEFORE
 
     @property
     def text(self) -> str:
@@ -245,6 +257,7 @@ class Choice:
     def _append(self, text: str) -> None:
         if text:
             self._texts.append(text)
+            self._start.feed(text)
             self.length += len(text)
             self._blank = self._blank and not text.strip()
 

@@ -11,6 +11,7 @@ and OpenThinker.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import StrEnum
 
 _HARMONY_FINAL = "<|channel|>final<|message|>"
@@ -51,18 +52,13 @@ def reasoning_end(text: str) -> int:
     """
     reader = ReasoningReader()
     reader.feed(text)
-    return reader.end or _end_of_unopened(text)
+    return reader.end or _end_of_unopened(text) or 0
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
     """``text`` cut into its reasoning, marks and white space behind it included, and its answer; see ``reasoning_end``."""
     end = reasoning_end(text)
     return text[:end], text[end:]
-
-
-def may_close_unopened(text: str) -> bool:
-    """Whether ``text`` holds a mark that closes reasoning: only then can what came before it turn out to be some."""
-    return _CLOSING.search(text) is not None
 
 
 class ReasoningReader:
@@ -121,16 +117,49 @@ class ReasoningReader:
         return True
 
 
-def _end_of_unopened(text: str) -> int:
+class AnswerStart:
+    """Where the answer begins in a text that grows, as ``reasoning_end`` finds it in the text so far."""
+
+    def __init__(self) -> None:
+        self._reader = ReasoningReader()
+        self._tail = ""
+        self._closed = False
+        self._unopened: int | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the end of the text stands, as far as opening marks tell."""
+        return self._reader.place
+
+    def feed(self, text: str) -> None:
+        """Take in what comes next."""
+        self._reader.feed(text)
+        if self._closed or self._reader.end:
+            return
+        self._tail += text
+        self._closed = _CLOSING.search(self._tail) is not None
+        self._tail = self._tail[-_LONGEST:]
+
+    def of(self, text: Callable[[], str]) -> int:
+        """Where the answer begins in the text so far, which ``text`` gives; it is rarely needed."""
+        if self._reader.end or not self._closed:
+            return self._reader.end
+        if self._unopened is None:
+            self._unopened = _end_of_unopened(text())
+        return self._unopened or 0
+
+
+def _end_of_unopened(text: str) -> int | None:
+    """Where the answer begins behind a mark that closes what nothing opened; ``None`` while only text behind it can tell."""
     mark = _CLOSING.search(text)
     if mark is None:
-        return 0
+        return None
     before, behind = text[: mark.start()], text[mark.end() :]
-    rest = behind.lstrip(" \t\r")
-    quoted = before.count(_FENCE) % 2 == 1
-    if not before.strip() or quoted or not rest.startswith("\n") or not rest.strip():
-        return 0
-    if _OPENING_OF[mark[0]] in before:
-        return 0
     bare = behind.lstrip()
+    if not bare:
+        return None
+    own_line = "\n" in behind[: len(behind) - len(bare)]
+    quoted = before.count(_FENCE) % 2 == 1
+    if not before.strip() or quoted or not own_line or _OPENING_OF[mark[0]] in before:
+        return 0
     return len(text) - len(bare)

@@ -57,10 +57,15 @@ class Ending:
 
 
 def answers_of(transcript: Transcript, exchange: Exchange) -> tuple[Answer, ...]:
-    """The answers of a stream so far, without what the backend was asked to repeat before them."""
+    """The answers of a stream so far, without what the backend was asked to repeat before them, and reasoning."""
     return tuple(
-        Answer(index, choice.kind, choice.text.removeprefix(exchange.echoed))
+        Answer(
+            index,
+            AnswerKind.EMPTY if choice.kind is AnswerKind.TEXT and not text.strip() else choice.kind,
+            text,
+        )
         for index, choice in transcript.choices.items()
+        for text in [choice.text.removeprefix(exchange.echoed)[choice.answer_start :]]
     )
 
 

@@ -240,7 +240,9 @@ class Gate:
             if ranges:
                 echo = gated.echo
                 text = gated.choice.text[echo : ranges[-1][1]]
-                asks.append(Ask(index, text, tuple((start - echo, end - echo) for start, end in ranges)))
+                asks.append(
+                    Ask(index, text, tuple((start - echo, end - echo) for start, end in ranges), echo)
+                )
         self._release()
         return tuple(asks)
 
@@ -314,8 +316,8 @@ class Gate:
         track = self._tracks[index]
         gated = track.gated
         near = text[max(0, end - _SCRIPT_CHARS) : end]
-        fate, said = self._fate(verdict, near, structured=gated.structured)
-        if not gated.rule(start + gated.echo, end + gated.echo, fate, said):
+        fate, said = self._fate(verdict, near, gated)
+        if not gated.rule(start + ask.offset, end + ask.offset, fate, said):
             return
         if self._members is not None and fate in (Fate.WITHHOLD, Fate.STOP):
             self._members.forbid(text[start:end])
@@ -327,16 +329,22 @@ class Gate:
             if not verdict.flagged:
                 self.stopped_for = self.stopped_for or verdict.reason
 
-    def _fate(self, verdict: Verdict, text: str, *, structured: bool) -> tuple[Fate, str]:
-        """What becomes of a range, and its mark or notice; no text is pasted into an answer for a program."""
-        stop = self._plan.stream.on_flagged is OnFlagged.STOP and verdict.flagged
+    def _fate(self, verdict: Verdict, text: str, gated: GatedChoice) -> tuple[Fate, str]:
+        """What becomes of a range, and its mark or notice; no text is pasted into an answer for a program.
+
+        Half of such an answer is of no use to anybody: what has begun to leave leaves as a whole, unless what must be
+        checked is not, or is wrong.
+        """
+        structured = gated.structured
+        halved = structured and gated.left and self._plan.on_unchecked is not OnUnchecked.BLOCK
+        stop = self._plan.stream.on_flagged is OnFlagged.STOP and verdict.flagged and not halved
         if stop or self._blocks(verdict):
             return Fate.STOP, "" if structured else stop_notice(self._plan, text, flagged=verdict.flagged)
         if not verdict.flagged:
             return Fate.KEEP, ""
         withholds = self._plan.stream.on_flagged is OnFlagged.WITHHOLD
         if structured:
-            return (Fate.STOP if withholds else Fate.KEEP), ""
+            return (Fate.STOP if withholds and not halved else Fate.KEEP), ""
         if withholds:
             return Fate.WITHHOLD, withheld_notice(self._plan, text)
         return Fate.MARK, mark_for(self._plan, text)
