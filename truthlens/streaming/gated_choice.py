@@ -161,7 +161,7 @@ class GatedChoice:
     def _split(self, text: str) -> None:
         if self._lead is not None:
             self._read_lead(text)
-        for start, end in self._splitter.feed(text, split=not self.structured):
+        for start, end in self._splitter.feed(text, split=not self.structured and not self._lead):
             self._append(start, end)
 
     def close(self, *, words_since: float = math.inf) -> None:
