@@ -77,6 +77,7 @@ class Relay:
         self._stopped = False
         self._waiting = False  # the end of the answer seems to have come
         self._truncated = False
+        self._unended = b""  # the line ends that a last frame lacks which says all that it has to say
         self._newline = b"\n"
         self._closing = b""  # what is still to be said where a cut found no frame to say it in
         self._pending = (
@@ -143,9 +144,9 @@ class Relay:
         self._read_bytes += len(data)
         frames = self._decoder.feed(data)
         place = self._read_bytes - self._decoder.held_bytes - sum(len(frame.raw) for frame in frames)
-        if message is not None and (rest := self._decoder.finish()) is not None:
+        rest = self._decoder.finish() if message is not None else None
+        if rest is not None:
             frames.append(rest)
-            self._truncated = not rest.whole
         self._tail.follow(data, held=self._decoder.held_bytes)
         entries = []
         for frame in frames:
@@ -155,8 +156,10 @@ class Relay:
             if take is not None and self._gated and not (self._stopped or placed.entry.decided):
                 take(placed.entry)
                 placed.entry.decided = placed.entry.decided or not self._gated
-        if frames:
-            self._newline = frames[-1].newline
+        self._newline = next((frame.newline for frame in reversed(frames) if frame.whole), self._newline)
+        if rest is not None and not rest.whole:
+            self._truncated = entries[-1].chunk.kind is ChunkKind.OPAQUE
+            self._unended = self._newline * (1 if rest.raw.endswith((b"\r", b"\n")) else 2)
         if message is not None:
             self.ended = message.last = True
             message.extra, self._closing = self._closing, b""
@@ -202,7 +205,8 @@ class Relay:
             closing: per choice the text that goes behind its own: before its finish, or where that has left, before the
                 marker.
             final: the frames that go before the marker and the count of tokens before it, or at the end of the body
-                where there is neither. They are left out behind a frame that was cut off, which they would make whole.
+                where there is neither. They are left out behind a frame that was cut in its middle, which they would
+                make whole; one that lacks nothing but its blank line gets that.
         """
         for choice, text in closing.items():
             self._append(choice, text)
@@ -388,7 +392,8 @@ class Relay:
             place = min(placed.end, end)
         if not self._stopped and end > self._carried_to:
             pieces.append(message.data[place - start :])
-        pieces.append(message.extra)
+        if message.extra:
+            pieces += (self._unended, message.extra)
         body = b"".join(pieces)
         return Ack(None if body == message.data else body, end=message.last)
 
@@ -400,6 +405,8 @@ class Relay:
         elif all(d.finish_reason is None for d in target.entry.chunk.deltas if d.index == choice):
             if target.entry.frame.whole:
                 target.after += chunk
+            else:
+                target.after += self._unended + chunk
         elif choice not in target.entry.texts:
             target.before += chunk
         elif not lengthen(target.entry, choice, text, self.transcript.endpoint):
