@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from truthlens.core.errors import DialectError
+from truthlens.exchange import jsontext
 from truthlens.exchange.chunks import Chunk, ChunkKind, Delta, Transcript, end_of, index_of
 from truthlens.exchange.content import text_of_part
 from truthlens.exchange.edits import content_chunk, edit_texts, final_chunk, strip
@@ -106,11 +107,18 @@ class Draft:
         level = Level.CHANGED if repeats(text, aside) else Level.REPLACED
         for place, frame in enumerate(self._frames):
             chunk = self.chunks[place]
-            if frame.data is None or chunk.kind in (ChunkKind.BLANK, ChunkKind.OPAQUE, ChunkKind.DONE):
+            if frame.data is None or chunk.kind in (ChunkKind.BLANK, ChunkKind.DONE):
                 continue
-            levels = [level if delta.index == index else Level.ALL for delta in chunk.deltas]
+            if chunk.kind is ChunkKind.OPAQUE:
+                if not _is_object(frame.data):
+                    continue
+                # Whose text it holds, and where, nobody knows.
+                level_of, top = (lambda _place: Level.UNREAD), Level.UNREAD
+            else:
+                levels = [level if delta.index == index else Level.ALL for delta in chunk.deltas]
+                level_of, top = levels.__getitem__, Level.REPLACED
             try:
-                cleaned = self._members.cleaned(frame.data, levels.__getitem__, top=Level.REPLACED)
+                cleaned = self._members.cleaned(frame.data, level_of, top=top)
             except RecursionError:
                 raise DialectError("chunk nests too deeply to be edited") from None
             if cleaned != frame.data:
@@ -172,6 +180,14 @@ class Draft:
             and _holds_only(holder, _DELTA)
             and all(text_of_part(part) is not None for part in parts)
         )
+
+
+def _is_object(data: str) -> bool:
+    try:
+        jsontext.load_object(data)
+    except DialectError:
+        return False
+    return True
 
 
 def _holds_only(members: Mapping[str, object], names: frozenset[str]) -> bool:

@@ -286,8 +286,8 @@ class Members:
             return value
         if key == "content" and isinstance(value, list) and level is not Level.UNREAD:
             return _less(value, [self._part(part, level) for part in value])
-        if key in _ASIDE and level not in _TAKEN_BACK and not self._repeats(value):
-            return value
+        if key in _ASIDE and value:
+            return _GONE if level in _TAKEN_BACK or self._repeats(value) else value
         return self._bookkeeping(key, value, f"{self._holder}.{key}")
 
     def _part(self, part: object, level: Level) -> object:
