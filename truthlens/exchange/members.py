@@ -30,6 +30,8 @@ _MOST_WORDS = 4
 _MOST_WORDS_KNOWN = 24
 _MOST_ITEMS = 4
 _MOST_MEMBERS = 64
+# Most chunks are small and leave whole, which a look tells; with long ones an edit costs less than that.
+_MOST_LOOKED_AT = 64 << 10
 # Scripts that part words by no space: so many characters are a word.
 _WIDE = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f]"
@@ -184,10 +186,11 @@ class Members:
                 doubled.append(True)
             return found
 
-        body = json.loads(text, object_pairs_hook=pairs)
         # Of a name that is repeated clients read the last, and so did we.
-        if not doubled and self._leaves_whole(body, level_of, top):
-            return text
+        if len(text) <= _MOST_LOOKED_AT:
+            body = json.loads(text, object_pairs_hook=pairs)
+            if not doubled and self._leaves_whole(body, level_of, top):
+                return text
         return self._edit_last(text, lambda key, raw: self._edit_top(key, raw, level_of, top))
 
     def _leaves_whole(self, body: Mapping[str, object], level_of: Callable[[int], Level], top: Level) -> bool:

@@ -211,7 +211,8 @@ class Flow:
             self._start(partial(self._finish, cut=beyond))
             return
         late = self._is_late(self._patience_s)
-        pressed = relay.held_bytes >= self._plan.stream.max_hold_bytes
+        # While a message is being read, its own sentences are still to be found.
+        pressed = not relay.unread and relay.held_bytes >= self._plan.stream.max_hold_bytes
         asks = gate.ask(now=now, ended=relay.ended or late, pressed=pressed)
         if gate.stopped:
             self._judging.hold_end(gate)

@@ -97,6 +97,11 @@ class Relay:
         return self.total_bytes - self._released
 
     @property
+    def unread(self) -> bool:
+        """Whether a message has come that is not read to its end."""
+        return self._read_bytes < self.total_bytes
+
+    @property
     def begun_bytes(self) -> int:
         """Bytes of a frame that has not come to its end."""
         return self._decoder.held_bytes
