@@ -325,6 +325,9 @@ class Members:
         known = key in _BOOKKEEPING
         if value is None or value == "":
             return value
+        if known and (isinstance(value, _TEXTLESS) or _is_plain(value)):
+            # Nearly all of nearly all chunks.
+            return value
         if key in _COPIES or not (known or _KEY.fullmatch(key)):
             return _GONE
         kept = _Filter(known).of(value)
@@ -390,6 +393,17 @@ def _less(value: object, kept: object) -> object:
 
 def _is_address(value: object) -> bool:
     return isinstance(value, str) and _ADDRESS.fullmatch(value) is not None
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is a short word of ASCII, as ids and names are."""
+    return (
+        isinstance(value, str)
+        and len(value) <= _LONGEST
+        and value.isascii()
+        and " " not in value
+        and value.isprintable()
+    )
 
 
 def _words(text: str) -> int:
