@@ -128,3 +128,16 @@ def test_a_frame_beyond_all_bounds_is_too_large_and_others_are_checked(gateway: 
     assert len(cut.body) < 100_000
     assert read_back(cut.body).verdict["reason"] == "too-large"
     assert gateway.told("withhold", sse(answer(GOOD)), details=True).verdict["status"] == "checked"
+
+
+def test_a_frame_with_more_sentences_than_can_be_scored_in_time_has_its_verdict_all_the_same(
+    gateway: Gateway,
+) -> None:
+    """Ours, before Envoy loses its patience: the plan and not the failure mode decides."""
+    many = chunk([choice_of("The bank is open. " * 55_000, {}, {}, Endpoint.CHAT)])
+    frames = [*answer(GOOD)[:-1], many, DONE]
+    read = gateway.told("withhold", sse(frames, cuts=(1 << 24,)), details=True)
+    assert (read.verdict["status"], read.verdict["reason"]) == ("unchecked", "timeout")
+    cut = gateway.read("block", sse(frames, cuts=(1 << 24,)), details=True)
+    assert read_back(cut.body).verdict["action"] == "block"
+    assert len(cut.body) < 2_000_000

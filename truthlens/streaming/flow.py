@@ -210,6 +210,10 @@ class Flow:
         if beyond is not None:
             self._start(partial(self._finish, cut=beyond))
             return
+        if self._is_late(self._hold_s + _GRACE_S):
+            # More came at once than can be scored, a few sentences after the other.
+            self._give_up(Reason.TIMEOUT)
+            return
         late = self._is_late(self._patience_s)
         # While a message is being read, its own sentences are still to be found.
         pressed = not relay.unread and relay.held_bytes >= self._plan.stream.max_hold_bytes

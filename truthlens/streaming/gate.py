@@ -23,6 +23,7 @@ from truthlens.streaming.rewriting import Changes, cleaned, rewrite, unread
 
 # So many choices are taken on with at once where they have much text.
 _STEP_CHOICES = 4
+_CONTEXT_CHARS = 8192
 # So much of an answer is looked at to tell its script, for marks and notices.
 _SCRIPT_CHARS = 2000
 # Nothing was to be checked there, so that nothing is blocked for it.
@@ -238,11 +239,12 @@ class Gate:
                 gated.close(words_since=math.inf if over else too_long)
                 ranges += gated.claim()
             if ranges:
-                echo = gated.echo
-                text = gated.choice.text[echo : ranges[-1][1]]
-                asks.append(
-                    Ask(index, text, tuple((start - echo, end - echo) for start, end in ranges), echo)
-                )
+                # Of a long answer, what stands far before a sentence tells nothing of it.
+                skipped = max(0, ranges[0][0] - gated.echo - _CONTEXT_CHARS)
+                offset = gated.echo + skipped
+                text = gated.choice.piece(offset, ranges[-1][1])
+                places = tuple((start - offset, end - offset) for start, end in ranges)
+                asks.append(Ask(index, text, places, offset, skipped))
         self._release()
         return tuple(asks)
 

@@ -154,7 +154,7 @@ class Judging:
         scored = tuple(
             replace(each, kind=AnswerKind.TEXT) if each.index in asked else each for each in answers
         )
-        ranges = [asked[each.index].ranges if each.index in asked else () for each in scored]
+        ranges = [_of_answer(asked[each.index]) if each.index in asked else () for each in scored]
         followed = await self._following.detect(scored, ranges, timeout_s=time_s)
         if scored == answers:
             self._judged = (answers, followed.verdicts)
@@ -275,6 +275,11 @@ class Judging:
             for index in relay.unfinished()
             if self._gate is None or index not in self._gate.stopped_choices
         )
+
+
+def _of_answer(ask: Ask) -> tuple[tuple[int, int], ...]:
+    """The ranges of an ask as characters of the whole answer."""
+    return tuple((start + ask.skipped, end + ask.skipped) for start, end in ask.ranges)
 
 
 def _gated(gate: Gate, *, cut: bool = False) -> Gated:
