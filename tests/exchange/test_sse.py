@@ -280,6 +280,8 @@ def test_new_data_leave_the_rest_of_a_frame(stream: bytes, data: str) -> None:
             with pytest.raises(ValueError, match="no data"):
                 set_data(frame, data)
             continue
+        # At the beginning of a stream, where it is read back, this would be its mark.
+        assume(not frame.raw[frame.lead :].startswith(b"\xef\xbb\xbf"))
         assert set_data(frame, frame.data) == frame.raw
         raw = set_data(frame, data)
         again, left = decode([raw[frame.lead :]])

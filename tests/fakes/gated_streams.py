@@ -164,8 +164,9 @@ class GatedStream:
     def _judged(self, ask: Ask) -> Sequence[Verdict]:
         verdicts = [self._judge(ask.choice, ask.text[start:end]) for start, end in ask.ranges]
         for (start, end), verdict in zip(ask.ranges, verdicts, strict=True):
-            assert (ask.choice, start, end) not in self.verdicts
-            self.verdicts[ask.choice, start, end] = verdict
+            place = ask.choice, start + ask.skipped, end + ask.skipped
+            assert place not in self.verdicts
+            self.verdicts[place] = verdict
         return verdicts
 
     def _check(self) -> None:

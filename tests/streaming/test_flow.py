@@ -74,6 +74,7 @@ class Line:
         for number, data in enumerate(messages):
             self.sent.append(data)
             await self.flow.feed(data, end=end and number == len(messages) - 1)
+            await self.flow.room()
 
     async def wait(self, true: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE_S):

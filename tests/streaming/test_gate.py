@@ -298,7 +298,6 @@ def test_a_frame_that_carried_nothing_but_withheld_text_leaves_as_nothing() -> N
     ("delta", "more", "kept"),
     [
         ({"role": "assistant"}, {}, {}),
-        ({"reasoning_content": "hm"}, {}, {}),
         ({}, {"finish_reason": "length"}, {}),
         ({}, {}, {"usage": {"total_tokens": 3}}),
     ],

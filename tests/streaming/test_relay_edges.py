@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.streaming.test_relay import DONE, VERDICT, chunk, relay, texts
+from truthlens.exchange.sse import Decoder
 from truthlens.streaming.relay import Relay
 
 FINISH = chunk(finish="stop")
@@ -115,7 +116,30 @@ def test_a_sign_of_life_on_the_markers_own_frame_leaves_before_the_verdict(gated
     assert texts(passing.received.replace(VERDICT, b"")) == "It is free. Beware."
 
 
-@pytest.mark.parametrize("lost", [1, 2, 8])
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("kept", [0, 1])
+@pytest.mark.parametrize(
+    "last",
+    [chunk(" free."), chunk(finish="stop"), b"data: [DONE]\n\n", b": bye\n\n"],
+    ids=["text", "finish", "marker", "comment"],
+)
+def test_a_last_frame_without_its_blank_line_gets_it_before_what_is_put_behind_it(
+    last: bytes, kept: int, newline: bytes
+) -> None:
+    """The frame says all that it has to say: nobody who asked for a verdict goes without."""
+    passing = Passing(relay())
+    first, final = (raw.replace(b"\n", newline) for raw in (chunk("It is"), last))
+    passing.send(first)
+    passing.send(final.rstrip(b"\r\n") + newline * kept, end=True)
+    passing.close(warning=" Beware.")
+    said = [frame for frame in Decoder().feed(passing.received) if frame.data is not None]
+    assert "truthlens" in str(said[-1].data)
+    assert all(frame.whole for frame in said)
+    assert " Beware." in passing.received.decode()
+    assert passing.received.replace(b"\r", b"").replace(b"\n", b"").startswith(first.rstrip(b"\r\n"))
+
+
+@pytest.mark.parametrize("lost", [4, 8])
 def test_nothing_is_put_behind_a_text_that_was_torn(lost: int) -> None:
     """It would make one event of both, which nobody can read."""
     passing = Passing(relay())

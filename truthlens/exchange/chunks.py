@@ -15,6 +15,7 @@ from truthlens.core.errors import DialectError
 from truthlens.core.records import AnswerKind, Endpoint
 from truthlens.exchange import jsontext
 from truthlens.exchange.content import text_of_part
+from truthlens.exchange.reasoning import AnswerStart, Place
 from truthlens.exchange.response import OWN_MEMBER, usage_counts
 from truthlens.exchange.sse import Frame
 
@@ -134,6 +135,14 @@ def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
     )
 
 
+def skimmed(frame: Frame, endpoint: Endpoint) -> Chunk:
+    """What ``frame`` says to who only looks for the marker of the end and for a member in our name."""
+    data = frame.data
+    if data is not None and data.startswith("{") and OWN_MEMBER not in data and "\\u" not in data:
+        return Chunk(ChunkKind.CHOICES)
+    return parse_chunk(frame, endpoint)
+
+
 class Choice:
     """One choice of a stream so far.
 
@@ -153,6 +162,17 @@ class Choice:
         self._texts: list[str] = []
         self._half = ""
         self._blank = True
+        self._start = AnswerStart()
+
+    @property
+    def answer_start(self) -> int:
+        """Where the answer begins in the text, behind reasoning between marks; 0 where there is none."""
+        return self._start.of(lambda: self.text)
+
+    @property
+    def begins(self) -> bool:
+        """Whether the text so far may still turn out to be an opening mark of reasoning."""
+        return self._start.place is Place.BEFORE
 
     @property
     def text(self) -> str:
@@ -191,6 +211,18 @@ class Choice:
             found.append(text)
         return "".join(reversed(found))[start - begin :]
 
+    def piece(self, start: int, end: int) -> str:
+        """Characters ``start`` to ``end`` of the text, at the cost of the pieces from ``start`` on, not of their length."""
+        found: list[str] = []
+        begin = self.length
+        for text in reversed(self._texts):
+            if begin <= start:
+                break
+            begin -= len(text)
+            if begin < end:
+                found.append(text[max(0, start - begin) : end - begin])
+        return "".join(reversed(found))
+
     def add(self, delta: Delta) -> None:
         """Take in what a frame adds to this choice."""
         self.role = self.role or delta.role
@@ -225,6 +257,7 @@ class Choice:
     def _append(self, text: str) -> None:
         if text:
             self._texts.append(text)
+            self._start.feed(text)
             self.length += len(text)
             self._blank = self._blank and not text.strip()
 

@@ -10,11 +10,14 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from truthlens.exchange.chunks import Chunk, ChunkKind, Delta, Transcript, end_of
+from truthlens.core.errors import DialectError
+from truthlens.exchange import jsontext
+from truthlens.exchange.chunks import Chunk, ChunkKind, Delta, Transcript, end_of, index_of
 from truthlens.exchange.content import text_of_part
 from truthlens.exchange.edits import content_chunk, edit_texts, final_chunk, strip
+from truthlens.exchange.members import LOGPROBS_DROPPED, Level, Members, repeats, said_aside
 from truthlens.exchange.response import OWN_MEMBER
-from truthlens.exchange.sse import Frame, encode
+from truthlens.exchange.sse import Frame, encode, reread, set_data
 
 # What every chunk of a stream repeats, and padding: nothing is lost with it.
 _ENVELOPE = frozenset(
@@ -40,13 +43,19 @@ class Draft:
         """
         self.chunks = chunks
         self.transcript = transcript
-        self.logprobs_dropped = False
+        self._logprobs_dropped = False
+        self._members = Members(transcript.endpoint, streamed=True)
         self._frames = [strip(frame, members=(OWN_MEMBER,)) for frame in frames]
         self._texts: defaultdict[int, dict[int, str | None]] = defaultdict(dict)
         self._gone: set[int] = set()
         self._before: defaultdict[int, list[str]] = defaultdict(list)
         self._after: defaultdict[int, list[str]] = defaultdict(list)
         self._newline = next((frame.newline for frame in frames if frame.whole), b"\n")
+
+    @property
+    def notes(self) -> set[str]:
+        """What a verdict says of members that were taken out."""
+        return self._members.notes | ({LOGPROBS_DROPPED} if self._logprobs_dropped else set())
 
     def deltas(self, place: int, index: int) -> list[Delta]:
         """What frame ``place`` adds to choice ``index``."""
@@ -88,15 +97,39 @@ class Draft:
         else:
             self._after[end - 1].append(verdict)
 
-    def drop_logprobs(self, index: int) -> None:
-        """Take the ``logprobs`` of a choice out of all frames.
+    def drop_copies(self, index: int, text: str) -> None:
+        """Take out of all frames what may repeat ``text``, which the choice said.
 
         Raises:
             DialectError: A chunk nests too deeply to be edited.
         """
-        for place in range(len(self._frames)):
-            if self._note_logprobs(place, index):
-                self._frames[place] = strip(self._frames[place], logprobs=(index,))
+        aside = "".join(self._said_aside(place, index) for place in range(len(self._frames)))
+        level = Level.CHANGED if repeats(text, aside) else Level.REPLACED
+        for place, frame in enumerate(self._frames):
+            chunk = self.chunks[place]
+            if frame.data is None or chunk.kind in (ChunkKind.BLANK, ChunkKind.DONE):
+                continue
+            if chunk.kind is ChunkKind.OPAQUE:
+                if not _is_object(frame.data):
+                    continue
+                # Whose text it holds, and where, nobody knows.
+                level_of, top = (lambda _place: Level.UNREAD), Level.UNREAD
+            else:
+                levels = [level if delta.index == index else Level.ALL for delta in chunk.deltas]
+                level_of, top = levels.__getitem__, Level.REPLACED
+            try:
+                cleaned = self._members.cleaned(frame.data, level_of, top=top)
+            except RecursionError:
+                raise DialectError("chunk nests too deeply to be edited") from None
+            if cleaned != frame.data:
+                self._frames[place] = reread(frame, set_data(frame, cleaned))
+
+    def _said_aside(self, place: int, index: int) -> str:
+        if not any(delta.reasoning or delta.refusal for delta in self.deltas(place, index)):
+            return ""
+        choices = json.loads(self._frames[place].data or "")["choices"]
+        holders = [choice.get("delta") for choice in choices if index_of(choice, 0) == index]
+        return "".join(said_aside(holder) for holder in holders if isinstance(holder, dict))
 
     def written(self) -> bytes:
         """The bytes of the stream.
@@ -120,10 +153,9 @@ class Draft:
     def _encoded(self, chunks: Sequence[str]) -> list[bytes]:
         return [encode(chunk, newline=self._newline) for chunk in chunks]
 
-    def _note_logprobs(self, place: int, index: int) -> bool:
+    def _note_logprobs(self, place: int, index: int) -> None:
         found = any(delta.logprobs for delta in self.deltas(place, index))
-        self.logprobs_dropped = self.logprobs_dropped or found
-        return found
+        self._logprobs_dropped = self._logprobs_dropped or found
 
     def _carries_only_text(self, place: int, index: int) -> bool:
         frame, chunk = self._frames[place], self.chunks[place]
@@ -148,6 +180,14 @@ class Draft:
             and _holds_only(holder, _DELTA)
             and all(text_of_part(part) is not None for part in parts)
         )
+
+
+def _is_object(data: str) -> bool:
+    try:
+        jsontext.load_object(data)
+    except DialectError:
+        return False
+    return True
 
 
 def _holds_only(members: Mapping[str, object], names: frozenset[str]) -> bool:

@@ -77,6 +77,11 @@ def edit_array(raw: str, edit: Callable[[int, str], str | None]) -> str:
     return _edit(raw, lambda _key, position, value: edit(position, value))
 
 
+def keys(raw: str) -> list[str]:
+    """The names of the members of ``raw``, the text of an object, in order; repeated ones each."""
+    return [key for key, _start, _end in _members(raw)]
+
+
 def append_member(raw: str, key: str, value: str) -> str:
     """``raw``, the text of an object, with one more member at its end."""
     end = raw.rindex("}")

@@ -5,15 +5,15 @@ Deliberately not here: deciding what an answer's new text is (``finalize``), str
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from truthlens.core.errors import DialectError
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
 from truthlens.exchange import jsontext
 from truthlens.exchange.content import part_texts, text_of_part
+from truthlens.exchange.members import LOGPROBS_DROPPED, Level, Members
 
-LOGPROBS_DROPPED = "logprobs-dropped"
 # The member of a body, or of a chunk, that only we give.
 OWN_MEMBER = "truthlens"
 
@@ -89,8 +89,9 @@ def rewrite_response(
     """The response's body with new answers and, where given, the ``truthlens`` object.
 
     Everything else keeps its place and its characters. The changed choices lose their ``logprobs``, which
-    describe a text that is gone; ``truthlens.notes`` says so, also where no object was asked for. A
-    ``truthlens`` member that the backend sent is removed.
+    describe a text that is gone, and those with an answer that is new itself whatever may repeat the old one;
+    ``truthlens.notes`` says so, also where no object was asked for. A ``truthlens`` member that the backend sent is
+    removed.
 
     Args:
         response: What ``parse_response`` gave.
@@ -107,6 +108,11 @@ def rewrite_response(
             f"choices {sorted(set(texts) - known)} cannot be changed; with text: {sorted(known)}"
         )
     dropped: list[str] = []
+    replaced = {
+        place
+        for place, answer in enumerate(response.answers)
+        if answer.index in texts and is_replaced(answer.text, texts[answer.index])
+    }
 
     def edit_choice(position: int, raw: str) -> str:
         # A body that repeats ``choices`` was read by its last; an earlier one may be of any shape.
@@ -123,13 +129,33 @@ def rewrite_response(
         return jsontext.edit_array(raw, edit_choice) if key == "choices" and raw.startswith("[") else raw
 
     text = jsontext.edit_object(response.body_text, edit_top)
-    extra = dict(truthlens) if truthlens is not None else {}
-    if dropped:
-        notes = extra.get("notes")
-        extra["notes"] = [*(notes if isinstance(notes, list | tuple) else ()), LOGPROBS_DROPPED]
-    if truthlens is not None or dropped:
+    noted = {LOGPROBS_DROPPED} if dropped else set()
+    if replaced:
+        members = Members(response.endpoint, streamed=False)
+        for place in replaced:
+            members.forbid(response.answers[place].text)
+        text = members.cleaned(
+            text, lambda place: Level.REPLACED if place in replaced else Level.ALL, top=Level.REPLACED
+        )
+        noted |= members.notes
+    extra = with_notes(truthlens, noted)
+    if truthlens is not None or noted:
         text = jsontext.append_member(text, OWN_MEMBER, jsontext.dump(extra))
     return text.encode()
+
+
+def is_replaced(old: str, new: str) -> bool:
+    """Whether ``new`` is a text of its own, not ``old`` with something before or behind it."""
+    return not (new.endswith(old) or new.startswith(old))
+
+
+def with_notes(truthlens: Mapping[str, object] | None, notes: Collection[str]) -> dict[str, object]:
+    """The ``truthlens`` object with further notes; an object of these alone where there is none."""
+    extra = dict(truthlens) if truthlens is not None else {}
+    if notes:
+        given = extra.get("notes")
+        extra["notes"] = [*(given if isinstance(given, list | tuple) else ()), *sorted(notes, reverse=True)]
+    return extra
 
 
 def _edit_choice(raw: str, old: str, new: str, endpoint: Endpoint, dropped: list[str]) -> str:

@@ -89,7 +89,7 @@ def _put_after(draft: Draft, index: int, notice: str) -> None:
 
 def _replace(draft: Draft, index: int, new: str, *, at: int) -> None:
     """Replace the choice's text from character ``at`` on."""
-    draft.drop_logprobs(index)
+    draft.drop_copies(index, draft.transcript.choices[index].text[at:])
     replaced = [carrier for carrier in carriers(draft, index) if carrier.end > at]
     places = [place for carrier in replaced for place in carrier.places]
     pieces = _pieces(new)

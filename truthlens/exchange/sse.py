@@ -15,6 +15,8 @@ from truthlens.exchange.jsontext import show
 MAX_FRAME_BYTES = 1_048_576
 
 _PLAIN = b"data: "
+# Frames without a field, one after the other: comments and blank lines.
+_SILENT = re.compile(rb"(?:(?::[^\r\n]*+\r?\n)*+\r?\n)++")
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"[\r\n]")
 _TEXT_LINE_END = re.compile(r"\r\n|\r|\n")
@@ -60,10 +62,11 @@ class Decoder:
     ended with a CR alone: there the frame is given out at once, and an LF that follows is a blank frame.
     """
 
-    def __init__(self, *, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+    def __init__(self, *, max_frame_bytes: int = MAX_FRAME_BYTES, merge_silent: bool = False) -> None:
         """Hold at most ``max_frame_bytes`` of an unfinished frame.
 
-        A longer frame is given out in pieces of that size, each marked ``oversize``.
+        A longer frame is given out in pieces of that size, each marked ``oversize``. With ``merge_silent`` several
+        frames that are comments and blank lines alone may come as one: there are backends that send thousands at once.
 
         Raises:
             ValueError: The limit is below 4 bytes, where not even a byte order mark and a line end fit.
@@ -79,6 +82,7 @@ class Decoder:
         self._first = True
         self._line_ended_by_cr = False
         self._oversize = False
+        self._merge_silent = merge_silent
 
     @property
     def held_bytes(self) -> int:
@@ -88,7 +92,16 @@ class Decoder:
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that ``data`` completes, in order."""
         frames: list[Frame] = []
-        self._buffer += data if self._buffer else data[self._feed_plain(data, frames) :]
+        if self._buffer:
+            self._buffer += data
+            end = self._next_frame_end()
+            if end is not None:
+                frames += self._take(end)
+                self._drop_taken()
+                data = bytes(self._buffer)
+                self._buffer.clear()
+        if not self._buffer:
+            self._buffer += data[self._feed_plain(data, frames) :]
         while (end := self._next_frame_end()) is not None:
             frames += self._take(end)
         while len(self._buffer) - self._start > self._limit:
@@ -103,7 +116,15 @@ class Decoder:
         Nearly all frames of nearly all streams are such. Nothing may be held, so that ``data`` begins with a frame.
         """
         start = 0
-        while data.startswith(_PLAIN, start):
+        while True:
+            if not data.startswith(_PLAIN, start):
+                silent = _SILENT.match(data, start) if self._merge_silent else None
+                if silent is None or silent.end() - start > self._limit:
+                    break
+                frames.append(Frame(silent[0], comment=b":" in silent[0]))
+                start = silent.end()
+                self._first = False
+                continue
             end = data.find(b"\n", start)
             if end < 0 or data[end + 1 : end + 2] != b"\n" or end + 2 - start > self._limit:
                 break

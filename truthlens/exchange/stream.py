@@ -14,7 +14,7 @@ from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
 from truthlens.exchange.chunks import Choice, Chunk, ChunkKind, Transcript, parse_chunk
 from truthlens.exchange.draft import Draft
 from truthlens.exchange.edits import final_chunk
-from truthlens.exchange.response import LOGPROBS_DROPPED
+from truthlens.exchange.response import with_notes
 from truthlens.exchange.retelling import retell
 from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame, encode
 
@@ -97,8 +97,8 @@ def rewrite_stream(
 
     Every frame that needs no change leaves as its own bytes, in its place. What stands before or after an unchanged
     answer comes in a chunk of its own; an answer that is new itself takes the places of the old one's text, sentence
-    by sentence. The frames whose text changed, and all frames of an answer that is new itself, lose their
-    ``logprobs``; ``truthlens.notes`` says so, also where no object was asked for. The ``truthlens`` chunk stands
+    by sentence. The frames whose text changed lose their ``logprobs``, and all frames of an answer that is new itself
+    whatever may repeat the old one; ``truthlens.notes`` says so, also where no object was asked for. The ``truthlens`` chunk stands
     before the marker of the end and the count of tokens before it, or last where there is none. A ``truthlens`` member
     that the backend sent is removed.
 
@@ -127,12 +127,8 @@ def rewrite_stream(
     for answer, echo in zip(response.answers, response.echoes, strict=True):
         if answer.index in changed:
             retell(draft, answer, changed[answer.index], echo=echo)
-    extra = dict(truthlens) if truthlens is not None else {}
-    if draft.logprobs_dropped:
-        notes = extra.get("notes")
-        extra["notes"] = [*(notes if isinstance(notes, list | tuple) else ()), LOGPROBS_DROPPED]
-    if truthlens is not None or draft.logprobs_dropped:
-        draft.put_verdict(extra)
+    if truthlens is not None or draft.notes:
+        draft.put_verdict(with_notes(truthlens, draft.notes))
     return draft.written()
 
 

@@ -50,6 +50,8 @@ _OPTIONS = [
     ("grpc.http2.max_ping_strikes", 0),
 ]
 _LET_GO_S = 1.0
+# Envoy takes acknowledgements as they come; who does not for so long is not there any more.
+_STUCK_S = 60.0
 # gRPC's and Envoy's own metadata; everything else was put on the route by the operator.
 _OWN_METADATA = ("grpc-", ":", "user-agent", "te", "content-type", "x-envoy-", "x-forwarded-", "x-request-id")
 
@@ -66,7 +68,14 @@ class Flow(Protocol):
         """The outcome, once it is known."""
 
     async def feed(self, data: bytes, *, end: bool) -> None:
-        """Take in the next piece; returns once there is room for another."""
+        """Take in the next piece; give another once there is room."""
+
+    @property
+    def full(self) -> bool:
+        """Whether no more is to be read now."""
+
+    async def room(self) -> bool:
+        """Wait until there is room for another piece; true then."""
 
     async def aclose(self) -> None:
         """End all work."""
@@ -179,6 +188,9 @@ class Server:
         except asyncio.CancelledError:
             # How Envoy ends most streams, finished or not; re-raising would only print a traceback.
             return
+        except TimeoutError:
+            log.error("ext_proc stream aborted: its acknowledgements are not taken", seconds=_STUCK_S)
+            await context.abort(grpc.StatusCode.INTERNAL, "acknowledgements are not taken")
         except (ProtocolError, wire.WireError) as error:
             log.error("ext_proc stream aborted", error=str(error))
             await context.abort(grpc.StatusCode.INTERNAL, str(error))
@@ -201,7 +213,11 @@ class Server:
             while session.state is State.STREAM and (message := await stream.read()) is not grpc.aio.EOF:
                 result = session.receive(wire.parse(message, route))
                 if isinstance(result, Piece):
-                    await flow.feed(result.body, end=result.end)
+                    # An acknowledgement that nobody takes must not keep what is held for ever.
+                    async with asyncio.timeout(_STUCK_S):
+                        await flow.feed(result.body, end=result.end)
+                    if flow.full and await stream.unless_it_ends(flow.room()) is None:
+                        return
                 else:
                     assert not isinstance(result, Open | Judge)
                     await stream.write(result)

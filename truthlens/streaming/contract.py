@@ -48,10 +48,13 @@ class Ack:
 class Ask:
     """Text of one choice that is to be scored.
 
-    ``text`` is the answer so far, up to the end of the last range; ``ranges`` are characters of it, in order, not
-    overlapping. Each is judged by itself, with the text before it as its context.
+    ``text`` is the answer so far, up to the end of the last range, without its first ``skipped`` characters where it is long;
+    ``ranges`` are characters of ``text``, in order, not overlapping. Each is judged by itself, with the text before it as
+    its context. ``offset`` is where ``text`` begins in the choice's text.
     """
 
     choice: int
     text: str
     ranges: tuple[tuple[int, int], ...]
+    offset: int = field(default=0, compare=False)
+    skipped: int = field(default=0, compare=False)

@@ -21,7 +21,7 @@ from truthlens.core.records import (
     unchecked,
 )
 from truthlens.exchange.chunks import Transcript
-from truthlens.exchange.response import LOGPROBS_DROPPED
+from truthlens.exchange.members import FIELDS_DROPPED, LOGPROBS_DROPPED
 from truthlens.finalize import Delivery, Warned, outcome_of, truthlens_object, warn
 
 STREAM_ERROR = "stream-error"
@@ -34,7 +34,8 @@ class Gated:
     """What a gate did to the answers, by choice.
 
     ``texts`` are the answers that the client got, without marks and notices; ``insertions`` those marks and notices,
-    each with its place in that text; in order. ``logprobs_dropped``: log probabilities were taken out.
+    each with its place in that text; in order. ``logprobs_dropped``: log probabilities were taken out;
+    ``fields_dropped``: other members were, whose text nobody judged or that may repeat what was withheld.
     """
 
     texts: Mapping[int, str] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class Gated:
     withheld: frozenset[int] = frozenset()
     stopped: bool = False
     logprobs_dropped: bool = False
+    fields_dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,15 @@ class Ending:
 
 
 def answers_of(transcript: Transcript, exchange: Exchange) -> tuple[Answer, ...]:
-    """The answers of a stream so far, without what the backend was asked to repeat before them."""
+    """The answers of a stream so far, without what the backend was asked to repeat before them, and reasoning."""
     return tuple(
-        Answer(index, choice.kind, choice.text.removeprefix(exchange.echoed))
+        Answer(
+            index,
+            AnswerKind.EMPTY if choice.kind is AnswerKind.TEXT and not text.strip() else choice.kind,
+            text,
+        )
         for index, choice in transcript.choices.items()
+        for text in [choice.text.removeprefix(exchange.echoed)[choice.answer_start :]]
     )
 
 
@@ -152,6 +159,7 @@ def _notes(gated: Gated, *, failed: bool) -> list[str]:
         WITHHELD: bool(gated.withheld),
         STOPPED: gated.stopped,
         LOGPROBS_DROPPED: gated.logprobs_dropped,
+        FIELDS_DROPPED: gated.fields_dropped,
     }
     return [note for note, true in said.items() if true]
 

@@ -115,7 +115,7 @@ class Flow:
         return self._gate is None
 
     async def feed(self, data: bytes, *, end: bool) -> None:
-        """Take in the next message; returns once there is room for another."""
+        """Take in the next message; give the one after it once ``room`` has returned."""
         self._arrived.append(self._clock())
         steps = self._relay.reading(data, end=end, take=self._take)
         next(steps)
@@ -129,9 +129,18 @@ class Flow:
         self._advance()
         if self._arrived:
             await self._flush()
-        while self._task is not None and self._relay.held_bytes >= self._plan.stream.max_hold_bytes:
+
+    @property
+    def full(self) -> bool:
+        """Whether so much is held that no more is to be read."""
+        return self._task is not None and self._relay.held_bytes >= self._plan.stream.max_hold_bytes
+
+    async def room(self) -> bool:
+        """Wait for room for another message; true, once there is some."""
+        while self.full:
             self._room.clear()
             await self._room.wait()
+        return True
 
     async def aclose(self) -> None:
         """End all work; for a stream that has ended, or that nobody reads any more."""
@@ -201,14 +210,22 @@ class Flow:
         if beyond is not None:
             self._start(partial(self._finish, cut=beyond))
             return
+        if self._is_late(self._hold_s + _GRACE_S):
+            # More came at once than can be scored, a few sentences after the other.
+            self._give_up(Reason.TIMEOUT)
+            return
         late = self._is_late(self._patience_s)
-        pressed = relay.held_bytes >= self._plan.stream.max_hold_bytes
+        # While a message is being read, its own sentences are still to be found.
+        pressed = not relay.unread and relay.held_bytes >= self._plan.stream.max_hold_bytes
         asks = gate.ask(now=now, ended=relay.ended or late, pressed=pressed)
         if gate.stopped:
             self._judging.hold_end(gate)
             self._start(self._finish)
         elif asks:
             self._start(partial(self._judging.ranges, gate, asks))
+        elif gate.behind:
+            # The rest of a long text is for the next look: others have their turn first.
+            self._start(partial(asyncio.sleep, 0))
         elif relay.ended:
             self._start(self._finish)
         else:

@@ -11,16 +11,21 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truthlens.core.errors import DialectError
 from truthlens.core.plan import Plan
 from truthlens.core.records import Exchange, OnFlagged, OnUnchecked, Reason, Status, Verdict
 from truthlens.exchange.chunks import ChunkKind, Delta, Transcript
-from truthlens.exchange.edits import strip
+from truthlens.exchange.edits import done_frame
+from truthlens.exchange.members import Members
 from truthlens.streaming.contract import Ask, Entry
 from truthlens.streaming.gated_choice import Fate, GatedChoice
 from truthlens.streaming.notices import mark_for, stop_notice, withheld_notice
-from truthlens.streaming.rewriting import Changes, rebuilt, rewrite
+from truthlens.streaming.rewriting import Changes, cleaned, rewrite, unread
 
+# So many choices are taken on with at once where they have much text.
+_STEP_CHOICES = 4
+_CONTEXT_CHARS = 8192
+# So much of an answer is looked at to tell its script, for marks and notices.
+_SCRIPT_CHARS = 2000
 # Nothing was to be checked there, so that nothing is blocked for it.
 _NEVER_BLOCKED = (Reason.DISABLED, Reason.EMPTY_ANSWER, Reason.TOOL_CALL)
 
@@ -83,7 +88,6 @@ class Gate:
         stopped: The gate has ended the stream: nothing behind ``stop_entry`` is delivered.
         stop_entry: The last entry that is, ``None`` while the stream has not been stopped.
         stopped_for: Why a choice could not be checked and was stopped for that.
-        logprobs_dropped: Whether log probabilities of the answer were taken out.
 
     Args:
         plan: The exchange's plan.
@@ -95,8 +99,11 @@ class Gate:
         self.stopped = False
         self.stop_entry: Entry | None = None
         self.stopped_for: Reason | None = None
-        self.logprobs_dropped = False
         self._plan = plan
+        self._logprobs_dropped = False
+        # What is withheld must not leave in another place, and what must be checked not from where nobody looked.
+        strict = plan.stream.on_flagged is not OnFlagged.MARK or plan.on_unchecked is OnUnchecked.BLOCK
+        self._members = Members(exchange.endpoint, streamed=True) if strict else None
         self._exchange = exchange
         self._transcript = transcript
         self._tracks: dict[int, _Track] = {}
@@ -105,6 +112,14 @@ class Gate:
         self._results: Counter[str] = Counter()
         self._any_stopped = False
         self._passing = False
+
+    @property
+    def behind(self) -> bool:
+        """Whether ``ask`` may give more without further text or time: there is text that it has not looked at."""
+        return not self.stopped and any(
+            not track.stopped and (track.gated.behind or track.gated.unasked)
+            for track in self._tracks.values()
+        )
 
     @property
     def next_expiry(self) -> float | None:
@@ -152,6 +167,16 @@ class Gate:
         """Choices with a mark."""
         return frozenset(index for index, track in self._tracks.items() if track.gated.marked)
 
+    @property
+    def logprobs_dropped(self) -> bool:
+        """Whether log probabilities of the answer were taken out."""
+        return self._logprobs_dropped or (self._members is not None and self._members.logprobs_dropped)
+
+    @property
+    def fields_dropped(self) -> bool:
+        """Whether other members were taken out, which hold text that nobody judged or that was withheld."""
+        return self._members is not None and self._members.dropped
+
     def delivered(self, choice: int) -> str:
         """The choice's answer as the client gets it so far, without the echo, marks and notices."""
         track = self._tracks.get(choice)
@@ -181,9 +206,9 @@ class Gate:
         self._release()
 
     def ask(self, *, now: float, ended: bool, pressed: bool = False) -> tuple[Ask, ...]:
-        """What can be scored now: per choice its complete sentences, each given once.
+        """What can be scored now: per choice its complete sentences, each given once, not too many at a time.
 
-        All that there is of a choice is given where it has finished, or where its oldest text has waited for
+        Long text is taken in by several calls: see ``behind``. All that there is of a choice is given where it has finished, or where its oldest text has waited for
         ``max_hold_s``. What needs no score may be decided by it.
 
         Args:
@@ -196,23 +221,30 @@ class Gate:
         if ended:
             # Halves of surrogate pairs stay alone.
             self._transcript.end()
-            for track in self._tracks.values():
-                track.gated.grow(now)
         asks = []
+        room = _STEP_CHOICES
         for index, track in self._tracks.items():
             gated = track.gated
+            if gated.behind:
+                if not room:
+                    continue
+                room -= 1
+                gated.grow(now)
             ranges = gated.claim()
             since, too_long = gated.waiting_since, now - self._plan.stream.max_hold_s
             expired = since is not None and since <= too_long
             # Half a sentence is judged worse than a whole one: whole ones first, where they make room.
             over = ended or gated.choice.finished
-            if over or expired or (pressed and not ranges):
+            if not gated.behind and (over or expired or (pressed and not ranges)):
                 gated.close(words_since=math.inf if over else too_long)
                 ranges += gated.claim()
             if ranges:
-                echo = gated.echo
-                text = gated.choice.text[echo : ranges[-1][1]]
-                asks.append(Ask(index, text, tuple((start - echo, end - echo) for start, end in ranges)))
+                # Of a long answer, what stands far before a sentence tells nothing of it.
+                skipped = max(0, ranges[0][0] - gated.echo - _CONTEXT_CHARS)
+                offset = gated.echo + skipped
+                text = gated.choice.piece(offset, ranges[-1][1])
+                places = tuple((start - offset, end - offset) for start, end in ranges)
+                asks.append(Ask(index, text, places, offset, skipped))
         self._release()
         return tuple(asks)
 
@@ -228,7 +260,7 @@ class Gate:
         """
         for ask, judged in zip(asked, verdicts, strict=True):
             for (start, end), verdict in zip(ask.ranges, judged, strict=True):
-                self._judge(ask.choice, start, end, ask.text[:end], verdict)
+                self._judge(ask, start, end, verdict)
         self._release()
 
     def let_pass(self) -> None:
@@ -281,12 +313,16 @@ class Gate:
         track.torn = part if torn else None
         track.reach = reach
 
-    def _judge(self, index: int, start: int, end: int, text: str, verdict: Verdict) -> None:
+    def _judge(self, ask: Ask, start: int, end: int, verdict: Verdict) -> None:
+        index, text = ask.choice, ask.text
         track = self._tracks[index]
         gated = track.gated
-        fate, said = self._fate(verdict, text, structured=gated.structured)
-        if not gated.rule(start + gated.echo, end + gated.echo, fate, said):
+        near = text[max(0, end - _SCRIPT_CHARS) : end]
+        fate, said = self._fate(verdict, near, gated)
+        if not gated.rule(start + ask.offset, end + ask.offset, fate, said):
             return
+        if self._members is not None and fate in (Fate.WITHHOLD, Fate.STOP):
+            self._members.forbid(text[start:end])
         result = "unchecked" if verdict.score is None else "flagged" if verdict.flagged else "passed"
         self._results[result] += 1
         if gated.stopped_at is not None:
@@ -295,16 +331,22 @@ class Gate:
             if not verdict.flagged:
                 self.stopped_for = self.stopped_for or verdict.reason
 
-    def _fate(self, verdict: Verdict, text: str, *, structured: bool) -> tuple[Fate, str]:
-        """What becomes of a range, and its mark or notice; no text is pasted into an answer for a program."""
-        stop = self._plan.stream.on_flagged is OnFlagged.STOP and verdict.flagged
+    def _fate(self, verdict: Verdict, text: str, gated: GatedChoice) -> tuple[Fate, str]:
+        """What becomes of a range, and its mark or notice; no text is pasted into an answer for a program.
+
+        Half of such an answer is of no use to anybody: what has begun to leave leaves as a whole, unless what must be
+        checked is not, or is wrong.
+        """
+        structured = gated.structured
+        halved = structured and gated.left and self._plan.on_unchecked is not OnUnchecked.BLOCK
+        stop = self._plan.stream.on_flagged is OnFlagged.STOP and verdict.flagged and not halved
         if stop or self._blocks(verdict):
             return Fate.STOP, "" if structured else stop_notice(self._plan, text, flagged=verdict.flagged)
         if not verdict.flagged:
             return Fate.KEEP, ""
         withholds = self._plan.stream.on_flagged is OnFlagged.WITHHOLD
         if structured:
-            return (Fate.STOP if withholds else Fate.KEEP), ""
+            return (Fate.STOP if withholds and not halved else Fate.KEEP), ""
         if withholds:
             return Fate.WITHHOLD, withheld_notice(self._plan, text)
         return Fate.MARK, mark_for(self._plan, text)
@@ -345,27 +387,22 @@ class Gate:
                 stopped.add(index)
             if part is not None and track.gated.touched(part.group.start, part.group.end):
                 texts[index] = track.gated.rendered(part.start, part.end)
-        changes = Changes(texts, dropped, stopped)
+        withheld = () if self._plan.stream.on_flagged is OnFlagged.MARK else frozenset(texts)
+        changes = Changes(texts, dropped, stopped, withheld)
         if changes:
-            self.logprobs_dropped = self.logprobs_dropped or any(
+            self._logprobs_dropped = self._logprobs_dropped or any(
                 delta.logprobs and (delta.index in texts or delta.index in dropped)
                 for delta in held.entry.chunk.deltas
             )
-            return rewrite(held.entry, changes, self._transcript)
-        return self._without_silent_logprobs(held.entry)
-
-    def _without_silent_logprobs(self, entry: Entry) -> bytes | None:
-        """The frame without log probabilities of text that is still to come: they would tell what may be withheld."""
-        silent = [delta.index for delta in entry.chunk.deltas if delta.logprobs and not delta.text]
-        if not silent or self._plan.stream.on_flagged is OnFlagged.MARK:
+            return rewrite(held.entry, changes, self._transcript, self._members)
+        kind = held.entry.chunk.kind
+        if self._members is None or kind is ChunkKind.BLANK:
             return None
-        try:
-            stripped = strip(entry.frame, logprobs=silent)
-        except DialectError:
-            self.logprobs_dropped = True
-            return rebuilt(entry, Changes(), self._transcript)
-        self.logprobs_dropped = self.logprobs_dropped or stripped is not entry.frame
-        return None if stripped is entry.frame else stripped.raw
+        if kind is ChunkKind.OPAQUE:
+            return unread(held.entry, self._members, self._transcript)
+        if kind is ChunkKind.DONE:
+            return _marker(held.entry)
+        return cleaned(held.entry, self._members, self._transcript)
 
     def _stop(self) -> bool:
         """End the stream where every choice has ended, and one of them because it was stopped; whether it has."""
@@ -387,3 +424,9 @@ class Gate:
 
 def _drop(entry: Entry) -> None:
     entry.output, entry.decided = b"", True
+
+
+def _marker(entry: Entry) -> bytes | None:
+    """The marker of the end alone, where more stands in its frame; else ``None``."""
+    frame = entry.frame
+    return None if frame.data is None or frame.data.strip() == "[DONE]" else done_frame(newline=frame.newline)

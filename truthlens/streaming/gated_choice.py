@@ -7,6 +7,7 @@ Positions are characters of the choice's text as the backend sent it. Deliberate
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
@@ -17,6 +18,13 @@ from truthlens.streaming.sentences import SentenceSplitter
 
 _ALL = 1 << 62
 """Beyond the end of any text."""
+_STEP_CHARS = 8192
+"""So much text is cut into sentences at once: some 20 ms at the very worst."""
+_LEAD_CHARS = 16
+_FENCE = re.compile(r"^```(?:json[5cl]?)?(?=[^jJ`])", re.IGNORECASE)
+_BEGUN_FENCE = re.compile(r"`{1,3}|```(?:j|js|jso|json[5cl]?)", re.IGNORECASE)
+_MOST_CLAIMED = 256
+"""So many ranges are scored at once, however short they are."""
 
 
 class Fate(StrEnum):
@@ -56,7 +64,7 @@ class GatedChoice:
 
     ``decided`` is how far; white space behind a sentence that is kept is decided with it, behind a withheld one with the
     next sentence: where that is withheld too it goes, and one notice stands for both. Text without letters and digits
-    needs no score.
+    needs no score. Reasoning before the answer is not held, scored or changed.
 
     Args:
         choice: The choice; it may be ahead of ``grow``.
@@ -69,23 +77,30 @@ class GatedChoice:
         self.choice = choice
         self.structured = structured
         self.echo = 0
-        """Where the answer begins, behind what the backend repeated."""
+        """Where the answer begins, behind what the backend repeated, or behind reasoning."""
         self.decided = 0
         self.stopped_at: int | None = None
         self.unscored = False
         """Whether words passed that were not scored: taken for the echo, or let pass."""
         self.withheld = False
         self.marked = False
+        self.left = False
+        """Whether words of the answer are decided to leave."""
         self.insertions: list[tuple[int, str]] = []
         """Marks and notices, each with its place in ``delivered``."""
+        self._asked_for_json = structured
         self._echoed = echoed
         self._fed = 0
         self._lead: str | None = None if structured else ""
         self._passing = False
+        self._repeated = bool(echoed)
+        # What is not known yet to be an answer: it may be a mark that opens reasoning.
+        self._begun = ""
         self._splitter = SentenceSplitter()
         self._segments: deque[_Segment] = deque()
         self._unasked: list[_Segment] = []
         self._asked: dict[tuple[int, int], _Segment] = {}
+        self._overtaken: set[tuple[int, int]] = set()
         self._arrivals: deque[tuple[int, float]] = deque()
         self._claimed = 0
         self._after_withheld = False
@@ -115,22 +130,39 @@ class GatedChoice:
             place = edit.end
         return "".join([*pieces, text[place : self.decided]])
 
+    @property
+    def behind(self) -> bool:
+        """Whether there is text that ``grow`` has not taken in."""
+        return self._fed < self.choice.length
+
+    @property
+    def unasked(self) -> bool:
+        """Whether ``claim`` has more to give."""
+        return bool(self._unasked)
+
     def grow(self, now: float) -> None:
-        """Take in what the choice has gained."""
-        text = self.choice.tail(self._fed)
+        """Take in what the choice has gained, or the first of it where that is much."""
+        text = self.choice.piece(self._fed, min(self.choice.length, self._fed + _STEP_CHARS))
         self._fed += len(text)
         if self.over:
             self.unscored = self.unscored or (self._passing and _has_words(text))
             return
-        if self._echoed:
-            text = self._behind_echo(text)
         if text:
             self._arrivals.append((self._fed, now))
-            if self._lead is not None:
-                self._read_lead(text)
-            for start, end in self._splitter.feed(text, split=not self.structured):
-                self._append(start, end)
+        if self._echoed:
+            text = self._behind_echo(text)
+        elif not self._repeated:
+            text = self._behind_reasoning(text)
+            if self._begun:
+                return
+        self._split(text)
         self._advance()
+
+    def _split(self, text: str) -> None:
+        if self._lead is not None:
+            self._read_lead(text)
+        for start, end in self._splitter.feed(text, split=not self.structured and not self._lead):
+            self._append(start, end)
 
     def close(self, *, words_since: float = math.inf) -> None:
         """Treat the text so far as if its last sentence ended with it, and no white space followed.
@@ -140,6 +172,10 @@ class GatedChoice:
         """
         if self.over or self._claimed == self._fed:
             return
+        if self._begun:
+            # Whatever it might have become, it is text so far.
+            text, self._begun = self._begun, ""
+            self._split(text)
         word = None if self.structured else self._splitter.open_word
         if word is not None and self._arrived_at(word) <= words_since:
             word = None
@@ -150,14 +186,14 @@ class GatedChoice:
 
     def claim(self) -> tuple[tuple[int, int], ...]:
         """The ranges that can be scored now, each given once."""
-        claimed, self._unasked = self._unasked, []
+        claimed, self._unasked = self._unasked[:_MOST_CLAIMED], self._unasked[_MOST_CLAIMED:]
         for segment in claimed:
             self._asked[segment.start, segment.end] = segment
             self._claimed = max(self._claimed, segment.end)
         return tuple((segment.start, segment.end) for segment in claimed)
 
     def rule(self, start: int, end: int, fate: Fate, said: str) -> bool:
-        """Settle a range that ``claim`` gave; false where that has been overtaken by a stop, or by ``let_pass``.
+        """Settle a range that ``claim`` gave; false where that has been overtaken: by a stop, ``let_pass``, or reasoning.
 
         Args:
             start: Of the range.
@@ -168,6 +204,9 @@ class GatedChoice:
         Raises:
             ValueError: The range is not one that waits for its fate.
         """
+        if (start, end) in self._overtaken:
+            self._overtaken.remove((start, end))
+            return False
         segment = self._asked.pop((start, end), None)
         if segment is None:
             raise ValueError(f"characters {start} to {end} were not asked for, or are decided already")
@@ -196,7 +235,8 @@ class GatedChoice:
     def rendered(self, start: int, end: int) -> str:
         """What leaves of these characters, which are decided, with marks and notices."""
         text, pieces, place = self.choice.text, [], start
-        for edit in self._edits[self._edit_behind(start) :]:
+        for number in range(self._edit_behind(start), len(self._edits)):
+            edit = self._edits[number]
             if edit.start >= end:
                 break
             pieces.append(text[place : max(place, edit.start)])
@@ -225,17 +265,42 @@ class GatedChoice:
         self._splitter = SentenceSplitter(self._fed - len(rest))
         return rest
 
+    def _behind_reasoning(self, text: str) -> str:
+        """What of ``text``, and of what was kept back before it, is behind reasoning, which leaves as it is, unscored."""
+        start = self.choice.answer_start
+        if start > self.echo and not self._edits:
+            self._start_at(start)
+        begin = max(self.echo, self._fed - len(self._begun) - len(text))
+        text, self._begun = self.choice.piece(begin, self._fed), ""
+        if self.choice.begins and text.strip():
+            text, self._begun = "", text
+        return text
+
+    def _start_at(self, start: int) -> None:
+        """Take all text before ``start`` for reasoning, whatever it seemed to be, unless a mark or a notice has left."""
+        self.echo = start
+        self.decided = self._claimed = max(self.decided, min(start, self._fed))
+        self._segments.clear()
+        self._unasked.clear()
+        self._overtaken.update(self._asked)
+        self._asked.clear()
+        self._splitter = SentenceSplitter(start)
+        self._lead = None if self._asked_for_json else ""
+        self.structured = self._asked_for_json
+
     def _read_lead(self, text: str) -> None:
-        """Find out from its first two characters whether the answer is JSON."""
+        """Find out from its first characters whether the answer is JSON, by itself or as a block of code."""
         assert self._lead is not None
-        self._lead = (self._lead + "".join(text.split()))[:2]
-        if self._lead not in ("", "["):
-            self.structured = self._lead.startswith(("{", "[{", "[[", '["'))
-            self._lead = None
+        self._lead = (self._lead + "".join(text.split()))[:_LEAD_CHARS]
+        bare = _FENCE.sub("", self._lead)
+        if bare in ("", "[") or _BEGUN_FENCE.fullmatch(bare):
+            return
+        self.structured = bare.startswith(("{", "[{", "[[", '["'))
+        self._lead = None
 
     def _append(self, start: int, end: int) -> None:
         segment = _Segment(start, end)
-        if _has_words(self.choice.tail(start)[: end - start]):
+        if _has_words(self.choice.piece(start, end)):
             self._unasked.append(segment)
         else:
             segment.fate = Fate.KEEP
@@ -273,10 +338,12 @@ class GatedChoice:
                 self._insert(start, segment.said)
                 self._edits.append(_Edit(start, end, segment.said))
             self._gone += end - start
+        elif segment.fate is Fate.KEEP:
+            self.left = self.left or _has_words(self.choice.piece(start, end))
         elif segment.fate is Fate.MARK:
-            self.marked = True
+            self.marked = self.left = True
             self._insert(end, segment.said)
-            last = self.choice.tail(end - 1)[0]
+            last = self.choice.piece(end - 1, end)
             self._edits.append(_Edit(end - 1, end, last + segment.said, kept=last))
         self._after_withheld = segment.fate is Fate.WITHHOLD
         self.decided = end

@@ -136,7 +136,7 @@ class Judging:
         """Score what the gate asks for, and let it decide."""
         oldest = gate.oldest if gate.oldest is not None else self._clock()
         time_s = self._time_s(oldest)
-        if self._relay.ended or self._relay.finished:
+        if (self._relay.ended or self._relay.finished) and not gate.behind:
             found = await self._last_ranges(asks, time_s)
         else:
             growing = [Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks]
@@ -154,7 +154,7 @@ class Judging:
         scored = tuple(
             replace(each, kind=AnswerKind.TEXT) if each.index in asked else each for each in answers
         )
-        ranges = [asked[each.index].ranges if each.index in asked else () for each in scored]
+        ranges = [_of_answer(asked[each.index]) if each.index in asked else () for each in scored]
         followed = await self._following.detect(scored, ranges, timeout_s=time_s)
         if scored == answers:
             self._judged = (answers, followed.verdicts)
@@ -277,6 +277,11 @@ class Judging:
         )
 
 
+def _of_answer(ask: Ask) -> tuple[tuple[int, int], ...]:
+    """The ranges of an ask as characters of the whole answer."""
+    return tuple((start + ask.skipped, end + ask.skipped) for start, end in ask.ranges)
+
+
 def _gated(gate: Gate, *, cut: bool = False) -> Gated:
     return Gated(
         texts={choice: gate.delivered(choice) for choice in gate.choices},
@@ -285,4 +290,5 @@ def _gated(gate: Gate, *, cut: bool = False) -> Gated:
         withheld=gate.withheld,
         stopped=gate.stopped or gate.all_stopped or cut,
         logprobs_dropped=gate.logprobs_dropped,
+        fields_dropped=gate.fields_dropped,
     )

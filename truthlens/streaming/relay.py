@@ -12,15 +12,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from truthlens.core.records import Endpoint
-from truthlens.exchange.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, parse_chunk
+from truthlens.exchange.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, parse_chunk, skimmed
 from truthlens.exchange.edits import content_chunk
 from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame, encode, reread
 from truthlens.streaming.contract import Ack, Entry
 from truthlens.streaming.frames import Frames, Placed, Tail, are_comments
 from truthlens.streaming.rewriting import disowned, lengthen
 
-# A message is read in steps of so much: some 10 ms where every frame holds one token.
-_STEP_BYTES = 64 << 10
+# A message is read in steps of so much: a few milliseconds where every frame holds one token.
+_STEP_BYTES = 16 << 10
+# What is checked while it streams; more than any model writes, and little enough to be read before others notice.
+MOST_FRAME_BYTES = 4 * MAX_FRAME_BYTES
+MOST_TEXT_CHARS = 1 << 20
 
 
 @dataclass(slots=True)
@@ -65,8 +68,7 @@ class Relay:
         """Whether the marker or the end of the body was seen, or ``hold`` was told that nothing else counts."""
         self.overflowed = False
         """Whether the stream went beyond its bounds: the transcript lacks what came after."""
-        # Whatever is checked at all is read, however it is cut into frames.
-        self._decoder = Decoder(max_frame_bytes=max(max_bytes, MAX_FRAME_BYTES))
+        self._decoder = Decoder(max_frame_bytes=MOST_FRAME_BYTES, merge_silent=True)
         self._choices = choices
         self._max_bytes = max_bytes
         self._gated = gated
@@ -75,6 +77,7 @@ class Relay:
         self._stopped = False
         self._waiting = False  # the end of the answer seems to have come
         self._truncated = False
+        self._unended = b""  # the line ends that a last frame lacks which says all that it has to say
         self._newline = b"\n"
         self._closing = b""  # what is still to be said where a cut found no frame to say it in
         self._pending = (
@@ -92,6 +95,11 @@ class Relay:
     def held_bytes(self) -> int:
         """Bytes of messages that are not acknowledged yet."""
         return self.total_bytes - self._released
+
+    @property
+    def unread(self) -> bool:
+        """Whether a message has come that is not read to its end."""
+        return self._read_bytes < self.total_bytes
 
     @property
     def begun_bytes(self) -> int:
@@ -141,9 +149,9 @@ class Relay:
         self._read_bytes += len(data)
         frames = self._decoder.feed(data)
         place = self._read_bytes - self._decoder.held_bytes - sum(len(frame.raw) for frame in frames)
-        if message is not None and (rest := self._decoder.finish()) is not None:
+        rest = self._decoder.finish() if message is not None else None
+        if rest is not None:
             frames.append(rest)
-            self._truncated = not rest.whole
         self._tail.follow(data, held=self._decoder.held_bytes)
         entries = []
         for frame in frames:
@@ -153,8 +161,10 @@ class Relay:
             if take is not None and self._gated and not (self._stopped or placed.entry.decided):
                 take(placed.entry)
                 placed.entry.decided = placed.entry.decided or not self._gated
-        if frames:
-            self._newline = frames[-1].newline
+        self._newline = next((frame.newline for frame in reversed(frames) if frame.whole), self._newline)
+        if rest is not None and not rest.whole:
+            self._truncated = entries[-1].chunk.kind is ChunkKind.OPAQUE
+            self._unended = self._newline * (1 if rest.raw.endswith((b"\r", b"\n")) else 2)
         if message is not None:
             self.ended = message.last = True
             message.extra, self._closing = self._closing, b""
@@ -200,7 +210,8 @@ class Relay:
             closing: per choice the text that goes behind its own: before its finish, or where that has left, before the
                 marker.
             final: the frames that go before the marker and the count of tokens before it, or at the end of the body
-                where there is neither. They are left out behind a frame that was cut off, which they would make whole.
+                where there is neither. They are left out behind a frame that was cut in its middle, which they would
+                make whole; one that lacks nothing but its blank line gets that.
         """
         for choice, text in closing.items():
             self._append(choice, text)
@@ -311,8 +322,14 @@ class Relay:
         if self._stopped:
             return Entry(frame, _NOTHING)
         too_many = len(self.transcript.choices) > MOST_CHOICES
-        self.overflowed = self.overflowed or too_many or end > self._max_bytes
-        chunk = parse_chunk(frame, self.transcript.endpoint)
+        self.overflowed = self.overflowed or too_many or end > self._max_bytes or frame.oversize
+        if self._open and not self._gated:
+            # Nobody judges it any more: only what a backend says in our name, and the marker, are of interest.
+            chunk = skimmed(frame, self.transcript.endpoint)
+        else:
+            chunk = parse_chunk(frame, self.transcript.endpoint)
+            grown = self.text_length + sum(len(delta.text) for delta in chunk.deltas)
+            self.overflowed = self.overflowed or grown > MOST_TEXT_CHARS
         entry = disowned(frame, chunk) if chunk.forged else Entry(frame, chunk)
         chunk = entry.chunk
         if self.overflowed or self._done_seen or (self._open and not self._gated):
@@ -380,7 +397,8 @@ class Relay:
             place = min(placed.end, end)
         if not self._stopped and end > self._carried_to:
             pieces.append(message.data[place - start :])
-        pieces.append(message.extra)
+        if message.extra:
+            pieces += (self._unended, message.extra)
         body = b"".join(pieces)
         return Ack(None if body == message.data else body, end=message.last)
 
@@ -392,6 +410,8 @@ class Relay:
         elif all(d.finish_reason is None for d in target.entry.chunk.deltas if d.index == choice):
             if target.entry.frame.whole:
                 target.after += chunk
+            else:
+                target.after += self._unended + chunk
         elif choice not in target.entry.texts:
             target.before += chunk
         elif not lengthen(target.entry, choice, text, self.transcript.endpoint):

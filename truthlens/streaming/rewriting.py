@@ -13,6 +13,7 @@ from truthlens.core.records import Endpoint
 from truthlens.exchange import jsontext
 from truthlens.exchange.chunks import Chunk, ChunkKind, Delta, Transcript, parse_chunk
 from truthlens.exchange.edits import content_chunk, edit_content, edit_texts, strip
+from truthlens.exchange.members import Level, Members
 from truthlens.exchange.response import OWN_MEMBER
 from truthlens.exchange.sse import Decoder, Frame, encode, reread, set_data
 from truthlens.streaming.contract import Entry
@@ -25,30 +26,43 @@ STOP_REASON = "content_filter"
 class Changes:
     """What becomes of the choices of one frame, by index.
 
-    ``texts`` are new texts of choices that have text in it. ``dropped`` choices are taken out; ``stopped`` ones finish
-    behind the frame, with ``STOP_REASON`` instead of a reason of their own.
+    ``texts`` are new texts of choices that have text in it; of those in ``withheld`` the old text must not leave.
+    ``dropped`` choices are taken out; ``stopped`` ones finish behind the frame, with ``STOP_REASON`` instead of a reason
+    of their own.
     """
 
     texts: Mapping[int, str] = field(default_factory=dict)
     dropped: Collection[int] = ()
     stopped: Collection[int] = ()
+    withheld: Collection[int] = ()
+
+    def level(self, index: int) -> Level:
+        """How much of the choice leaves beside its text."""
+        taken = index in self.withheld or index in self.dropped or index in self.stopped
+        return Level.CHANGED if taken else Level.JUDGED
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.dropped or self.stopped)
 
 
-def rewrite(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
+def rewrite(entry: Entry, changes: Changes, transcript: Transcript, members: Members | None = None) -> bytes:
     """What leaves in the place of an entry with choices; ``b""`` where nothing is left in it.
 
     A chunk that nests too deeply to be edited is replaced by new chunks, one for each choice, with its text, role and
     finish reason alone.
+
+    Args:
+        entry: the frame.
+        changes: what becomes of its choices.
+        transcript: of the stream.
+        members: what takes copies of text out; ``None`` where all other members stay.
     """
     chunk, newline = entry.chunk, entry.frame.newline
     kept = b""
     more = chunk.kind is not ChunkKind.CHOICES or chunk.usage
-    if more or any(_says(delta, changes) for delta in chunk.deltas):
+    if more or any(_says(delta, changes, members) for delta in chunk.deltas):
         try:
-            kept = _edited(entry.frame, chunk.deltas, changes, transcript)
+            kept = _edited(entry.frame, chunk.deltas, changes, transcript, members)
         except (DialectError, ValueError):
             # The second where not even its reading succeeds again, with a few more calls on the stack.
             kept = rebuilt(entry, changes, transcript)
@@ -60,23 +74,83 @@ def rewrite(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
     )
 
 
-def _says(delta: Delta, changes: Changes) -> bool:
+def _says(delta: Delta, changes: Changes, members: Members | None) -> bool:
     """Whether the delta still adds anything to the answer."""
     index = delta.index
     if index in changes.dropped:
         return False
-    if delta.role or delta.reasoning or delta.tool_call or delta.refusal:
+    if delta.role or delta.tool_call:
+        return True
+    all_else = members is None or changes.level(index) is not Level.CHANGED
+    if all_else and (delta.reasoning or delta.refusal):
         return True
     if delta.finish_reason is not None and index not in changes.stopped:
         return True
     if index in changes.texts:
         return bool(changes.texts[index])
-    return bool(delta.text) or delta.logprobs
+    return bool(delta.text) or (all_else and delta.logprobs)
 
 
-def _edited(frame: Frame, deltas: Sequence[Delta], changes: Changes, transcript: Transcript) -> bytes:
+def cleaned(entry: Entry, members: Members, transcript: Transcript) -> bytes | None:
+    """What leaves of an entry whose texts stay, without text that nobody judged; ``None`` where all of it may."""
+    try:
+        frame = _cleaned(entry.frame, entry.chunk.deltas, Changes(), members)
+    except (DialectError, ValueError):
+        members.dropped = True
+        return rebuilt(entry, Changes(), transcript)
+    return None if frame is entry.frame else frame.raw
+
+
+def unread(entry: Entry, members: Members, transcript: Transcript) -> bytes | None:
+    """What leaves of a frame that could not be read, in a stream of which other frames could; ``None`` for all of it.
+
+    Of a chunk without an answer in its place, what is no text. Of other data, whatever does not repeat withheld text.
+    """
+    frame, data = entry.frame, entry.frame.data
+    if data is None:
+        return None
+    try:
+        body = jsontext.load_object(data)
+    except DialectError:
+        if not members.forbids(data):
+            return None
+        members.dropped = True
+        return b""
+    if "choices" not in body and not transcript.choices:
+        return None
+    try:
+        text = members.cleaned(data, lambda _place: Level.UNREAD, top=Level.UNREAD)
+    except RecursionError:
+        members.dropped = True
+        return b""
+    return None if text == data else set_data(frame, text)
+
+
+def _cleaned(frame: Frame, deltas: Sequence[Delta], changes: Changes, members: Members) -> Frame:
+    data = frame.data
+    assert data is not None
+    levels = [changes.level(delta.index) for delta in deltas]
+    top = Level.CHANGED if Level.CHANGED in levels else Level.JUDGED
+    try:
+        text = members.cleaned(
+            data, lambda place: levels[place] if place < len(levels) else Level.CHANGED, top=top
+        )
+    except RecursionError:
+        raise DialectError("chunk nests too deeply to be edited") from None
+    return frame if text == data else reread(frame, set_data(frame, text))
+
+
+def _edited(
+    frame: Frame,
+    deltas: Sequence[Delta],
+    changes: Changes,
+    transcript: Transcript,
+    members: Members | None,
+) -> bytes:
     if changes.texts:
         frame = reread(frame, edit_texts(frame, changes.texts, endpoint=transcript.endpoint))
+    if members is not None:
+        frame = _cleaned(frame, deltas, changes, members)
     if not changes.dropped and not changes.stopped:
         return frame.raw
 

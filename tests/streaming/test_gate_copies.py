@@ -1,0 +1,209 @@
+"""What repeats withheld text, or says text that nobody judged, does not leave a gate; bookkeeping does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.fakes.copied_frames import BOOKKEEPING, COPIES, choice_of, tells
+from tests.fakes.gated_streams import (
+    BAD,
+    GOOD,
+    GatedStream,
+    exchange,
+    finish,
+    frame,
+    frames_of,
+    plan,
+    read_back,
+)
+from truthlens.core.records import Endpoint, OnFlagged, OnUnchecked, Verdict
+from truthlens.exchange.sse import encode
+
+TRUE = "The bank opens at nine in the morning."
+FALSE = "A domestic wire transfer costs eleven thousand dollars a day."
+DONE = b"data: [DONE]\n\n"
+STRICT = [
+    {"on_flagged": OnFlagged.WITHHOLD},
+    {"on_flagged": OnFlagged.STOP},
+    {"on_flagged": OnFlagged.WITHHOLD, "on_unchecked": OnUnchecked.BLOCK},
+]
+
+
+def judge(_choice: int, text: str) -> Verdict:
+    return BAD if "wire" in text else GOOD
+
+
+def played(
+    settings: dict[str, object], *frames: bytes, endpoint: Endpoint = Endpoint.CHAT
+) -> tuple[GatedStream, bytes]:
+    stream = GatedStream(plan(**settings), exchange(endpoint), judge)
+    return stream, stream.play(*frames)
+
+
+@pytest.mark.parametrize("endpoint", list(Endpoint))
+@pytest.mark.parametrize("settings", STRICT)
+@pytest.mark.parametrize("name", COPIES)
+def test_a_withheld_sentence_leaves_in_no_other_member(
+    name: str, settings: dict[str, object], endpoint: Endpoint
+) -> None:
+    """Of the frame that says it, whatever a server puts beside it."""
+    top, beside, within = COPIES[name](FALSE)
+    own = [
+        frame(choice_of(f"{TRUE} ", {}, {}, endpoint)),
+        frame(choice_of(f"{FALSE} ", beside, within, endpoint), **top),
+        frame(choice_of(TRUE, {}, {}, endpoint)),
+        frame(choice_of("", {}, {}, endpoint, finish_reason="stop")),
+        DONE,
+    ]
+    stream, out = played(settings, *own, endpoint=endpoint)
+    assert not tells(out, FALSE)
+    text = read_back(out, endpoint).choices[0].text
+    assert text.startswith(TRUE)
+    assert "withheld" in text or "stopped" in text
+    lost = any((top, beside, within if endpoint is Endpoint.CHAT else {}))
+    assert (stream.gate.fields_dropped or stream.gate.logprobs_dropped) == (
+        lost and "text" not in (beside if endpoint is Endpoint.COMPLETIONS else {})
+    )
+
+
+ASIDE = ("reasoning content", "reasoning", "reasoning details", "refusal")
+# Of what is said aside before the answer has begun nothing can be known; a count of tokens has no choice.
+ELSEWHERE = [
+    (name, place)
+    for name, copy in COPIES.items()
+    for place in (0, 2, 3, 4)
+    if not (place == 0 and name in ASIDE) and (place < 4 or copy(FALSE)[0])
+]
+
+
+@pytest.mark.parametrize("settings", STRICT)
+@pytest.mark.parametrize(("name", "place"), ELSEWHERE)
+def test_nor_does_it_leave_in_a_frame_of_its_own(name: str, place: int, settings: dict[str, object]) -> None:
+    """Ahead of its sentence, behind it, with the finish, or with the count of tokens."""
+    top, beside, within = COPIES[name](FALSE)
+    own = [
+        frame(choice_of(f"{TRUE} ", {}, {}, Endpoint.CHAT)),
+        frame(choice_of(f"{FALSE} ", {}, {}, Endpoint.CHAT)),
+        frame(choice_of(f"{TRUE} And", {}, {}, Endpoint.CHAT)),
+        frame(finish()),
+        DONE,
+    ]
+    if place < 4:
+        text = {0: "", 2: "Now. ", 3: ""}[place]
+        reason = {"finish_reason": "stop"} if place == 3 else {}
+        own.insert(place, frame(choice_of(text, beside, within, Endpoint.CHAT, **reason), **top))
+    else:
+        own.insert(4, encode(json.dumps({"choices": [], "usage": {"total_tokens": 9}} | top)))
+    _stream, out = played(settings, *own)
+    assert not tells(out, FALSE)
+    assert read_back(out).choices[0].text.startswith(TRUE)
+
+
+@pytest.mark.parametrize("name", ["text within", "text beside", "audio", "content above"])
+def test_text_that_comes_word_by_word_in_another_place_does_not_leave(name: str) -> None:
+    """Each piece for itself would be too short to be noticed."""
+    frames = []
+    for word in FALSE.split():
+        top, beside, within = COPIES[name](f"{word} ")
+        frames.append(frame(choice_of("So. ", beside, within, Endpoint.CHAT), **top))
+    _stream, out = played(STRICT[0], *frames, frame(finish()), DONE)
+    assert b"thousand" not in out
+    frames = [frame(choice_of("So. ", {"made_up": word}, {}, Endpoint.CHAT)) for word in FALSE.split()]
+    _stream, out = played(STRICT[0], *frames, frame(finish()), DONE)
+    assert b"thousand" not in out
+
+
+@pytest.mark.parametrize("settings", STRICT)
+@pytest.mark.parametrize("name", BOOKKEEPING)
+def test_bookkeeping_leaves_byte_for_byte(name: str, settings: dict[str, object]) -> None:
+    top, beside, within = BOOKKEEPING[name]
+    own = [
+        frame(choice_of("", beside, within, Endpoint.CHAT), **top),
+        frame(choice_of(f"{TRUE} ", beside, within, Endpoint.CHAT), **top),
+        frame(finish()),
+        frame(usage={"total_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 0}}),
+        DONE,
+    ]
+    stream, out = played(settings, *own)
+    assert out == b"".join(own)
+    assert not stream.gate.fields_dropped
+
+
+@pytest.mark.parametrize("name", BOOKKEEPING)
+def test_bookkeeping_stays_beside_a_notice(name: str) -> None:
+    top, beside, within = BOOKKEEPING[name]
+    stream, _out = played(
+        STRICT[0], frame(choice_of(FALSE, beside, within, Endpoint.CHAT), **top), frame(finish()), DONE
+    )
+    body = json.loads(frames_of(stream.entries[0].output or b"")[0].data or "")
+    (choice,) = body["choices"]
+    assert body.items() >= top.items()
+    assert choice.items() >= beside.items()
+    assert choice["delta"].items() >= within.items()
+
+
+def test_a_gate_that_only_marks_leaves_all_members_alone() -> None:
+    """Nothing is withheld there."""
+    for copy in COPIES.values():
+        top, beside, within = copy(FALSE)
+        own = [
+            frame(choice_of("", beside, within, Endpoint.CHAT), **top),
+            frame(choice_of(TRUE, {}, {}, Endpoint.CHAT)),
+        ]
+        _stream, out = played({"on_flagged": OnFlagged.MARK}, *own)
+        assert out == b"".join(own)
+
+
+def test_log_probabilities_that_spell_their_own_text_stay() -> None:
+    """Those that tell of more than it do not."""
+    own = COPIES["log probabilities"](f"{TRUE}")[1]
+    ahead = COPIES["log probabilities"](f"{TRUE} And more.")[1]
+    _stream, out = played(STRICT[0], frame(choice_of(TRUE, own, {}, Endpoint.CHAT)))
+    assert json.loads(frames_of(out)[0].data or "")["choices"][0]["logprobs"] == own["logprobs"]
+    stream, out = played(STRICT[0], frame(choice_of(TRUE, ahead, {}, Endpoint.CHAT)))
+    assert b"logprobs" not in out
+    assert stream.gate.logprobs_dropped
+
+
+def test_of_a_name_that_is_repeated_only_the_last_leaves() -> None:
+    first = json.dumps([choice_of(FALSE, {}, {}, Endpoint.CHAT)])
+    last = json.dumps([choice_of(TRUE, {}, {}, Endpoint.CHAT)])
+    _stream, out = played(STRICT[0], encode(f'{{"id":"a","choices":{first},"choices":{last},"n":1.50}}'))
+    assert not tells(out, FALSE)
+    assert b"1.50" in out
+    assert read_back(out).choices[0].text == TRUE
+
+
+def test_nothing_leaves_behind_the_marker_in_its_own_frame() -> None:
+    _stream, out = played(STRICT[0], frame(choice_of(TRUE, {}, {}, Endpoint.CHAT)), encode(f"[DONE] {FALSE}"))
+    assert out.endswith(b"data: [DONE]\n\n")
+    assert not tells(out, FALSE)
+
+
+def test_parts_of_a_content_that_nobody_reads_do_not_leave() -> None:
+    parts = [
+        {"type": "text", "text": TRUE, "annotations": [FALSE]},
+        {"type": "markdown", "value": FALSE},
+        {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+    ]
+    _stream, out = played(STRICT[0], frame({"index": 0, "delta": {"content": parts}, "finish_reason": None}))
+    assert not tells(out, FALSE)
+    assert json.loads(frames_of(out)[0].data or "")["choices"][0]["delta"]["content"] == [
+        {"type": "text", "text": TRUE},
+        {"type": "markdown"},
+        {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+    ]
+
+
+def test_an_error_keeps_its_message_unless_it_repeats_what_was_withheld() -> None:
+    told = [
+        encode(json.dumps({"error": {"message": each}}))
+        for each in ("The engine ran out of its memory.", FALSE)
+    ]
+    _stream, out = played(
+        STRICT[0], frame(choice_of(f"{TRUE} {FALSE} ", {}, {}, Endpoint.CHAT)), frame(finish()), *told
+    )
+    assert b"ran out of its memory" in out
+    assert not tells(out, FALSE)
