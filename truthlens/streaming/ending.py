@@ -10,7 +10,6 @@ from truthlens.core.plan import Plan
 from truthlens.core.records import (
     Action,
     Answer,
-    AnswerKind,
     Exchange,
     Outcome,
     Reason,
@@ -20,7 +19,7 @@ from truthlens.core.records import (
     WarningPosition,
     unchecked,
 )
-from truthlens.exchange.chunks import Transcript
+from truthlens.exchange.chunks import Transcript, choice_answer
 from truthlens.exchange.response import LOGPROBS_DROPPED
 from truthlens.finalize import Delivery, Warned, outcome_of, truthlens_object, warn
 
@@ -54,8 +53,16 @@ class Ending:
     details: Mapping[str, object] | None
 
 
-def answers_of(transcript: Transcript, exchange: Exchange) -> tuple[Answer, ...]:
-    """The answers of a stream so far, without what the backend was asked to repeat before them."""
+def answers_of(transcript: Transcript, exchange: Exchange, *, over: bool = False) -> tuple[Answer, ...]:
+    """The answers of a stream so far, without what the backend was asked to repeat before them.
+
+    Only once it is ``over`` is it known whether reasoning came in place of an answer, and what stood beside it.
+    """
+    if over:
+        return tuple(
+            choice_answer(choice, transcript, echoed=exchange.echoed, splits=False)[0]
+            for choice in transcript.choices.values()
+        )
     return tuple(
         Answer(index, choice.kind, choice.text.removeprefix(exchange.echoed))
         for index, choice in transcript.choices.items()
@@ -66,7 +73,7 @@ def reason_of(transcript: Transcript, *, overflowed: bool) -> Reason | None:
     """Why a stream that has ended cannot have been checked wholly, as far as the stream itself tells."""
     if overflowed:
         return Reason.TOO_LARGE
-    text = any(choice.kind is AnswerKind.TEXT for choice in transcript.choices.values())
+    text = any(choice.text.strip() for choice in transcript.choices.values())
     if transcript.opaque:
         return Reason.DIALECT
     return Reason.UPSTREAM_ERROR if transcript.failed and not text else None

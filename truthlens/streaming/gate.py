@@ -284,7 +284,8 @@ class Gate:
     def _judge(self, index: int, start: int, end: int, text: str, verdict: Verdict) -> None:
         track = self._tracks[index]
         gated = track.gated
-        fate, said = self._fate(verdict, text, structured=gated.structured)
+        bare = gated.structured or gated.choice.elsewhere
+        fate, said = self._fate(verdict, text, bare=bare)
         if not gated.rule(start + gated.echo, end + gated.echo, fate, said):
             return
         result = "unchecked" if verdict.score is None else "flagged" if verdict.flagged else "passed"
@@ -295,15 +296,18 @@ class Gate:
             if not verdict.flagged:
                 self.stopped_for = self.stopped_for or verdict.reason
 
-    def _fate(self, verdict: Verdict, text: str, *, structured: bool) -> tuple[Fate, str]:
-        """What becomes of a range, and its mark or notice; no text is pasted into an answer for a program."""
+    def _fate(self, verdict: Verdict, text: str, *, bare: bool) -> tuple[Fate, str]:
+        """What becomes of a range, and its mark or notice.
+
+        No text is pasted into a ``bare`` answer: one for a program, or one that does not stand in the content.
+        """
         stop = self._plan.stream.on_flagged is OnFlagged.STOP and verdict.flagged
         if stop or self._blocks(verdict):
-            return Fate.STOP, "" if structured else stop_notice(self._plan, text, flagged=verdict.flagged)
+            return Fate.STOP, "" if bare else stop_notice(self._plan, text, flagged=verdict.flagged)
         if not verdict.flagged:
             return Fate.KEEP, ""
         withholds = self._plan.stream.on_flagged is OnFlagged.WITHHOLD
-        if structured:
+        if bare:
             return (Fate.STOP if withholds else Fate.KEEP), ""
         if withholds:
             return Fate.WITHHOLD, withheld_notice(self._plan, text)

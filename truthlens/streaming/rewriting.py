@@ -75,6 +75,8 @@ def _says(delta: Delta, changes: Changes) -> bool:
 
 
 def _edited(frame: Frame, deltas: Sequence[Delta], changes: Changes, transcript: Transcript) -> bytes:
+    if any(delta.elsewhere and delta.index in changes.texts for delta in deltas):
+        raise DialectError("a text stands where none can be put in")
     if changes.texts:
         frame = reread(frame, edit_texts(frame, changes.texts, endpoint=transcript.endpoint))
     if not changes.dropped and not changes.stopped:
