@@ -7,7 +7,7 @@ from typing import Protocol
 
 from truthlens.core.plan import Plan
 from truthlens.core.records import Aggregation, Answer, AnswerKind, DetectorResult, Exchange, Reason
-from truthlens.detection.claims import claimless_ranges
+from truthlens.detection.refusals import claims_nothing
 from truthlens.detection.runtime import Stop
 
 Ranges = Sequence[tuple[int, int]]
@@ -91,17 +91,8 @@ def reason_not_to_run(plan: Plan, exchange: Exchange, answer: Answer) -> Reason 
     if not answer.text.strip():
         return empty
     # What stands beside a call, or in a refusal, is an answer as soon as it claims something.
-    if answer.kind in (AnswerKind.TOOL_CALL, AnswerKind.REFUSAL) and _claims_nothing(answer.text):
+    if answer.kind in (AnswerKind.TOOL_CALL, AnswerKind.REFUSAL) and claims_nothing(answer.text):
         return empty
     if not any(passage.text.strip() for passage in exchange.passages):
         return Reason.NO_CONTEXT
     return None
-
-
-def _claims_nothing(text: str) -> bool:
-    place = 0
-    for start, end in [*claimless_ranges(text), (len(text), len(text))]:
-        if any(map(str.isalnum, text[place:start])):
-            return False
-        place = end
-    return True
