@@ -400,7 +400,8 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
     logprobs = choice.get("logprobs") is not None
     shown = show_delta(choice, endpoint)
     others = ("delta", "message") if endpoint is Endpoint.COMPLETIONS else ("message", "text")
-    text = shown.text + "".join(shown.spoken)
+    spoken = [each for each in shown.spoken if each != shown.text]
+    text = shown.text + "".join(spoken)
     if not text and any(choice.get(name) for name in others):
         raise DialectError(
             "a choice's text stands where another API has it; expected delta, or text in completions"
@@ -415,7 +416,7 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
         tool_call=shown.tool_call,
         refusal=shown.refused,
         logprobs=logprobs,
-        elsewhere=bool(shown.spoken),
+        elsewhere=bool(spoken),
         only_refused=bool(text) and shown.only_refused,
         beside=tuple(other for other in (*shown.others, *shown.unread) if other.strip()),
         call_tokens=sum(map(text_tokens, shown.calls)),
