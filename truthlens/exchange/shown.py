@@ -44,8 +44,10 @@ _PLAIN_DELTA = frozenset(("role", "content"))
 # Answers nested deeper than any API has them are not looked for, only counted.
 _DEPTH = 8
 
-_WORDS = re.compile(r"[^\W\d_]\S*\s+\S*[^\W_]|[^\W_]\s+\S*[^\W\d_]")
-_SENTENCE = re.compile(r"[^\W_][.!?…]['\")\]]*\s*\Z")
+# Bounded, so that a long string is read once: unread strings may be all of a body.
+_BETWEEN = r"[^\w\s]{0,4}\s{1,64}[^\w\s]{0,4}"
+_WORDS = re.compile(rf"[^\W\d_]{_BETWEEN}[^\W_]|\d{_BETWEEN}[^\W\d_]")
+_SENTENCE = re.compile(r"[^\W_][.!?…]['\")\]]{0,4}\Z")
 # Scripts that write without spaces.
 _DENSE = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]{2}"
@@ -149,7 +151,7 @@ def without_copies(texts: Sequence[str], answers: Sequence[str]) -> list[str]:
 
 def is_prose(text: str) -> bool:
     """Whether ``text`` reads like something said: two words at least, a sentence's end, or letters of a script without spaces."""
-    return bool(_WORDS.search(text) or _SENTENCE.search(text) or _DENSE.search(text))
+    return bool(_WORDS.search(text) or _SENTENCE.search(text.rstrip()[-16:]) or _DENSE.search(text))
 
 
 def _set_text(shown: Shown, text: object) -> None:

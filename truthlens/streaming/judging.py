@@ -139,7 +139,8 @@ class Judging:
         if self._relay.ended or self._relay.finished:
             found = await self._last_ranges(asks, time_s)
         else:
-            growing = [Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks]
+            choices = self._relay.transcript.choices
+            growing = [Answer(ask.choice, choices[ask.choice].kind, ask.text) for ask in asks]
             ranges = [ask.ranges for ask in asks]
             found = await self._following.detect_ranges(growing, ranges, timeout_s=time_s)
         gate.decide(asks, found)
@@ -150,15 +151,10 @@ class Judging:
         """Verdicts on what is left of answers that have ended, out of one scoring with the verdicts on them."""
         answers = self.answers(over=True)
         asked = {ask.choice: ask for ask in asks}
-        # Text beside a tool call is gated like any other; the verdict on the answer is the whole answer's business.
-        scored = tuple(
-            replace(each, kind=AnswerKind.TEXT) if each.index in asked else each for each in answers
-        )
-        ranges = [asked[each.index].ranges if each.index in asked else () for each in scored]
-        followed = await self._following.detect(scored, ranges, timeout_s=time_s)
-        if scored == answers:
-            self._judged = (answers, followed.verdicts)
-        found = {each.index: verdicts for each, verdicts in zip(scored, followed.ranges, strict=True)}
+        ranges = [asked[each.index].ranges if each.index in asked else () for each in answers]
+        followed = await self._following.detect(answers, ranges, timeout_s=time_s)
+        self._judged = (answers, followed.verdicts)
+        found = {each.index: verdicts for each, verdicts in zip(answers, followed.ranges, strict=True)}
         return tuple(found[ask.choice] for ask in asks)
 
     def hold_end(self, gate: Gate) -> None:
