@@ -195,6 +195,28 @@ async def test_the_coverage_counts_choices_that_were_not_scored(other: Mapping[s
     assert [choice["coverage"]["answer"] for choice in told["choices"]] == [1.0, 0.0]
 
 
+class Torn(Form):
+    """An answer in whose middle stands a frame that nobody can read."""
+
+    def frames(self) -> list[bytes]:
+        first, middle, *rest = super().frames()
+        return [
+            first,
+            middle,
+            b'data: {"choices": [{"delta": {"content": "The ferry has nine decks."\n\n',
+            *rest,
+        ]
+
+
+@pytest.mark.parametrize("way", [Way.BUFFER, Way.OBSERVE, Way.GATE])
+async def test_the_coverage_counts_frames_that_nobody_can_read(way: Way) -> None:
+    """All of their bytes, since nobody knows which of them are text."""
+    outcome, _ = await judged(Torn({"content": TRUE}), way)
+    assert (outcome.verdict.status, outcome.verdict.reason) == (Status.PARTIAL, Reason.DIALECT)
+    assert outcome.verdict.coverage is not None
+    assert outcome.verdict.coverage.answer_ratio < 0.5
+
+
 # --- reasoning --------------------------------------------------------------------------------------------
 
 THOUGHTS = {

@@ -170,7 +170,9 @@ def _warned(outcome: Outcome, exchange: Exchange, answers: Sequence[Answer], gat
     warned = warn(after, exchange, answers)
     warns = outcome.plan.stream.warning and not gated.stopped
     deliveries = tuple(
-        delivery if warns and delivery.index not in said else Delivery(delivery.index, answer.text)
+        delivery
+        if warns and delivery.index not in said
+        else Delivery(delivery.index, answer.text, lead=answer.lead)
         for answer, delivery in zip(answers, warned.deliveries, strict=True)
     )
     notes = warned.outcome.notes if warns else outcome.notes
