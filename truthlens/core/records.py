@@ -146,9 +146,9 @@ class Reasoning(StrEnum):
 class AnswerKind(StrEnum):
     """What one choice of a response holds.
 
-    Only ``TEXT`` can be changed, or have anything put beside it. A ``TOOL_CALL`` and a ``REFUSAL`` may have text of their
-    own; the text of ``OTHER`` stands, wholly or in part, in other members than the API's; that of ``REASONING`` is
-    reasoning that came in place of an answer.
+    Only ``TEXT`` can be changed, or have anything put beside it. A ``TOOL_CALL`` and a ``REFUSAL`` may have text
+    of their own; the text of ``OTHER`` stands, wholly or in part, in other members than the API's; that of
+    ``REASONING`` is reasoning that came in place of an answer.
     """
 
     TEXT = "text"
@@ -262,9 +262,9 @@ class Facts:
 class Answer:
     """One choice of the response: ``text`` is what of it is scored.
 
-    ``lead`` is reasoning that stands right before the text, in the same member. ``reasoning`` is all reasoning beside the
-    text, the lead included. ``unread_tokens`` estimates what else a client can show, and nothing here reads;
-    ``call_tokens`` what stands in tool calls.
+    ``lead`` is reasoning that stands right before the text, in the same member. ``reasoning`` is all reasoning
+    beside the text, the lead included. ``unread_tokens`` estimates what else a client can show, and nothing here
+    reads; ``call_tokens`` what stands in tool calls.
     """
 
     index: int
@@ -294,7 +294,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much was looked at, in the model's own tokens; text that no tokenizer saw counts as estimated by its characters.
+    """How much was looked at, in the model's own tokens; estimated by characters where no tokenizer saw the text.
 
     ``evidence_tokens_seen`` counts evidence that was compared with the answer, by the sentence
     selector or by the encoder; ``evidence_tokens_read`` what stood in at least one encoder window.

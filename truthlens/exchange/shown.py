@@ -1,12 +1,12 @@
 """What a client can show of one choice, or of what one chunk adds to it.
 
-Every string of a choice is one of these: text of the answer, reasoning, a call, bookkeeping, or text in a place that nothing
-here knows, which is *unread*: nobody scores it, and nobody may call its answer checked. So what decides is not which
-members we know, but which ones we know to hold no text; a string anywhere else that reads like prose is unread, unless it
-repeats what was read.
+Every string of a choice is one of these: text of the answer, reasoning, a call, bookkeeping, or text in a
+place that nothing here knows, which is *unread*: nobody scores it, and nobody may call its answer checked. So
+what decides is not which members we know, but which ones we know to hold no text; a string anywhere else that
+reads like prose is unread, unless it repeats what was read.
 
-Source: OpenAI API (chat completions, completions), and members that vLLM, SGLang, llama.cpp, LiteLLM, OpenRouter and Azure
-add to it.
+Source: OpenAI API (chat completions, completions), and members that vLLM, SGLang, llama.cpp, LiteLLM,
+OpenRouter and Azure add to it.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ _DEPTH = 8
 
 # Bounded, so that a long string is read once: unread strings may be all of a body.
 _BETWEEN = r"[^\w\s]{0,4}\s{1,64}[^\w\s]{0,4}"
+_LETTER = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(rf"[^\W\d_]{_BETWEEN}[^\W_]|\d{_BETWEEN}[^\W\d_]")
 _SENTENCE = re.compile(r"[^\W_][.!?…]['\")\]]{0,4}\Z")
 # Scripts that write without spaces.
@@ -58,9 +59,10 @@ _DENSE = re.compile(
 class Shown:
     """The strings of one choice, sorted.
 
-    ``text`` stands where the API has answers: ``message.content``, ``delta.content``, or ``text`` in completions.
-    ``spoken`` are a refusal, a transcript, and text objects; ``others`` what stands in members where other APIs have their
-    answers. ``unread`` reads like text, and nothing here knows what it is. ``calls`` are the strings of tool calls.
+    ``text`` stands where the API has answers: ``message.content``, ``delta.content``, or ``text`` in
+    completions. ``spoken`` are a refusal, a transcript, and text objects; ``others`` what stands in members where
+    other APIs have their answers. ``unread`` reads like text, and nothing here knows what it is. ``calls`` are
+    the strings of tool calls. ``refused``: there is a refusal; ``only_refused``: no other text.
     """
 
     text: str = ""
@@ -150,8 +152,12 @@ def without_copies(texts: Sequence[str], answers: Sequence[str]) -> list[str]:
 
 
 def is_prose(text: str) -> bool:
-    """Whether ``text`` reads like something said: two words at least, a sentence's end, or letters of a script without spaces."""
-    return bool(_WORDS.search(text) or _SENTENCE.search(text.rstrip()[-16:]) or _DENSE.search(text))
+    """Whether ``text`` reads like something said.
+
+    That is two words at least, the end of a sentence, or letters of a script without spaces.
+    """
+    words = len(text.split(maxsplit=1)) > 1 and _LETTER.search(text) and _WORDS.search(text)
+    return bool(words or _SENTENCE.search(text.rstrip()[-16:]) or _DENSE.search(text))
 
 
 def _set_text(shown: Shown, text: object) -> None:

@@ -105,7 +105,7 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _together(verdicts: Sequence[Verdict], scored: Sequence[Verdict]) -> Coverage | None:
-    """The answer tokens of all choices, and the evidence as the choice saw it, of those that were scored, that saw least."""
+    """The answer tokens of all choices, and the evidence as seen by the scored choice that saw least."""
     known = [verdict.coverage for verdict in scored if verdict.coverage is not None]
     if not known:
         return None
