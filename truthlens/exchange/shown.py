@@ -46,7 +46,7 @@ _DEPTH = 8
 
 # Bounded, so that a long string is read once: unread strings may be all of a body.
 _BETWEEN = r"[^\w\s]{0,4}\s{1,64}[^\w\s]{0,4}"
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTER = re.compile("[A-Za-z\u0080-\U0010ffff]")
 _WORDS = re.compile(rf"[^\W\d_]{_BETWEEN}[^\W_]|\d{_BETWEEN}[^\W\d_]")
 _SENTENCE = re.compile(r"[^\W_][.!?…]['\")\]]{0,4}\Z")
 # Scripts that write without spaces.
