@@ -21,7 +21,7 @@ from truthlens.core.calls import CallRecord, ModelSpec
 from truthlens.core.deadline import Deadline
 from truthlens.core.mending import Judged, Mended, Stop
 from truthlens.core.plan import Plan
-from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Verdict
+from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Reasoning, Verdict
 from truthlens.detection.engine import Engine
 from truthlens.detection.explain import explained
 from truthlens.llm.budget import Budget
@@ -91,6 +91,17 @@ class Mender:
 
     async def judge(self, case: Case) -> Judged:
         """The verdicts on the answers, mended as the plan says, within the case's deadline (and one detection)."""
+        asked = reasoning_to_score(case.plan, case.answers)
+        if not asked:
+            return await self._judge(case)
+        async with asyncio.TaskGroup() as group:
+            judging = group.create_task(self._judge(case))
+            thinking = group.create_task(self._detect(case, list(asked.values())))
+        found = dict(zip(asked, thinking.result(), strict=True))
+        reasoning = tuple(found.get(place) for place in range(len(case.answers)))
+        return replace(judging.result(), reasoning=reasoning)
+
+    async def _judge(self, case: Case) -> Judged:
         plan = case.plan
         if not calls_models(plan):
             verdicts = await self._detect(case, case.answers)
@@ -124,7 +135,10 @@ class Mender:
         plan = case.plan
         mode = await self._mode(plan, first)
         unmended = Judged(first, first, mode)
-        if not any(needs_mending(verdict, mode, plan) for verdict in first):
+        if not any(
+            needs_mending(verdict, mode, plan) and answer.kind is AnswerKind.TEXT
+            for answer, verdict in zip(case.answers, first, strict=True)
+        ):
             return unmended
         started = self._clock()
         try:
@@ -180,7 +194,8 @@ class Mender:
         tools = Tools(caller, lambda texts: self._rescore(case, texts), comparer, case.deadline)
 
         async def one(answer: Answer, verdict: Verdict) -> Mended | None:
-            if not needs_mending(verdict, mode, case.plan):
+            # Of other kinds nothing can be changed.
+            if answer.kind is not AnswerKind.TEXT or not needs_mending(verdict, mode, case.plan):
                 return None
             task = Task(case.plan, case.exchange, request, case.model, answer, verdict, case.models or {})
             return await self._guarded(mend(task, tools, mode=mode, opinions=heard), task, mode)
@@ -253,6 +268,18 @@ class Mender:
         task = asyncio.create_task(self._bandit.learn(plan, mode, worth))
         self._learning.add(task)
         task.add_done_callback(self._learning.discard)
+
+
+def reasoning_to_score(plan: Plan, answers: Sequence[Answer]) -> dict[int, Answer]:
+    """By an answer's place, its reasoning as an answer of its own, where the plan has it scored."""
+    if plan.reasoning is not Reasoning.SCORE:
+        return {}
+    # An index that no answer has: what is remembered of texts is remembered by it.
+    return {
+        place: Answer(-1 - place, AnswerKind.REASONING, answer.reasoning)
+        for place, answer in enumerate(answers)
+        if answer.reasoning.strip()
+    }
 
 
 async def explained_in_time(

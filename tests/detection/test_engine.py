@@ -64,7 +64,14 @@ async def test_an_answer_is_scored_by_a_real_model(tmp_path: Path) -> None:
         (Plan("off", enabled=False), EXCHANGE, ANSWER, Reason.DISABLED),
         (Plan("none", detectors=()), EXCHANGE, ANSWER, Reason.DISABLED),
         (PLAN, EXCHANGE, Answer(0, AnswerKind.TOOL_CALL), Reason.TOOL_CALL),
-        (PLAN, EXCHANGE, Answer(0, AnswerKind.REFUSAL, "No."), Reason.EMPTY_ANSWER),
+        (PLAN, EXCHANGE, Answer(0, AnswerKind.REFUSAL), Reason.EMPTY_ANSWER),
+        (PLAN, EXCHANGE, Answer(0, AnswerKind.REFUSAL, "I cannot help with that."), Reason.EMPTY_ANSWER),
+        (
+            PLAN,
+            EXCHANGE,
+            Answer(0, AnswerKind.TOOL_CALL, "I'm sorry, but I can't help with that."),
+            Reason.TOOL_CALL,
+        ),
         (PLAN, EXCHANGE, Answer(0, AnswerKind.EMPTY), Reason.EMPTY_ANSWER),
         (PLAN, EXCHANGE, Answer(0, AnswerKind.TEXT, " \n"), Reason.EMPTY_ANSWER),
         (PLAN, Exchange(Endpoint.CHAT, "m", "", ()), ANSWER, Reason.NO_CONTEXT),
@@ -80,6 +87,18 @@ async def test_what_need_not_run_does_not_run(
     assert (verdict.status, verdict.reason, verdict.score) == (Status.UNCHECKED, reason, None)
     assert verdict.threshold == plan.threshold
     assert detector.calls == 0
+    await engine.aclose()
+
+
+@pytest.mark.parametrize(
+    "kind", [AnswerKind.TOOL_CALL, AnswerKind.REFUSAL, AnswerKind.OTHER, AnswerKind.REASONING]
+)
+async def test_whatever_claims_something_is_scored(kind: AnswerKind) -> None:
+    """A claim beside a tool call, in a refusal or in place of an answer is a claim."""
+    engine = Engine({None: FixedDetector(scored(0.9))})
+    text = "I cannot help with that. The library opens at seven."
+    (verdict,) = await engine.detect(PLAN, EXCHANGE, [Answer(0, kind, text)])
+    assert (verdict.status, verdict.score) == (Status.CHECKED, 0.9)
     await engine.aclose()
 
 

@@ -68,6 +68,10 @@ def test_any_json_can_be_read_and_edited(
             assert new is not None
             continue
         after = parse_chunk(frame_of(raw), endpoint)
+        if after.kind is ChunkKind.OPAQUE and before.kind is not ChunkKind.OPAQUE:
+            # Without its own text, what the choice has in the place of another API decides.
+            assert "another API" in after.problem
+            continue
         assert text_in(after, index) == (new or "")
         assert [delta for delta in after.deltas if delta.index != index] == [
             delta for delta in before.deltas if delta.index != index

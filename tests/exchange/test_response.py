@@ -49,17 +49,35 @@ def rewritten(response: Response, texts: dict[int, str], truthlens: dict[str, ob
         ({"content": " \n"}, AnswerKind.EMPTY, " \n"),
         ({}, AnswerKind.EMPTY, ""),
         (None, AnswerKind.EMPTY, ""),
-        ({"content": None, "refusal": "No."}, AnswerKind.REFUSAL, ""),
-        ({"content": [{"type": "refusal", "refusal": "No."}]}, AnswerKind.REFUSAL, ""),
+        ({"content": None, "refusal": "No."}, AnswerKind.REFUSAL, "No."),
+        ({"content": [{"type": "refusal", "refusal": "No."}]}, AnswerKind.REFUSAL, "No."),
+        ({"content": "Red.", "refusal": "No."}, AnswerKind.OTHER, "Red.\n\nNo."),
+        ({"content": None, "audio": {"id": "a", "transcript": "Red."}}, AnswerKind.OTHER, "Red."),
+        ({"content": "Red.", "audio": {"id": "a", "transcript": "Red."}}, AnswerKind.TEXT, "Red."),
+        (
+            {"content": [{"type": "text", "text": {"value": "Red.", "annotations": []}}]},
+            AnswerKind.OTHER,
+            "Red.",
+        ),
+        (
+            {"content": [{"type": "Text", "text": "Re"}, {"type": None, "text": "d."}]},
+            AnswerKind.TEXT,
+            "Red.",
+        ),
+        ({"content": None, "text": "Red."}, AnswerKind.OTHER, "Red."),
+        ({"output_text": "Red."}, AnswerKind.OTHER, "Red."),
         ({"content": None, "tool_calls": [{"id": "c"}]}, AnswerKind.TOOL_CALL, ""),
         ({"content": "I look.", "tool_calls": [{"id": "c"}]}, AnswerKind.TOOL_CALL, "I look."),
         ({"content": None, "function_call": {"name": "f"}}, AnswerKind.TOOL_CALL, ""),
-        ({"content": None, "reasoning_content": "Hm."}, AnswerKind.EMPTY, ""),
+        ({"content": None, "reasoning_content": "Hm."}, AnswerKind.REASONING, "Hm."),
+        ({"content": "<think>\nHm."}, AnswerKind.REASONING, "<think>\nHm."),
     ],
 )
 def test_a_choice_is_read_for_what_it_is(message: object, kind: AnswerKind, text: str) -> None:
     """Text, tool call, refusal and nothing are told apart."""
-    assert read(message).answers == (Answer(0, kind, text),)
+    (answer,) = read(message).answers
+    assert (answer.index, answer.kind, answer.text) == (0, kind, text)
+    assert (answer.lead, answer.reasoning, answer.unread_tokens) == ("", "", 0)
 
 
 def test_every_choice_is_an_answer() -> None:

@@ -163,16 +163,17 @@ def test_nothing_checked_is_unchecked() -> None:
     assert worst([]).status is Status.UNCHECKED
 
 
-def test_the_poorest_coverage_is_told() -> None:
-    """A partial whole reports the coverage of its least covered choice."""
-    full, half = Coverage(10, 10, 10, 10), Coverage(10, 5, 10, 10)
+def test_the_coverage_of_a_partial_whole_counts_all_of_it() -> None:
+    """The answer tokens of every choice, those of which nothing was scored too, and the evidence as seen least."""
+    full, half = Coverage(10, 10, 10, 10), Coverage(10, 5, 10, 8)
     verdict = worst(
         [
             replace(checked(0.9), coverage=full),
             Verdict(Status.PARTIAL, Reason.TIMEOUT, score=0.1, threshold=0.6, coverage=half),
+            replace(unchecked(Reason.LANGUAGE, threshold=0.6), coverage=Coverage(5, 0, 10, 0)),
         ]
     )
-    assert (verdict.score, verdict.coverage) == (0.9, half)
+    assert (verdict.score, verdict.coverage) == (0.9, Coverage(25, 15, 10, 8))
 
 
 VERDICTS = st.one_of(

@@ -328,7 +328,6 @@ KINDS: dict[str, tuple[list[bytes], str]] = {
         ],
         "empty-answer",
     ),
-    "reasoning alone": ([*streams.reasoning_answer("Hm.", "")[:-2], *answer("")[-2:]], "empty-answer"),
     "error alone": ([b'data: {"error": {"message": "no", "code": 500}}\n\n', DONE], "upstream-error"),
     "opaque frames": ([b"data: {not json\n\n", b"data: [1, 2]\n\n", DONE], "dialect"),
     "no frame": ([], "empty-answer"),

@@ -215,6 +215,16 @@ def test_client_cannot_talk_itself_out() -> None:
     assert chosen(free, "dosage") == "default"
 
 
+def test_reasoning_that_passes_is_weaker_than_reasoning_that_is_scored() -> None:
+    """A client's words may have it scored, not the other way round."""
+    lax = decision("money", FINANCE, 1, "{reasoning: pass}")
+    p = policy("hallucination: {reasoning: score}\ndecisions:\n" + lax)
+    assert weaknesses(p.plans[0], than=p.default) == ("reasoning pass instead of score",)
+    assert chosen(p, "dividends") == "default"
+    strict = policy("decisions:\n" + decision("money", FINANCE, 1, "{reasoning: score}"))
+    assert chosen(strict, "dividends") == "money"
+
+
 def test_nothing_is_weaker_than_off() -> None:
     """Where the operator switched detection off, the client's words may still lead to a stricter decision."""
     p = policy(

@@ -102,7 +102,6 @@ def test_frames_without_answer_text_leave_as_they_are_in_their_place() -> None:
         b": keep-alive\n\n",
         b"event: ping\ndata: {}\n\n",
         frame({"index": 0, "delta": {"reasoning_content": "Hm. So."}}),
-        frame({"index": 0, "delta": {"refusal": "No. No."}}),
         encode('{"error": {"message": "m"}}'),
         USAGE,
     ]

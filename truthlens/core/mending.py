@@ -91,6 +91,7 @@ class Judged:
 
     ``first`` are the verdicts on the backend's own answers, ``mode`` the one that ran; ``mended`` has one entry per
     answer, ``None`` where no mode worked on it, or is empty. ``mending_s`` is the time after the first detection.
+    ``reasoning`` has the verdict on each answer's reasoning, ``None`` where none was scored, or is empty.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -100,6 +101,7 @@ class Judged:
     calls: tuple[CallRecord, ...] = ()
     mending_s: float = 0.0
     notes: tuple[str, ...] = ()
+    reasoning: tuple[Verdict | None, ...] = ()
 
     def delivered(self, answers: Sequence[Answer]) -> tuple[Answer, ...]:
         """The backend's ``answers`` with the mended texts in their place."""

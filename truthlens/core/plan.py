@@ -14,6 +14,7 @@ from truthlens.core.records import (
     Mode,
     OnFlagged,
     OnUnchecked,
+    Reasoning,
     Streaming,
     WarningPosition,
 )
@@ -158,6 +159,7 @@ class Plan:
     aggregation: Aggregation | None = None
     streaming: Streaming = Streaming.BUFFER
     on_unchecked: OnUnchecked = OnUnchecked.ANNOTATE
+    reasoning: Reasoning = Reasoning.PASS
     details: bool = False
     detectors: tuple[DetectorSpec, ...] = (DetectorSpec(DetectorName.ENCODER),)
     model_id: str | None = None

@@ -136,12 +136,26 @@ class Endpoint(StrEnum):
     COMPLETIONS = "completions"
 
 
+class Reasoning(StrEnum):
+    """What a plan does about a model's reasoning: let it pass, and say so, or score it as well."""
+
+    PASS = "pass"  # noqa: S105 - an action, not a password
+    SCORE = "score"
+
+
 class AnswerKind(StrEnum):
-    """What one choice of a response holds."""
+    """What one choice of a response holds.
+
+    Only ``TEXT`` can be changed, or have anything put beside it. A ``TOOL_CALL`` and a ``REFUSAL`` may have text
+    of their own; the text of ``OTHER`` stands, wholly or in part, in other members than the API's; that of
+    ``REASONING`` is reasoning that came in place of an answer.
+    """
 
     TEXT = "text"
     TOOL_CALL = "tool-call"
     REFUSAL = "refusal"
+    OTHER = "other"
+    REASONING = "reasoning"
     EMPTY = "empty"
 
 
@@ -248,11 +262,20 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One choice of the response: ``text`` is exactly what a client would show."""
+    """One choice of the response: ``text`` is what of it is scored.
+
+    ``lead`` is reasoning that stands right before the text, in the same member. ``reasoning`` is all reasoning
+    beside the text, the lead included. ``unread_tokens`` estimates what else a client can show, and nothing here
+    reads; ``call_tokens`` what stands in tool calls.
+    """
 
     index: int
     kind: AnswerKind
     text: str = ""
+    lead: str = ""
+    reasoning: str = ""
+    unread_tokens: int = 0
+    call_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +296,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much was looked at, in the model's own tokens.
+    """How much was looked at, in the model's own tokens; estimated by characters where no tokenizer saw the text.
 
     ``evidence_tokens_seen`` counts evidence that was compared with the answer, by the sentence
     selector or by the encoder; ``evidence_tokens_read`` what stood in at least one encoder window.
@@ -352,6 +375,14 @@ def unchecked(reason: Reason, *, threshold: float = 0.0) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Reasoned:
+    """The reasoning beside one answer: how many characters, and the verdict on them where the plan has it scored."""
+
+    characters: int
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StreamRecord:
     """How a streamed answer went through.
 
@@ -393,6 +424,7 @@ class Outcome:
     what was done about it (``None`` where nothing was), ``calls`` which models were asked for that; ``mending_s``
     are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
     disclaimer because the models did not agree. ``stream`` is set for answers that came as a stream and were judged.
+    ``reasoned`` has, per choice, its reasoning beside the answer, ``None`` where there is none.
     """
 
     plan: Plan
@@ -414,3 +446,4 @@ class Outcome:
     mending_s: float = 0.0
     disputed: frozenset[int] = frozenset()
     stream: StreamRecord | None = None
+    reasoned: tuple[Reasoned | None, ...] = ()

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from truthlens.core.plan import Plan
 from truthlens.core.records import Aggregation, Answer, AnswerKind, DetectorResult, Exchange, Reason
+from truthlens.detection.refusals import claims_nothing
 from truthlens.detection.runtime import Stop
 
 Ranges = Sequence[tuple[int, int]]
@@ -86,10 +87,12 @@ def reason_not_to_run(plan: Plan, exchange: Exchange, answer: Answer) -> Reason 
     """Why no detector needs to be asked of ``answer``, or ``None`` where they do."""
     if not plan.enabled or not plan.detectors:
         return Reason.DISABLED
-    if answer.kind is AnswerKind.TOOL_CALL:
-        return Reason.TOOL_CALL
-    if answer.kind is not AnswerKind.TEXT or not answer.text.strip():
-        return Reason.EMPTY_ANSWER
+    empty = Reason.TOOL_CALL if answer.kind is AnswerKind.TOOL_CALL else Reason.EMPTY_ANSWER
+    if not answer.text.strip():
+        return empty
+    # What stands beside a call, or in a refusal, is an answer as soon as it claims something.
+    if answer.kind in (AnswerKind.TOOL_CALL, AnswerKind.REFUSAL) and claims_nothing(answer.text):
+        return empty
     if not any(passage.text.strip() for passage in exchange.passages):
         return Reason.NO_CONTEXT
     return None

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from truthlens.core.errors import DialectError
-from truthlens.core.records import AnswerKind, Endpoint
+from truthlens.core.records import Answer, AnswerKind, Endpoint
 from truthlens.exchange import jsontext
-from truthlens.exchange.content import text_of_part
 from truthlens.exchange.reasoning import AnswerStart, Place
-from truthlens.exchange.response import OWN_MEMBER, usage_counts
+from truthlens.exchange.response import OWN_MEMBER, answer_of, usage_counts
+from truthlens.exchange.shown import show_delta, unread_of, without_copies
 from truthlens.exchange.sse import Frame
+from truthlens.llm.estimate import text_tokens
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HIGH = re.compile("[\ud800-\udbff]\\Z")
-_REASONING = frozenset(("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks"))
-_REASONING_PARTS = frozenset(("thinking", "reasoning"))
-_CALLS = frozenset(("tool_calls", "function_call"))
-
 
 MOST_CHOICES = 1024
 """More than any API gives at once; each costs memory for as long as the stream lasts."""
@@ -49,18 +46,24 @@ class ChunkKind(StrEnum):
 class Delta:
     """What one chunk adds to one choice.
 
-    ``text`` is answer text alone; half a surrogate pair at its ends is kept. The flags say what else is there:
-    reasoning, a tool or function call, a refusal, log probabilities.
+    ``text`` is answer text, that of refusals and transcripts included; half a surrogate pair at its ends is kept.
+    ``elsewhere``: some of it stands in another place than the content, where it cannot be edited; ``only_refused``: all of
+    it is a refusal. ``beside`` is what else a client can show: the answer once more, or text that nobody reads.
+    ``call_tokens`` estimates what stands in tool calls. The flags say what else is there.
     """
 
     index: int
     text: str = field(default="", repr=False)
     role: str = ""
     finish_reason: str | None = None
-    reasoning: bool = False
+    reasoning: str = field(default="", repr=False)
     tool_call: bool = False
     refusal: bool = False
     logprobs: bool = False
+    elsewhere: bool = False
+    only_refused: bool = False
+    beside: tuple[str, ...] = field(default=(), repr=False)
+    call_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class Chunk:
     """One frame read.
 
     ``usage`` holds whole numbers only. ``problem`` says why a chunk is opaque, without its text. ``forged``: it has a
-    ``truthlens`` member, as only we give.
+    ``truthlens`` member, as only we give. ``unread_tokens`` estimates the text in it that nothing here reads: that of an
+    opaque frame, and what stands beside the choices.
     """
 
     kind: ChunkKind
@@ -80,6 +84,7 @@ class Chunk:
     usage: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
     forged: bool = False
+    unread_tokens: int = 0
 
     @property
     def readable(self) -> bool:
@@ -93,6 +98,15 @@ def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
     ``Delta.index`` is the choice's own ``index``, else its place. An error object's deltas are given where
     it has some, because there are clients that show them.
     """
+    chunk = _parse_chunk(frame, endpoint)
+    if chunk.kind is not ChunkKind.OPAQUE:
+        return chunk
+    # Of a frame that cannot be read, nobody knows how much of it is text.
+    size = text_tokens(frame.data) if frame.data is not None else len(frame.raw) // 4 + 1
+    return replace(chunk, unread_tokens=size)
+
+
+def _parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
     data = frame.data
     if data is None or not data.startswith("{"):
         found = _without_object(frame)
@@ -132,6 +146,7 @@ def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
         _string(body.get("model")),
         usage,
         forged=forged,
+        unread_tokens=0 if is_error else _unread_tokens(body, deltas),
     )
 
 
@@ -154,10 +169,17 @@ class Choice:
         self.index = index
         self.role = ""
         self.finish_reason: str | None = None
-        self.reasoning = False
         self.tool_call = False
         self.refusal = False
+        self.elsewhere = False
+        """Whether some of the text stands in another place than the content: nothing can be put in beside it."""
         self.length = 0
+        self.reasoning_length = 0
+        self.unread_tokens = 0
+        """An estimate of what else a client can show, and nobody reads."""
+        self.call_tokens = 0
+        self._reasoning: list[str] = []
+        self._only_refused = True
         self._endpoint = endpoint
         self._texts: list[str] = []
         self._half = ""
@@ -182,6 +204,13 @@ class Choice:
         return self._texts[0] if self._texts else ""
 
     @property
+    def reasoning(self) -> str:
+        """The reasoning so far that came in fields of its own."""
+        if len(self._reasoning) > 1:
+            self._reasoning = ["".join(self._reasoning)]
+        return self._reasoning[0] if self._reasoning else ""
+
+    @property
     def finished(self) -> bool:
         """Whether a finish reason was seen."""
         return self.finish_reason is not None
@@ -196,9 +225,11 @@ class Choice:
         """What the choice holds so far, by the rules of answers that do not stream."""
         if self.tool_call:
             return AnswerKind.TOOL_CALL
-        if not self._blank:
+        if self._blank:
+            return AnswerKind.REFUSAL if self.refusal else AnswerKind.EMPTY
+        if not self.elsewhere:
             return AnswerKind.TEXT
-        return AnswerKind.REFUSAL if self.refusal else AnswerKind.EMPTY
+        return AnswerKind.REFUSAL if self._only_refused else AnswerKind.OTHER
 
     def tail(self, start: int) -> str:
         """The text from character ``start`` on, at the cost of the tail's length alone."""
@@ -226,11 +257,18 @@ class Choice:
     def add(self, delta: Delta) -> None:
         """Take in what a frame adds to this choice."""
         self.role = self.role or delta.role
-        self.reasoning = self.reasoning or delta.reasoning
         self.tool_call = self.tool_call or delta.tool_call
         self.refusal = self.refusal or delta.refusal
+        self.elsewhere = self.elsewhere or delta.elsewhere
+        self.call_tokens += delta.call_tokens
+        if delta.reasoning:
+            self._reasoning.append(delta.reasoning)
+            self.reasoning_length += len(delta.reasoning)
         if delta.text:
+            self._only_refused = self._only_refused and delta.only_refused
             self._add_text(delta.text)
+        if delta.beside:
+            self._note_beside(delta)
         if delta.finish_reason is not None:
             self.finish_reason = delta.finish_reason
             self.end()
@@ -240,6 +278,15 @@ class Choice:
         if self._half:
             self._half = ""
             self._append("\ufffd")
+
+    def _note_beside(self, delta: Delta) -> None:
+        """Count what stands beside the text, unless it says what this chunk says, or all that was said so far."""
+        for text in without_copies(delta.beside, [delta.text, delta.reasoning]):
+            bare = text.strip()
+            # A server that repeats all of the text in every chunk must not cost its square.
+            grown = len(text) <= self.length + 1 and bare == self.text.strip()
+            if not grown:
+                self.unread_tokens += text_tokens(text)
 
     def _add_text(self, text: str) -> None:
         if self._half:
@@ -267,7 +314,7 @@ class Transcript:
 
     ``id``, ``object``, ``created`` and ``model`` are the first that were not empty; ``usage`` is the last.
     ``done``: the marker was seen; ``failed``: an error object was; ``opaque`` counts the frames that could not be
-    read.
+    read. ``unread_tokens`` estimates the text that nothing here reads, and that belongs to no choice.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -281,6 +328,14 @@ class Transcript:
         self.done = False
         self.failed = False
         self.opaque = 0
+        self.unread_tokens = 0
+
+    @property
+    def unread(self) -> bool:
+        """Whether a client can show something of the stream that nothing here reads."""
+        return bool(self.opaque or self.unread_tokens) or any(
+            choice.unread_tokens for choice in self.choices.values()
+        )
 
     def add(self, chunk: Chunk) -> None:
         """Take in one chunk; give every chunk of the stream, in order."""
@@ -291,6 +346,7 @@ class Transcript:
         self.usage = chunk.usage or self.usage
         self.failed = self.failed or chunk.kind is ChunkKind.ERROR
         self.opaque += chunk.kind is ChunkKind.OPAQUE
+        self.unread_tokens += chunk.unread_tokens
         for delta in chunk.deltas:
             choice = self.choices.get(delta.index)
             if choice is None:
@@ -304,6 +360,22 @@ class Transcript:
         """The stream is over, with a done marker or without."""
         for choice in self.choices.values():
             choice.end()
+
+
+def choice_answer(
+    choice: Choice, transcript: Transcript, *, echoed: str = "", splits: bool = True
+) -> tuple[Answer, str]:
+    """The answer of a choice that has ended, and the echo before it; arguments as of ``answer_of``."""
+    answer = Answer(
+        choice.index,
+        choice.kind,
+        choice.text,
+        reasoning=choice.reasoning,
+        # What belongs to no choice may be any one's.
+        unread_tokens=choice.unread_tokens + transcript.unread_tokens,
+        call_tokens=choice.call_tokens,
+    )
+    return answer_of(answer, echoed=echoed, splits=splits)
 
 
 def end_of(kinds: Sequence[ChunkKind]) -> int:
@@ -336,6 +408,11 @@ def _without_object(frame: Frame) -> Chunk | None:
     return Chunk(ChunkKind.BLANK)
 
 
+def _unread_tokens(body: Mapping[str, object], deltas: Sequence[Delta]) -> int:
+    unread = without_copies(unread_of(body), [delta.text for delta in deltas])
+    return sum(map(text_tokens, unread))
+
+
 def _deltas(choices: object, endpoint: Endpoint) -> tuple[Delta, ...]:
     if choices is None:
         return ()
@@ -354,51 +431,29 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
     # There are servers that write an empty one until the end.
     finish_reason = finish if isinstance(finish, str) and finish else None
     logprobs = choice.get("logprobs") is not None
-    if endpoint is Endpoint.COMPLETIONS:
-        text = choice.get("text")
-        if text is not None and not isinstance(text, str):
-            raise DialectError(f"a choice's text is {jsontext.describe(text)}; expected a string")
-        _expect_no_other(choice, ("delta", "message"), text=bool(text))
-        return Delta(index, text or "", finish_reason=finish_reason, logprobs=logprobs)
-    delta = choice.get("delta")
-    if delta is None:
-        delta = {}
-    if not isinstance(delta, dict):
-        raise DialectError(f"a choice's delta is {jsontext.describe(delta)}; expected an object")
-    content = delta.get("content")
-    types: set[str] = set()
-    if isinstance(content, list):
-        text = "".join(text_of_part(part) or "" for part in content)
-        types = {_string(part.get("type")) for part in content if isinstance(part, dict)}
-    elif content is None or isinstance(content, str):
-        text = content or ""
-    else:
-        raise DialectError(
-            f"a delta's content is {jsontext.describe(content)}; expected a string, a list of parts or null"
-        )
-    _expect_no_other(choice, ("message", "text"), text=bool(text))
-    return Delta(
-        index,
-        join_pairs(text),
-        _string(delta.get("role")),
-        finish_reason,
-        reasoning=_has_any(delta, _REASONING) or not types.isdisjoint(_REASONING_PARTS),
-        tool_call=_has_any(delta, _CALLS),
-        refusal=bool(delta.get("refusal")) or "refusal" in types,
-        logprobs=logprobs,
-    )
-
-
-def _expect_no_other(choice: Mapping[str, object], others: tuple[str, ...], *, text: bool) -> None:
-    """Refuse a choice without ``text`` of its own that has some where another API has it: clients may look there."""
+    shown = show_delta(choice, endpoint)
+    others = ("delta", "message") if endpoint is Endpoint.COMPLETIONS else ("message", "text")
+    spoken = [each for each in shown.spoken if each != shown.text]
+    text = shown.text + "".join(spoken)
     if not text and any(choice.get(name) for name in others):
         raise DialectError(
             "a choice's text stands where another API has it; expected delta, or text in completions"
         )
-
-
-def _has_any(members: Mapping[str, object], names: frozenset[str]) -> bool:
-    return not names.isdisjoint(members) and any(members.get(name) for name in names)
+    delta = choice.get("delta")
+    return Delta(
+        index,
+        join_pairs(text),
+        _string(delta.get("role")) if isinstance(delta, dict) else "",
+        finish_reason,
+        reasoning="".join(dict.fromkeys(shown.reasoning)),
+        tool_call=shown.tool_call,
+        refusal=shown.refused,
+        logprobs=logprobs,
+        elsewhere=bool(spoken),
+        only_refused=bool(text) and shown.only_refused,
+        beside=tuple(other for other in (*shown.others, *shown.unread) if other.strip()),
+        call_tokens=sum(map(text_tokens, shown.calls)),
+    )
 
 
 def index_of(choice: Mapping[str, object], place: int) -> int:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from truthlens.exchange.jsontext import show
+
+_REASONING = frozenset(("thinking", "reasoning"))
 
 
 def request_text(content: object) -> str | None:
@@ -21,22 +25,27 @@ def request_text(content: object) -> str | None:
     if isinstance(content, str):
         return show(content)
     if isinstance(content, list):
-        return "\n\n".join(part_texts(content))
-    return text_of_part(content)
-
-
-def part_texts(parts: list[object]) -> list[str]:
-    """Texts of the text parts of ``parts``, in order."""
-    texts = []
-    for part in parts:
-        text = text_of_part(part)
-        if text is not None:
-            texts.append(show(text))
-    return texts
+        return "\n\n".join(show(text) for part in content if (text := _input_text(part)) is not None)
+    return _input_text(content)
 
 
 def text_of_part(part: object) -> str | None:
-    """Text of one content part, or ``None`` where it is not a text part."""
+    """Text of one content part of an answer, whatever type it names; ``None`` where it has none, or is reasoning."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict) and not is_reasoning_part(part):
+        text = part.get("text")
+        return text if isinstance(text, str) else None
+    return None
+
+
+def is_reasoning_part(part: Mapping[str, object]) -> bool:
+    """Whether a content part says that it holds reasoning."""
+    kind = part.get("type")
+    return isinstance(kind, str) and kind.partition(".")[0].partition("_")[0].lower() in _REASONING
+
+
+def _input_text(part: object) -> str | None:
     if isinstance(part, str):
         return part
     if isinstance(part, dict) and part.get("type", "text") in ("text", "input_text", "output_text"):

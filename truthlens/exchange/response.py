@@ -6,16 +6,20 @@ Deliberately not here: deciding what an answer's new text is (``finalize``), str
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from truthlens.core.errors import DialectError
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
 from truthlens.exchange import jsontext
-from truthlens.exchange.content import part_texts, text_of_part
+from truthlens.exchange.content import text_of_part
 from truthlens.exchange.members import LOGPROBS_DROPPED, Level, Members
+from truthlens.exchange.reasoning import reasoning_end, split_reasoning
+from truthlens.exchange.shown import Shown, show_choice, unread_of, without_copies
+from truthlens.llm.estimate import text_tokens
 
 # The member of a body, or of a chunk, that only we give.
 OWN_MEMBER = "truthlens"
+_GAP = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,9 @@ def parse_response(body: bytes, exchange: Exchange) -> Response:
     """The answers of a response.
 
     ``Answer.index`` is the choice's own ``index`` where all choices have one of their own, else its place.
-    An answer given in parts is the parts' texts, one directly after the other. Reasoning is no answer.
+    An answer given in parts is the parts' texts, one directly after the other. Text in other members than the API's own
+    comes behind it, a blank line between (``AnswerKind.OTHER``); see ``shown``. Reasoning is no answer, unless there is no
+    other.
 
     Args:
         body: Decoded response body.
@@ -57,19 +63,13 @@ def parse_response(body: bytes, exchange: Exchange) -> Response:
         raise DialectError("body is an error object; expected choices")
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
         raise DialectError(f"choices is {jsontext.describe(choices)}; expected a list of objects")
-    echoed = exchange.echoed
-    read = _chat_answer if exchange.endpoint is Endpoint.CHAT else _completion_answer
-    indexes = _indexes(choices)
+    beside = unread_of(response)
     answers: list[Answer] = []
     echoes: list[str] = []
-    for index, choice in zip(indexes, choices, strict=True):
-        kind, answer = read(choice)
-        echo = echoed if echoed and answer.startswith(echoed) else ""
-        answer = answer[len(echo) :]
-        if kind is AnswerKind.TEXT and not answer.strip():
-            kind = AnswerKind.EMPTY
-        answers.append(Answer(index=index, kind=kind, text=answer))
-        echoes.append(echo)
+    for index, choice in zip(_indexes(choices), choices, strict=True):
+        answer, echo = _answer(index, choice, beside, exchange)
+        answers.append(answer)
+        echoes.append(echo + answer.lead)
     model = response.get("model")
     return Response(
         endpoint=exchange.endpoint,
@@ -81,6 +81,57 @@ def parse_response(body: bytes, exchange: Exchange) -> Response:
         body_text=text,
         echoes=tuple(echoes),
     )
+
+
+def answer_of(answer: Answer, *, echoed: str = "", splits: bool = True) -> tuple[Answer, str]:
+    """The answer of a choice out of all that it says, and the echo before it.
+
+    Args:
+        answer: All text of the choice, with what stands beside it.
+        echoed: Where the text starts with it, the answer is what follows.
+        splits: Whether reasoning at the front of the text is told apart.
+    """
+    echo = echoed if echoed and answer.text.startswith(echoed) else ""
+    text = answer.text[len(echo) :]
+    end = reasoning_end(text) if splits else 0
+    lead, text = text[:end], text[end:]
+    kind, reasoning = answer.kind, answer.reasoning
+    if lead.strip():
+        reasoning = f"{reasoning}{_GAP}{lead}" if reasoning.strip() else lead
+    if kind in (AnswerKind.TEXT, AnswerKind.OTHER) and not text.strip():
+        kind = AnswerKind.EMPTY
+    if kind is AnswerKind.EMPTY and reasoning.strip():
+        # What a client can show in place of an answer is one.
+        kind, text, lead, reasoning = AnswerKind.REASONING, reasoning, "", ""
+    return replace(answer, kind=kind, text=text, lead=lead, reasoning=reasoning), echo
+
+
+def _answer(
+    index: int, choice: Mapping[str, object], beside: list[str], exchange: Exchange
+) -> tuple[Answer, str]:
+    shown = show_choice(choice, exchange.endpoint)
+    text = shown.whole()
+    reasoning = _GAP.join(dict.fromkeys(filter(str.strip, shown.reasoning)))
+    unread = without_copies([*shown.unread, *beside], [text, split_reasoning(text)[1], reasoning])
+    answer = Answer(
+        index,
+        _kind(shown, text),
+        jsontext.show(text),
+        reasoning=reasoning,
+        unread_tokens=sum(map(text_tokens, unread)),
+        call_tokens=sum(map(text_tokens, shown.calls)),
+    )
+    return answer_of(answer, echoed=exchange.echoed)
+
+
+def _kind(shown: Shown, text: str) -> AnswerKind:
+    if shown.tool_call:
+        return AnswerKind.TOOL_CALL
+    if not text.strip():
+        return AnswerKind.REFUSAL if shown.refused else AnswerKind.EMPTY
+    if text == shown.text:
+        return AnswerKind.TEXT
+    return AnswerKind.REFUSAL if shown.only_refused else AnswerKind.OTHER
 
 
 def rewrite_response(
@@ -209,36 +260,6 @@ def _edit_content(raw: str, old: str, new: str) -> str:
         return jsontext.edit_object(part, lambda key, member: value if key == "text" else member)
 
     return jsontext.edit_array(raw, edit_part)
-
-
-def _chat_answer(choice: Mapping[str, object]) -> tuple[AnswerKind, str]:
-    message = choice.get("message")
-    if message is None:
-        return AnswerKind.EMPTY, ""
-    if not isinstance(message, dict):
-        raise DialectError(f"a choice's message is {jsontext.describe(message)}; expected an object")
-    content = message.get("content")
-    parts = content if isinstance(content, list) else [content] if isinstance(content, str) else []
-    if content is not None and not isinstance(content, str | list):
-        raise DialectError(
-            f"a message's content is {jsontext.describe(content)}; expected a string, a list of parts or null"
-        )
-    text = "".join(part_texts(parts))
-    if message.get("tool_calls") or message.get("function_call"):
-        return AnswerKind.TOOL_CALL, text
-    if text.strip():
-        return AnswerKind.TEXT, text
-    refused = message.get("refusal") or any(
-        isinstance(part, dict) and part.get("type") == "refusal" for part in parts
-    )
-    return (AnswerKind.REFUSAL, text) if refused else (AnswerKind.EMPTY, text)
-
-
-def _completion_answer(choice: Mapping[str, object]) -> tuple[AnswerKind, str]:
-    text = choice.get("text")
-    if text is not None and not isinstance(text, str):
-        raise DialectError(f"a choice's text is {jsontext.describe(text)}; expected a string")
-    return AnswerKind.TEXT, jsontext.show(text or "")
 
 
 def _indexes(choices: list[dict[str, object]]) -> list[int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from truthlens.core.errors import DialectError
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
-from truthlens.exchange.chunks import Choice, Chunk, ChunkKind, Transcript, parse_chunk
+from truthlens.exchange.chunks import Chunk, ChunkKind, Transcript, choice_answer, parse_chunk
 from truthlens.exchange.draft import Draft
 from truthlens.exchange.edits import final_chunk
 from truthlens.exchange.response import with_notes
@@ -70,20 +70,17 @@ def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
             f"none of {len(frames)} frames is a chunk of the API; expected chunks with choices"
         )
     choices = transcript.choices.values()
-    echoes = tuple(
-        exchange.echoed if exchange.echoed and choice.text.startswith(exchange.echoed) else ""
-        for choice in choices
-    )
+    found = [choice_answer(choice, transcript, echoed=exchange.echoed) for choice in choices]
     return StreamedResponse(
         endpoint=exchange.endpoint,
-        answers=tuple(_answer(choice, echo) for choice, echo in zip(choices, echoes, strict=True)),
+        answers=tuple(answer for answer, _ in found),
         finish_reasons=tuple(choice.finish_reason for choice in choices),
         model=transcript.model,
         usage=transcript.usage,
         failed=transcript.failed,
         opaque=transcript.opaque,
         forged=any(chunk.forged for chunk in chunks),
-        echoes=echoes,
+        echoes=tuple(echo + answer.lead for answer, echo in found),
         frames=frames,
         chunks=chunks,
         transcript=transcript,
@@ -138,11 +135,3 @@ def _frames(body: bytes) -> tuple[Frame, ...]:
     frames = decoder.feed(body)
     rest = decoder.finish()
     return (*frames, rest) if rest is not None else tuple(frames)
-
-
-def _answer(choice: Choice, echo: str) -> Answer:
-    text = choice.text[len(echo) :]
-    kind = choice.kind
-    if kind is AnswerKind.TEXT and not text.strip():
-        kind = AnswerKind.EMPTY
-    return Answer(index=choice.index, kind=kind, text=text)

@@ -5,6 +5,7 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
     {"status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?, "decision", "mode", "action",
      "iterations", "calls", "initial_score"?, "review_id"?,
      "choices": [{"index", "warned", "status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?,
+                  "reasoning"?: {"characters", "scored", "status"?, "reason"?, "score"?, "spans"?: [...]},
                   "spans": [{"start", "end", "text", "score", "detector", "kind"?, "confidence"?, "reason"?, "passage"?,
                              "sentence"?: {"start", "end", "text"}, "similarity"?,
                              "differences"?: [{"type", "start", "end", "answer", "evidence"?,
@@ -19,6 +20,7 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
 
 ``coverage`` is ``{"answer", "evidence", "answer_tokens", "answer_tokens_scored", "evidence_tokens",
 "evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1.
+``reasoning`` is there where reasoning stands beside the answer; its spans count the characters of the reasoning alone.
 A key with ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages,
 and ``passages`` lists those that some span names. ``kind`` is ``contradicted``, ``unsupported`` or ``fabricated`` and
 ``confidence`` its probability. ``sentence`` is the one of that passage that comes nearest, ``similarity`` (0..1) how
@@ -35,7 +37,17 @@ from dataclasses import replace
 from truthlens.core.calls import CallRecord, Usage
 from truthlens.core.explanation import Difference, Explanation
 from truthlens.core.mending import Attempt, Mended
-from truthlens.core.records import Coverage, DetectorResult, Exchange, Outcome, Passage, Reason, Span, Verdict
+from truthlens.core.records import (
+    Coverage,
+    DetectorResult,
+    Exchange,
+    Outcome,
+    Passage,
+    Reason,
+    Reasoned,
+    Span,
+    Verdict,
+)
 from truthlens.finalize.headers import risk_of
 from truthlens.finalize.warning import Delivery, Warned
 
@@ -52,6 +64,7 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
     outcome = warned.outcome
     verdicts = outcome.verdicts
     mended = outcome.mended or (None,) * len(verdicts)
+    reasoned = outcome.reasoned or (None,) * len(verdicts)
     named = sorted(
         {span.passage for verdict in verdicts for span in verdict.spans if span.passage is not None}
     )
@@ -66,8 +79,10 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
             "initial_score": outcome.initial_score,
             "review_id": outcome.review_id,
             "choices": [
-                _choice(delivery, verdict, mend, exchange.passages)
-                for delivery, verdict, mend in zip(warned.deliveries, verdicts, mended, strict=True)
+                _choice(delivery, verdict, mend, thought, exchange.passages)
+                for delivery, verdict, mend, thought in zip(
+                    warned.deliveries, verdicts, mended, reasoned, strict=True
+                )
             ],
             "passages": [_passage(exchange, index) for index in named if index < len(exchange.passages)],
             "models": _models(outcome),
@@ -145,15 +160,38 @@ def blocked_body(reason: Reason | None) -> bytes:
 
 
 def _choice(
-    delivery: Delivery, verdict: Verdict, mended: Mended | None, passages: Sequence[Passage]
+    delivery: Delivery,
+    verdict: Verdict,
+    mended: Mended | None,
+    reasoned: Reasoned | None,
+    passages: Sequence[Passage],
 ) -> dict[str, object]:
-    shown = replace(verdict, spans=tuple(_moved(span, delivery.offset) for span in verdict.spans))
+    offset = len(delivery.lead) + delivery.offset
+    shown = replace(verdict, spans=tuple(_moved(span, offset) for span in verdict.spans))
     return {
         "index": delivery.index,
         "warned": delivery.warned,
-        **verdict_object(shown, text=delivery.text, passages=passages),
+        **verdict_object(shown, text=delivery.lead + delivery.text, passages=passages),
+        **({"reasoning": _reasoning(reasoned)} if reasoned is not None else {}),
         **({"mitigation": _mitigation(mended)} if mended is not None else {}),
     }
+
+
+def _reasoning(reasoned: Reasoned) -> dict[str, object]:
+    """How much reasoning there was, and what was found in it; without its text, which no answer repeats."""
+    verdict = reasoned.verdict
+    if verdict is None:
+        return {"characters": reasoned.characters, "scored": False}
+    return _present(
+        {
+            "characters": reasoned.characters,
+            "scored": verdict.score is not None,
+            "status": verdict.status.value,
+            "reason": verdict.reason.value if verdict.reason is not None else None,
+            "score": verdict.score,
+            "spans": [_span(span, None, ()) for span in verdict.spans],
+        }
+    )
 
 
 def _mitigation(mended: Mended) -> dict[str, object]:

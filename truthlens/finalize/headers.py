@@ -8,7 +8,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from truthlens.core.plan import Plan
-from truthlens.core.records import Outcome, Reason, Risk, Status, Verdict, unchecked
+from truthlens.core.records import Coverage, Outcome, Reason, Risk, Status, Verdict, unchecked
 
 HEADER_NAMES = (
     "x-truthlens-enabled",
@@ -89,7 +89,7 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict of all choices together: the highest score, and the poorest status.
 
     It is ``checked`` only where every choice is; ``partial`` where some choice was scored and some choice was
-    not, or not wholly; ``unchecked`` where none was. The coverage is the poorest that is known.
+    not, or not wholly; ``unchecked`` where none was. The coverage is that of all choices together.
     """
     if not verdicts:
         return unchecked(Reason.EMPTY_ANSWER)
@@ -101,11 +101,21 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
     top = max(scored, key=lambda verdict: (verdict.flagged, verdict.score))
     if not lacking:
         return top
-    coverages = [verdict.coverage for verdict in scored if verdict.coverage is not None]
-    poorest = min(
-        coverages, key=lambda coverage: coverage.answer_ratio * coverage.evidence_ratio, default=None
+    return replace(top, status=Status.PARTIAL, reason=lacking[0].reason, coverage=_together(verdicts, scored))
+
+
+def _together(verdicts: Sequence[Verdict], scored: Sequence[Verdict]) -> Coverage | None:
+    """The answer tokens of all choices, and the evidence as seen by the scored choice that saw least."""
+    known = [verdict.coverage for verdict in scored if verdict.coverage is not None]
+    if not known:
+        return None
+    every = [verdict.coverage for verdict in verdicts if verdict.coverage is not None]
+    return replace(
+        min(known, key=lambda coverage: coverage.evidence_ratio),
+        answer_tokens=sum(coverage.answer_tokens for coverage in every),
+        answer_tokens_scored=sum(coverage.answer_tokens_scored for coverage in every),
+        windows=sum(coverage.windows for coverage in every),
     )
-    return replace(top, status=Status.PARTIAL, reason=lacking[0].reason, coverage=poorest)
 
 
 def _boolean(value: bool) -> str:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from truthlens.core.mending import Judged, Mended
 from truthlens.core.plan import Plan
-from truthlens.core.records import Action, Answer, OnUnchecked, Outcome, Status
+from truthlens.core.records import Action, Answer, OnUnchecked, Outcome, Reasoned, Status
 from truthlens.finalize.details import blocked_body
 from truthlens.finalize.headers import NOTHING_TO_CHECK, worst
+from truthlens.finalize.unscored import counted, notes_of, reasoned
 
 NO_CONSENSUS = "no-consensus"
 EVIDENCE_SELECTED = "evidence-selected"
@@ -28,7 +29,9 @@ def outcome_of(plan: Plan, judged: Judged, answers: Sequence[Answer], *, model: 
         answers: the choices as the backend gave them.
         model: name of the detector's model.
     """
-    verdict = worst(judged.verdicts)
+    verdicts = counted(judged.verdicts, judged, answers)
+    verdict = worst(verdicts)
+    thoughts = reasoned(judged, answers)
     mended = [(place, each) for place, each in enumerate(judged.mended) if each is not None]
     changed = [each for place, each in mended if each.text != answers[place].text]
     disputed = frozenset(
@@ -37,18 +40,19 @@ def outcome_of(plan: Plan, judged: Judged, answers: Sequence[Answer], *, model: 
     outcome = Outcome(
         plan=plan,
         verdict=verdict,
-        verdicts=judged.verdicts,
+        verdicts=verdicts,
         mode=judged.mode,
         action=_action(changed, warned=verdict.flagged or bool(disputed)),
         iterations=max((each.rounds for _, each in mended), default=0),
-        initial_score=worst(judged.first).score if changed else None,
+        initial_score=worst(counted(judged.first, judged, answers)).score if changed else None,
         model=model,
-        notes=_notes(judged, [each for _, each in mended], disputed=bool(disputed)),
+        notes=_notes(judged, [each for _, each in mended], thoughts, disputed=bool(disputed)),
         first=judged.first,
         mended=judged.mended,
         calls=judged.calls,
         mending_s=judged.mending_s,
         disputed=disputed,
+        reasoned=thoughts,
     )
     blocks = plan.on_unchecked is OnUnchecked.BLOCK and verdict.reason not in NOTHING_TO_CHECK
     if blocks and verdict.status in (Status.UNCHECKED, Status.PARTIAL):
@@ -63,8 +67,10 @@ def _action(changed: Sequence[Mended], *, warned: bool) -> Action:
     return Action.WARN if warned else Action.PASS
 
 
-def _notes(judged: Judged, mended: Sequence[Mended], *, disputed: bool) -> tuple[str, ...]:
-    notes = [*judged.notes, *(note for each in mended for note in each.notes)]
+def _notes(
+    judged: Judged, mended: Sequence[Mended], thoughts: Sequence[Reasoned | None], *, disputed: bool
+) -> tuple[str, ...]:
+    notes = [*judged.notes, *(note for each in mended for note in each.notes), *notes_of(thoughts)]
     if any(call.selected for call in judged.calls):
         notes.append(EVIDENCE_SELECTED)
     if any(call.usage.doubted for call in judged.calls):

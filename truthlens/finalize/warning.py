@@ -34,7 +34,7 @@ class Delivery:
 
     ``offset`` is what must be added to positions in the answer to get positions in ``text``; ``warned``
     whether a warning or a disclaimer was put beside the answer; ``changed`` whether ``text`` is another than the
-    backend's.
+    backend's. ``lead`` is reasoning that stands right before ``text``, in the same member, and stays.
     """
 
     index: int
@@ -42,6 +42,7 @@ class Delivery:
     offset: int = 0
     warned: bool = False
     changed: bool = False
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,11 @@ def _notice(outcome: Outcome, answer: Answer, verdict: Verdict, *, disputed: boo
 
 def _deliver(plan: Plan, first: Answer, final: Answer, notice: str | None) -> Delivery:
     if notice is None:
-        return Delivery(final.index, final.text, changed=final.text != first.text)
+        return Delivery(final.index, final.text, changed=final.text != first.text, lead=first.lead)
     text = apply_warning(final.text, notice, plan.warning_position)
     warned = text != final.text
     before = warned and plan.warning_position is WarningPosition.BEFORE
     offset = len(notice) + len(_GAP) if before else 0
-    return Delivery(final.index, text, offset=offset, warned=warned, changed=text != first.text)
+    return Delivery(
+        final.index, text, offset=offset, warned=warned, changed=text != first.text, lead=first.lead
+    )

@@ -11,7 +11,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
 
 from truthlens.core.plan import Consensus
-from truthlens.core.records import Aggregation, Mode, OnFlagged, OnUnchecked, Streaming, WarningPosition
+from truthlens.core.records import (
+    Aggregation,
+    Mode,
+    OnFlagged,
+    OnUnchecked,
+    Reasoning,
+    Streaming,
+    WarningPosition,
+)
 
 Unit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}$")]
@@ -245,6 +253,11 @@ class Behaviour(Section):
     )
     on_unchecked: Annotated[OnUnchecked, _Lax] | None = Field(
         default=None, description="What is done with an answer not fully checked. Default annotate."
+    )
+    reasoning: Annotated[Reasoning, _Lax] | None = Field(
+        default=None,
+        description="What is done about reasoning beside the answer: pass (unscored, and the verdict says so) or score. "
+        "Default pass.",
     )
     details: bool | None = Field(default=None, description="Put span detail into the body. Default false.")
     detectors: list[Detector] | None = Field(default=None, min_length=1, description="Default [encoder].")

@@ -63,6 +63,7 @@ class PlanBuilder:
             streaming=_or(keys.streaming, base.streaming),
             stream=stream_settings(base.stream, keys),
             on_unchecked=_or(keys.on_unchecked, base.on_unchecked),
+            reasoning=_or(keys.reasoning, base.reasoning),
             details=_or(keys.details, base.details),
             detectors=self._detectors(base, keys, path),
             model_id=_or(keys.model_id, base.model_id),

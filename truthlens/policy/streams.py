@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from truthlens.core.plan import Plan, StreamSettings
-from truthlens.core.records import Mode, OnFlagged, OnUnchecked, Streaming, WarningPosition
+from truthlens.core.records import Mode, OnFlagged, OnUnchecked, Reasoning, Streaming, WarningPosition
 from truthlens.policy.diagnostics import KeyPath, Report
 from truthlens.policy.schema import Behaviour
 
@@ -30,6 +30,7 @@ def check_streams(plan: Plan, keys: Behaviour, path: KeyPath, report: Report) ->
     _check_mode(plan, keys, path, report)
     _check_block(plan, keys, path, report)
     _check_flagged(plan, keys, path, report)
+    _check_reasoning(plan, keys, path, report)
     _check_warning(plan, keys, path, report)
 
 
@@ -82,6 +83,17 @@ def _check_flagged(plan: Plan, keys: Behaviour, path: KeyPath, report: Report) -
             (*path, "on_flagged"),
             "on_flagged has no effect with streaming buffer, where the mode acts on the whole answer",
             "write streaming: gate, or remove it",
+        )
+
+
+def _check_reasoning(plan: Plan, keys: Behaviour, path: KeyPath, report: Report) -> None:
+    written = keys.model_fields_set
+    key = next((key for key in ("reasoning", "streaming", "enabled") if key in written), None)
+    if plan.streaming is Streaming.GATE and plan.reasoning is Reasoning.SCORE and key is not None:
+        report.error(
+            (*path, key),
+            "reasoning score cannot work with streaming gate, where reasoning leaves before it is scored",
+            "write streaming: buffer or observe, or reasoning: pass",
         )
 
 

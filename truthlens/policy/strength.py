@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from truthlens.core.plan import Plan
-from truthlens.core.records import Mode, OnFlagged, OnUnchecked, Streaming
+from truthlens.core.records import Mode, OnFlagged, OnUnchecked, Reasoning, Streaming
 
 _Strength = tuple[bool, int, float, float, int, int]
 _MODES = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.AGENTIC, Mode.PREMIUM)
@@ -38,6 +38,8 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
         found.append("without require_consensus")
     if _ON_UNCHECKED.index(plan.on_unchecked) < _ON_UNCHECKED.index(than.on_unchecked):
         found.append(f"on_unchecked {plan.on_unchecked} instead of {than.on_unchecked}")
+    if plan.reasoning is not than.reasoning and than.reasoning is Reasoning.SCORE:
+        found.append("reasoning pass instead of score")
     if _STREAMING.index(plan.streaming) < _STREAMING.index(than.streaming):
         found.append(f"streaming {plan.streaming} instead of {than.streaming}")
     found += _stream_weaknesses(plan, than=than)

@@ -20,7 +20,7 @@ from truthlens.core.records import (
     WarningPosition,
     unchecked,
 )
-from truthlens.exchange.chunks import Transcript
+from truthlens.exchange.chunks import Transcript, choice_answer
 from truthlens.exchange.members import FIELDS_DROPPED, LOGPROBS_DROPPED
 from truthlens.finalize import Delivery, Warned, outcome_of, truthlens_object, warn
 
@@ -56,8 +56,16 @@ class Ending:
     details: Mapping[str, object] | None
 
 
-def answers_of(transcript: Transcript, exchange: Exchange) -> tuple[Answer, ...]:
-    """The answers of a stream so far, without what the backend was asked to repeat before them, and reasoning."""
+def answers_of(transcript: Transcript, exchange: Exchange, *, over: bool = False) -> tuple[Answer, ...]:
+    """Return the answers of a stream so far, without what the backend was asked to repeat before them, and reasoning.
+
+    Only once it is ``over`` is it known whether reasoning came in place of an answer, and what stood beside it.
+    """
+    if over:
+        return tuple(
+            choice_answer(choice, transcript, echoed=exchange.echoed, splits=True)[0]
+            for choice in transcript.choices.values()
+        )
     return tuple(
         Answer(
             index,
@@ -73,7 +81,7 @@ def reason_of(transcript: Transcript, *, overflowed: bool) -> Reason | None:
     """Why a stream that has ended cannot have been checked wholly, as far as the stream itself tells."""
     if overflowed:
         return Reason.TOO_LARGE
-    text = any(choice.kind is AnswerKind.TEXT for choice in transcript.choices.values())
+    text = any(choice.text.strip() for choice in transcript.choices.values())
     if transcript.opaque:
         return Reason.DIALECT
     return Reason.UPSTREAM_ERROR if transcript.failed and not text else None
@@ -171,7 +179,9 @@ def _warned(outcome: Outcome, exchange: Exchange, answers: Sequence[Answer], gat
     warned = warn(after, exchange, answers)
     warns = outcome.plan.stream.warning and not gated.stopped
     deliveries = tuple(
-        delivery if warns and delivery.index not in said else Delivery(delivery.index, answer.text)
+        delivery
+        if warns and delivery.index not in said
+        else Delivery(delivery.index, answer.text, lead=answer.lead)
         for answer, delivery in zip(answers, warned.deliveries, strict=True)
     )
     notes = warned.outcome.notes if warns else outcome.notes

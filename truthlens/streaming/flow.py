@@ -340,7 +340,7 @@ class Flow:
             return
         held = self._relay.held_bytes
         self._most_held = max(self._most_held, held)
-        held += self._relay.begun_bytes + self._relay.text_length
+        held += self._relay.begun_bytes + self._relay.text_length + self._relay.reasoning_length
         grown = held - self._counted
         if abs(grown) < _ACCOUNT_BYTES and held:
             return

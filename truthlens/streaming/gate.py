@@ -332,20 +332,21 @@ class Gate:
                 self.stopped_for = self.stopped_for or verdict.reason
 
     def _fate(self, verdict: Verdict, text: str, gated: GatedChoice) -> tuple[Fate, str]:
-        """What becomes of a range, and its mark or notice; no text is pasted into an answer for a program.
+        """Return what becomes of a range, and its mark or notice.
 
-        Half of such an answer is of no use to anybody: what has begun to leave leaves as a whole, unless what must be
+        No text is pasted into an answer for a program, or into one that does not stand in the content. Half of an
+        answer for a program is of no use to anybody: what has begun to leave leaves as a whole, unless what must be
         checked is not, or is wrong.
         """
-        structured = gated.structured
-        halved = structured and gated.left and self._plan.on_unchecked is not OnUnchecked.BLOCK
+        bare = gated.structured or gated.choice.elsewhere
+        halved = gated.structured and gated.left and self._plan.on_unchecked is not OnUnchecked.BLOCK
         stop = self._plan.stream.on_flagged is OnFlagged.STOP and verdict.flagged and not halved
         if stop or self._blocks(verdict):
-            return Fate.STOP, "" if structured else stop_notice(self._plan, text, flagged=verdict.flagged)
+            return Fate.STOP, "" if bare else stop_notice(self._plan, text, flagged=verdict.flagged)
         if not verdict.flagged:
             return Fate.KEEP, ""
         withholds = self._plan.stream.on_flagged is OnFlagged.WITHHOLD
-        if structured:
+        if bare:
             return (Fate.STOP if withholds and not halved else Fate.KEEP), ""
         if withholds:
             return Fate.WITHHOLD, withheld_notice(self._plan, text)

@@ -26,7 +26,7 @@ from truthlens.core.records import (
 from truthlens.detection.following import Following
 from truthlens.exchange.edits import content_chunk, done_frame, final_chunk
 from truthlens.exchange.sse import encode
-from truthlens.mender import explained_in_time
+from truthlens.mender import explained_in_time, reasoning_to_score
 from truthlens.streaming.contract import Ask
 from truthlens.streaming.ending import Ending, Gated, answers_of, ending_of, limited, reason_of
 from truthlens.streaming.gate import Gate
@@ -93,7 +93,7 @@ class Judging:
             return None
         if self._relay.overflowed:
             return Reason.TOO_LARGE
-        return Reason.DIALECT if self._relay.transcript.opaque else None
+        return Reason.DIALECT if self._relay.transcript.unread else None
 
     @property
     def lag_s(self) -> float:
@@ -106,9 +106,9 @@ class Judging:
         """The longest time for which text waited for its score, or its end until now."""
         return max(self._longest_held_s, self.lag_s)
 
-    def answers(self) -> tuple[Answer, ...]:
-        """The answers so far, as the backend wrote them."""
-        return answers_of(self._relay.transcript, self._exchange)
+    def answers(self, *, over: bool = False) -> tuple[Answer, ...]:
+        """The answers so far, as the backend wrote them; ``over``: nothing follows, as far as can be told."""
+        return answers_of(self._relay.transcript, self._exchange, over=over)
 
     def note_end(self) -> None:
         """The answer has ended: the verdict is late from now on."""
@@ -130,7 +130,7 @@ class Judging:
 
     async def whole(self) -> None:
         """Score the answers as they are, so that their end finds the verdict ready."""
-        await self._verdicts(self.answers())
+        await self._verdicts(self.answers(over=True))
 
     async def ranges(self, gate: Gate, asks: Sequence[Ask]) -> None:
         """Score what the gate asks for, and let it decide."""
@@ -139,7 +139,8 @@ class Judging:
         if (self._relay.ended or self._relay.finished) and not gate.behind:
             found = await self._last_ranges(asks, time_s)
         else:
-            growing = [Answer(ask.choice, AnswerKind.TEXT, ask.text) for ask in asks]
+            choices = self._relay.transcript.choices
+            growing = [Answer(ask.choice, choices[ask.choice].kind, ask.text) for ask in asks]
             ranges = [ask.ranges for ask in asks]
             found = await self._following.detect_ranges(growing, ranges, timeout_s=time_s)
         gate.decide(asks, found)
@@ -148,17 +149,12 @@ class Judging:
 
     async def _last_ranges(self, asks: Sequence[Ask], time_s: float) -> tuple[tuple[Verdict, ...], ...]:
         """Verdicts on what is left of answers that have ended, out of one scoring with the verdicts on them."""
-        answers = self.answers()
+        answers = self.answers(over=True)
         asked = {ask.choice: ask for ask in asks}
-        # Text beside a tool call is gated like any other; the verdict on the answer is the whole answer's business.
-        scored = tuple(
-            replace(each, kind=AnswerKind.TEXT) if each.index in asked else each for each in answers
-        )
-        ranges = [_of_answer(asked[each.index]) if each.index in asked else () for each in scored]
-        followed = await self._following.detect(scored, ranges, timeout_s=time_s)
-        if scored == answers:
-            self._judged = (answers, followed.verdicts)
-        found = {each.index: verdicts for each, verdicts in zip(scored, followed.ranges, strict=True)}
+        ranges = [_of_answer(asked[each.index]) if each.index in asked else () for each in answers]
+        followed = await self._following.detect(answers, ranges, timeout_s=time_s)
+        self._judged = (answers, followed.verdicts)
+        found = {each.index: verdicts for each, verdicts in zip(answers, followed.ranges, strict=True)}
         return tuple(found[ask.choice] for ask in asks)
 
     def hold_end(self, gate: Gate) -> None:
@@ -175,6 +171,16 @@ class Judging:
             self._judged = (answers, followed.verdicts)
         return self._judged[1]
 
+    async def _reasoning(self, answers: Sequence[Answer]) -> tuple[Verdict | None, ...]:
+        """The verdicts on the reasoning beside the answers, where the plan has it scored."""
+        asked = reasoning_to_score(self._plan, answers)
+        if not asked:
+            return ()
+        since = self._ended_at if self._ended_at is not None else self._clock()
+        followed = await self._following.detect(list(asked.values()), timeout_s=self._time_s(since))
+        found = dict(zip(asked, followed.verdicts, strict=True))
+        return tuple(found.get(place) for place in range(len(answers)))
+
     def _time_s(self, since: float) -> float:
         """Seconds for one scoring of what is held since ``since``: what waited for another has less left."""
         return min(self._plan.timeout_s, max(_LEAST_TIME_S, since + self._hold_s - self._clock()))
@@ -187,12 +193,16 @@ class Judging:
         reason = cut or reason_of(relay.transcript, overflowed=relay.overflowed)
         if reason is None and gate is not None:
             reason = gate.stopped_for
-        first_answers = self.answers()
+        first_answers = self.answers(over=True)
         gated = _gated(gate, cut=cut is not None) if gate is not None else None
         answers = first_answers
         if gated is not None:
+            # Reasoning is not gated: what came in place of an answer has left.
             answers = tuple(
-                replace(answer, text=gated.texts.get(answer.index, "")) for answer in first_answers
+                answer
+                if answer.kind is AnswerKind.REASONING
+                else replace(answer, text=gated.texts.get(answer.index, ""))
+                for answer in first_answers
             )
         first = limited(await self._verdicts(first_answers), reason)
         verdicts = first
@@ -205,7 +215,8 @@ class Judging:
             )
         if self._details:
             verdicts = await explained_in_time(self._exchange, answers, verdicts, time_s=MARGIN_S / 2)
-        ending = self._ending(answers, Judged(verdicts, first), gated=gated, reason=reason)
+        judged = Judged(verdicts, first, reasoning=await self._reasoning(answers))
+        ending = self._ending(answers, judged, gated=gated, reason=reason)
         final = self._final(ending)
         if cut is not None:
             relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
@@ -224,7 +235,7 @@ class Judging:
         gate, relay = self._gate, self._relay
         if gate is not None and not broken and not self._must_check:
             gate.let_pass()
-        answers = self.answers()
+        answers = self.answers(over=True)
         verdicts: tuple[Verdict, ...] = tuple(
             unchecked(reason, threshold=self._plan.threshold) for _ in answers
         )

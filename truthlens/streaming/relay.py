@@ -24,6 +24,8 @@ _STEP_BYTES = 16 << 10
 # What is checked while it streams; more than any model writes, and little enough to be read before others notice.
 MOST_FRAME_BYTES = 4 * MAX_FRAME_BYTES
 MOST_TEXT_CHARS = 1 << 20
+# Of what is not read any more: how much of it is text, nobody knows.
+_BYTES_PER_TOKEN = 4
 
 
 @dataclass(slots=True)
@@ -62,6 +64,8 @@ class Relay:
         self.total_bytes = 0
         self.text_length = 0
         """Characters of all choices."""
+        self.reasoning_length = 0
+        """Characters of reasoning in fields of its own."""
         self.finished = False
         """Whether every choice has finished, as far as it could be told: more may follow all the same."""
         self.ended = False
@@ -332,7 +336,10 @@ class Relay:
             self.overflowed = self.overflowed or grown > MOST_TEXT_CHARS
         entry = disowned(frame, chunk) if chunk.forged else Entry(frame, chunk)
         chunk = entry.chunk
-        if self.overflowed or self._done_seen or (self._open and not self._gated):
+        if self._done_seen or (self._open and not self._gated):
+            return entry
+        if self.overflowed:
+            self.transcript.unread_tokens += len(frame.raw) // _BYTES_PER_TOKEN
             return entry
         before = {delta.index: self._length(delta.index) for delta in chunk.deltas}
         self.transcript.add(chunk)
@@ -342,6 +349,7 @@ class Relay:
             if (length := self.transcript.choices[index].length) > start
         }
         self.text_length += sum(end - start for start, end in entry.texts.values())
+        self.reasoning_length += sum(len(delta.reasoning) for delta in chunk.deltas)
         return entry
 
     def _length(self, index: int) -> int:

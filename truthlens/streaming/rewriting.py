@@ -147,6 +147,8 @@ def _edited(
     transcript: Transcript,
     members: Members | None,
 ) -> bytes:
+    if any(delta.elsewhere and delta.index in changes.texts for delta in deltas):
+        raise DialectError("a text stands where none can be put in")
     if changes.texts:
         frame = reread(frame, edit_texts(frame, changes.texts, endpoint=transcript.endpoint))
     if members is not None:

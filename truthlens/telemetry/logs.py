@@ -89,6 +89,7 @@ def log_exchange(
         windows=sum(c.windows for c in coverages),
         coverage_answer=min((c.answer_ratio for c in coverages), default=None),
         coverage_evidence=min((c.evidence_ratio for c in coverages), default=None),
+        reasoning_chars=sum(each.characters for each in outcome.reasoned if each is not None) or None,
         model=outcome.model or None,
         stream=stream,
         streaming=outcome.stream.streaming.value if outcome.stream else None,
