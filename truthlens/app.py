@@ -11,6 +11,7 @@ import contextlib
 import gc
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from truthlens.mitigation.ladder import calls_models
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
 from truthlens.policy.watch import watch
+from truthlens.pool import Pool
 from truthlens.proxy.config import Address
 from truthlens.proxy.process import ensure_free
 from truthlens.settings import Settings
@@ -48,6 +50,10 @@ from truthlens.telemetry.signals import Signals
 from truthlens.telemetry.tracing import Tracer
 
 log = structlog.get_logger("truthlens.app")
+
+# How long a thread that reads a large body may keep the interpreter from the event loop, which needs it several times for
+# each exchange. Python's own 5 ms made others wait a tenth of a second.
+_SWITCH_S = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,8 @@ async def node(
     )
     await parts.prepare(policy, environ=os.environ)
     _describe(readiness, policy, encoders)
-    pipeline = Pipeline(holder, engine, signals, recent, mender=mender, marks=marks, tracer=tracer)
+    pool = Pool()
+    pipeline = Pipeline(holder, engine, signals, recent, mender=mender, marks=marks, pool=pool, tracer=tracer)
     tls = (
         Tls(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
         if settings.tls_certificate and settings.tls_key
@@ -123,6 +130,7 @@ async def node(
         readiness=readiness,
         addresses=addresses,
     )
+    sys.setswitchinterval(_SWITCH_S)
     async with asyncio.TaskGroup() as tasks:
         await server.start()
         web = await _start_web(app, settings.console, tasks)
@@ -146,6 +154,7 @@ async def node(
             if isinstance(store, RedisArms):
                 await store.aclose()
             await client.aclose()
+            await pool.aclose()
             await engine.aclose()
 
 

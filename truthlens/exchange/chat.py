@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from truthlens.core.errors import DialectError
+from truthlens.core.limits import Limits
 from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Endpoint, Exchange, Message
 from truthlens.exchange import jsontext
@@ -30,6 +31,9 @@ _FORMAT_FIELDS = (
     "grammar",
     "format",
 )
+
+
+_DEFAULTS = Limits()
 
 
 def endpoint_of(path: str) -> Endpoint | None:
@@ -69,7 +73,7 @@ def parse_request(body: bytes, endpoint: Endpoint, rules: EvidenceRules) -> Exch
     return exchange_of(read_request(body, endpoint), rules)
 
 
-def read_request(body: bytes, endpoint: Endpoint) -> Request:
+def read_request(body: bytes, endpoint: Endpoint, limits: Limits = _DEFAULTS) -> Request:
     """What a request says, its texts not yet searched for evidence.
 
     A completions request must hold one prompt: with several, or with token ids, an answer cannot be
@@ -78,11 +82,13 @@ def read_request(body: bytes, endpoint: Endpoint) -> Request:
     Args:
         body: Decoded request body.
         endpoint: What ``endpoint_of`` said of the path.
+        limits: Bounds on what is read.
 
     Raises:
+        BodyTooLargeError: The body holds more JSON values than ``limits`` allow.
         DialectError: The body is not UTF-8, not JSON, or not of the API's shape.
     """
-    request = jsontext.load_object(jsontext.decode(body))
+    request = jsontext.load_object(jsontext.decode(body), max_values=limits.max_json_values)
     messages = _chat_messages(request) if endpoint is Endpoint.CHAT else (_prompt_message(request),)
     model = request.get("model")
     if model is not None and not isinstance(model, str):
@@ -99,9 +105,14 @@ def read_request(body: bytes, endpoint: Endpoint) -> Request:
     )
 
 
-def exchange_of(request: Request, rules: EvidenceRules) -> Exchange:
-    """The request with its evidence taken out of its texts, as ``rules`` say."""
-    evidence = take_evidence(request.messages, request.documents, rules)
+def exchange_of(request: Request, rules: EvidenceRules, limits: Limits = _DEFAULTS) -> Exchange:
+    """The request with its evidence taken out of its texts, as ``rules`` say.
+
+    Raises:
+        BodyTooLargeError: There is more evidence than ``limits`` allow.
+        StoppedError: Nobody waits for it any more.
+    """
+    evidence = take_evidence(request.messages, request.documents, rules, limits)
     return Exchange(
         endpoint=request.endpoint,
         model=request.model,

@@ -10,13 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from truthlens.core.errors import DialectError
+from truthlens.core.json_size import check_values
+from truthlens.core.limits import Limits, check
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
+from truthlens.core.stopping import checkpoint
 from truthlens.exchange.chunks import Choice, Chunk, ChunkKind, Transcript, parse_chunk
 from truthlens.exchange.draft import Draft
 from truthlens.exchange.edits import final_chunk
-from truthlens.exchange.response import LOGPROBS_DROPPED
+from truthlens.exchange.response import LOGPROBS_DROPPED, check_answers
 from truthlens.exchange.retelling import retell
 from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame, encode
+
+_DEFAULTS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class StreamedResponse:
     transcript: Transcript = field(default_factory=lambda: Transcript(Endpoint.CHAT), repr=False)
 
 
-def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
+def parse_stream(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) -> StreamedResponse:
     """The answers of a stream.
 
     Chunks of one ``index`` are one choice; a choice without one is known by its place in its chunk. Text is taken
@@ -53,15 +58,23 @@ def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
     Args:
         body: Decoded response body.
         exchange: The request half. Where an answer starts with ``echoed``, the answer is what follows.
+        limits: Bounds on what is read; those of a JSON text count for each frame.
 
     Raises:
+        BodyTooLargeError: There are more JSON values, choices or characters of answers than ``limits`` allow.
+        StoppedError: Nobody waits for it any more.
         DialectError: There are frames with data, and none is a chunk of the API.
     """
     frames = _frames(body)
-    chunks = tuple(parse_chunk(frame, exchange.endpoint) for frame in frames)
+    chunks: list[Chunk] = []
     transcript = Transcript(exchange.endpoint)
-    for chunk in chunks:
+    for frame in frames:
+        checkpoint()
+        check_values(frame.data or "", limits.max_json_values)
+        chunk = parse_chunk(frame, exchange.endpoint)
+        chunks.append(chunk)
         transcript.add(chunk)
+        check(len(transcript.choices), limits.max_choices, key="max_choices")
     transcript.end()
     kinds = {chunk.kind for chunk in chunks}
     # Streams of other APIs have errors and counts that look alike, but no choices.
@@ -74,9 +87,11 @@ def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
         exchange.echoed if exchange.echoed and choice.text.startswith(exchange.echoed) else ""
         for choice in choices
     )
+    answers = tuple(_answer(choice, echo) for choice, echo in zip(choices, echoes, strict=True))
+    check_answers(answers, limits)
     return StreamedResponse(
         endpoint=exchange.endpoint,
-        answers=tuple(_answer(choice, echo) for choice, echo in zip(choices, echoes, strict=True)),
+        answers=answers,
         finish_reasons=tuple(choice.finish_reason for choice in choices),
         model=transcript.model,
         usage=transcript.usage,
@@ -85,7 +100,7 @@ def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
         forged=any(chunk.forged for chunk in chunks),
         echoes=echoes,
         frames=frames,
-        chunks=chunks,
+        chunks=tuple(chunks),
         transcript=transcript,
     )
 
