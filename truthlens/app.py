@@ -54,6 +54,9 @@ log = structlog.get_logger("truthlens.app")
 # How long a thread that reads a large body may keep the interpreter from the event loop, which needs it several times for
 # each exchange. Python's own 5 ms made others wait a tenth of a second.
 _SWITCH_S = 0.0005
+# Objects made before the garbage collector looks at the youngest. At Python's own 700 it looks at all objects of a large
+# body several times while they are made, each time for longer, and everybody waits.
+_YOUNG_OBJECTS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,7 @@ async def node(
         addresses=addresses,
     )
     sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
     async with asyncio.TaskGroup() as tasks:
         await server.start()
         web = await _start_web(app, settings.console, tasks)

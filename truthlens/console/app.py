@@ -116,8 +116,8 @@ class _Console:
             check(len(body), limits.max_body_bytes, key="max_body_bytes")
             held.add(len(chunk))
         try:
-            asked = await self._pipeline.read(
-                lambda: _asked(bytes(body), limits), len(body), self._policy.current.default.timeout_s
+            asked, exchange, answer = await self._pipeline.read(
+                lambda: _read(bytes(body), limits), len(body), self._policy.current.default.timeout_s
             )
         except pydantic.ValidationError as error:
             problems = "; ".join(
@@ -129,7 +129,6 @@ class _Console:
         if plan is None:
             known = ", ".join(p.decision for p in (*self._policy.current.plans, self._policy.current.default))
             return _error(422, f"decision: no decision of that name is loaded; known: {known}")
-        exchange, answer = _records(asked)
         verdict = await self._pipeline.score(plan, exchange, answer)
         return JSONResponse(_detect_object(plan, verdict, exchange, answer))
 
@@ -153,9 +152,10 @@ class _Console:
         }
 
 
-def _asked(body: bytes, limits: Limits) -> DetectRequest:
+def _read(body: bytes, limits: Limits) -> tuple[DetectRequest, Exchange, Answer]:
     check_values(body.decode("utf-8", "replace"), limits.max_json_values)
-    return DetectRequest.model_validate_json(body)
+    asked = DetectRequest.model_validate_json(body)
+    return asked, *_records(asked)
 
 
 def _records(asked: DetectRequest) -> tuple[Exchange, Answer]:

@@ -12,7 +12,7 @@ class Limits:
     """Bounds on memory and work. What is beyond one of them is not checked, and says ``too-large``.
 
     Bytes of one body and of all bodies held at one time; JSON values of one body; choices of a response, and characters
-    of all their texts; characters and number of the passages of a request; waiting checks; model windows of an answer.
+    of all their texts; characters of all messages of a request, or of its passages; their number; waiting checks; model windows of an answer.
     """
 
     max_body_bytes: int = 16 * 1024 * 1024
@@ -20,7 +20,7 @@ class Limits:
     max_json_values: int = 500_000
     max_choices: int = 128
     max_answer_chars: int = 500_000
-    max_evidence_chars: int = 5_000_000
+    max_prompt_chars: int = 5_000_000
     max_passages: int = 10_000
     queue_limit: int = 64
     max_windows: int = 256

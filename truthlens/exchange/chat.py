@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from truthlens.core.errors import DialectError
-from truthlens.core.limits import Limits
+from truthlens.core.limits import Limits, check
 from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Endpoint, Exchange, Message
 from truthlens.exchange import jsontext
@@ -85,11 +85,12 @@ def read_request(body: bytes, endpoint: Endpoint, limits: Limits = _DEFAULTS) ->
         limits: Bounds on what is read.
 
     Raises:
-        BodyTooLargeError: The body holds more JSON values than ``limits`` allow.
+        BodyTooLargeError: The body holds more JSON values, or longer messages, than ``limits`` allow.
         DialectError: The body is not UTF-8, not JSON, or not of the API's shape.
     """
     request = jsontext.load_object(jsontext.decode(body), max_values=limits.max_json_values)
     messages = _chat_messages(request) if endpoint is Endpoint.CHAT else (_prompt_message(request),)
+    check(sum(len(message.text) for message in messages), limits.max_prompt_chars, key="max_prompt_chars")
     model = request.get("model")
     if model is not None and not isinstance(model, str):
         raise DialectError(f"model is {jsontext.describe(model)}; expected a string")

@@ -87,7 +87,7 @@ def take_evidence(
 def check_evidence(passages: Sequence[Passage], limits: Limits) -> None:
     """Raise ``BodyTooLargeError`` where ``passages`` are more, or longer together, than ``limits`` allow."""
     check(len(passages), limits.max_passages, key="max_passages")
-    check(sum(len(each.text) for each in passages), limits.max_evidence_chars, key="max_evidence_chars")
+    check(sum(len(each.text) for each in passages), limits.max_prompt_chars, key="max_prompt_chars")
 
 
 def compile_pattern(pattern: str) -> regex.Pattern[str]:

@@ -64,7 +64,7 @@ def describe(value: object) -> str:
 
 def show(text: str) -> str:
     """``text`` with each lone surrogate, which no UTF-8 can hold, as U+FFFD; the length stays the same."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def dump(value: object) -> str:

@@ -465,10 +465,11 @@ class LimitsSection(Section):
         ge=1000,
         description="Characters of the answers of a response, all choices together; longer ones are not checked.",
     )
-    max_evidence_chars: int = Field(
+    max_prompt_chars: int = Field(
         default=5_000_000,
         ge=1000,
-        description="Characters of the passages of a request; answers to requests with more are not checked.",
+        description="Characters of all messages of a request, and of all passages in it; answers to requests with more "
+        "are not checked.",
     )
     max_passages: int = Field(
         default=10_000,
