@@ -288,6 +288,10 @@ class Pipeline:
         """What counts bytes as held that are not of an exchange of the gateway."""
         return Keep(0, self._hold)
 
+    def check_room(self, size: int) -> None:
+        """Raise ``OverloadedError`` where ``size`` more bytes may not be held."""
+        self._check_room(self._policy.current, size)
+
     def _open(self, ticket: Ticket, body: bytes) -> Ticket:
         assert ticket.endpoint is not None
         policy, encoding = ticket.policy, ticket.head.headers.get("content-encoding", "")

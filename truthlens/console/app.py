@@ -115,6 +115,7 @@ class _Console:
             body += chunk
             check(len(body), limits.max_body_bytes, key="max_body_bytes")
             held.add(len(chunk))
+            self._pipeline.check_room(0)
         try:
             asked, exchange, answer = await self._pipeline.read(
                 lambda: _read(bytes(body), limits), len(body), self._policy.current.default.timeout_s

@@ -22,6 +22,7 @@ from truthlens.exchange.retelling import retell
 from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame, encode
 
 _DEFAULTS = Limits()
+_FED_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,11 @@ def parse_stream(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) ->
         limits: Bounds on what is read; those of a JSON text count for each frame.
 
     Raises:
-        BodyTooLargeError: There are more JSON values, choices or characters of answers than ``limits`` allow.
+        BodyTooLargeError: There are more frames, JSON values, choices or characters of answers than ``limits`` allow.
         StoppedError: Nobody waits for it any more.
         DialectError: There are frames with data, and none is a chunk of the API.
     """
-    frames = _frames(body)
+    frames = _frames(body, limits)
     chunks: list[Chunk] = []
     transcript = Transcript(exchange.endpoint)
     for frame in frames:
@@ -151,10 +152,14 @@ def rewrite_stream(
     return draft.written()
 
 
-def _frames(body: bytes) -> tuple[Frame, ...]:
+def _frames(body: bytes, limits: Limits) -> tuple[Frame, ...]:
     """All frames, however long: the body is held already."""
     decoder = Decoder(max_frame_bytes=max(len(body), MAX_FRAME_BYTES))
-    frames = decoder.feed(body)
+    frames: list[Frame] = []
+    for start in range(0, len(body), _FED_BYTES):
+        checkpoint()
+        frames += decoder.feed(body[start : start + _FED_BYTES])
+        check(len(frames), limits.max_frames, key="max_frames")
     rest = decoder.finish()
     return (*frames, rest) if rest is not None else tuple(frames)
 

@@ -457,6 +457,11 @@ class LimitsSection(Section):
         description="JSON values of one body (of one frame, in a stream); bodies with more are not checked. With "
         "logprobs a token of the answer is some ten values, and eight more for each of its top_logprobs.",
     )
+    max_frames: int = Field(
+        default=200_000,
+        ge=100,
+        description="Frames of a stream under `streaming: buffer`; streams with more are not checked.",
+    )
     max_choices: int = Field(
         default=128, ge=1, description="Choices of a response; responses with more are not checked."
     )
