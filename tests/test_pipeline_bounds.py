@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -179,6 +180,25 @@ async def test_requests_beyond_a_limit_are_not_searched(
     ticket = await Rig(limits=limits).request(*messages, **fields)
     assert ticket.reason is Reason.TOO_LARGE
     assert ticket.exchange is None
+
+
+async def test_a_few_compressed_bytes_are_not_unpacked_on_the_event_loop() -> None:
+    """They may hold megabytes: of requests, and of answers."""
+    body = gzip.compress(b"{}")
+    rig = Rig(pool=OutOf(TimeoutError()))
+    opened = await rig.pipeline.open(rig.admit(content_encoding="gzip"), body)
+    assert opened.reason is Reason.TIMEOUT
+    head = ResponseHead(200, {**OK.headers, "content-encoding": "gzip"})
+    judgement = await rig.pipeline.judge(await rig.request(), head, body)
+    assert judgement.outcome.verdict.reason is Reason.TIMEOUT
+
+
+async def test_what_bytes_are_unpacked_to_decides_where_they_are_read() -> None:
+    """A large request that was sent as a small one is read on a thread."""
+    plain = json.dumps({"model": "m", "messages": [QUESTION], "pad": PAD}).encode()
+    rig = Rig(pool=OutOf(TimeoutError(), after=1))
+    opened = await rig.pipeline.open(rig.admit(content_encoding="gzip"), gzip.compress(plain))
+    assert opened.reason is Reason.TIMEOUT
 
 
 async def test_all_choices_share_the_time_of_one_detection() -> None:

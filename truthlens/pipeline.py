@@ -245,17 +245,19 @@ class Pipeline:
     async def open(self, ticket: Ticket, body: bytes) -> Ticket:
         """Read the request, as far as it takes to send it on: which plan, which model."""
         started = self._clock()
-        held = Keep(0, self._hold)
+        deadline, held, size = Deadline.after(ticket.plan.timeout_s), Keep(0, self._hold), len(body)
         try:
-            if len(body) > _INLINE_BYTES:  # what is smaller waits for nothing
-                self._check_room(ticket.policy, len(body))
-                held.add(len(body))
-            opened = await self.read(lambda: self._open(ticket, body), len(body), ticket.plan.timeout_s)
+            if size > _INLINE_BYTES:  # what is smaller waits for nothing
+                self._check_room(ticket.policy, size)
+                held.add(size)
+            plain = await self._decoded(ticket.policy, ticket.head, body, deadline)
+            size = len(plain)
+            opened = await self.read(lambda: self._open(ticket, body, plain), size, deadline.remaining_s)
         except (TruthLensError, TimeoutError) as error:
             opened = replace(ticket, reason=_why_unread(error))
         finally:
             held.release()
-            self._give_back.after(len(body))
+            self._give_back.after(size)
         return replace(self._keeping(opened), request_s=self._clock() - started)
 
     async def prepare(self, ticket: Ticket) -> Ticket:
@@ -292,10 +294,20 @@ class Pipeline:
         """Raise ``OverloadedError`` where ``size`` more bytes may not be held."""
         self._check_room(self._policy.current, size)
 
-    def _open(self, ticket: Ticket, body: bytes) -> Ticket:
+    async def _decoded(
+        self, policy: Policy, head: RequestHead | ResponseHead, body: bytes, deadline: Deadline
+    ) -> bytes:
+        encoding, limit = head.headers.get("content-encoding", ""), policy.limits.max_body_bytes
+        if not encoding or len(body) > limit:
+            return decode_body(body, encoding, limit=limit)
+        # A few bytes may hold megabytes.
+        return await self._pool.run(
+            lambda: decode_body(body, encoding, limit=limit), size=len(body), timeout_s=deadline.remaining_s
+        )
+
+    def _open(self, ticket: Ticket, body: bytes, plain: bytes) -> Ticket:
         assert ticket.endpoint is not None
-        policy, encoding = ticket.policy, ticket.head.headers.get("content-encoding", "")
-        plain = decode_body(body, encoding, limit=policy.limits.max_body_bytes)
+        policy = ticket.policy
         request = read_request(plain, ticket.endpoint, policy.limits)
         mark = ticket.head.headers.get(MARK_HEADER)
         if mark is not None:
@@ -361,18 +373,18 @@ class Pipeline:
     async def _judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Outcome:
         exchange = ticket.exchange
         assert exchange is not None
-        limits, encoding = ticket.policy.limits, head.headers.get("content-encoding", "")
+        limits = ticket.policy.limits
         # One for all that is done about the answer: reading it, judging it, mending it.
         deadline = Deadline.after(hold_s(ticket.plan))
 
         parse = parse_stream if head.streams else parse_response
 
-        def read() -> Response | StreamedResponse:
-            plain = decode_body(body, encoding, limit=limits.max_body_bytes)
-            return parse(plain, exchange, limits)
-
+        read_by = Deadline.after(min(ticket.plan.timeout_s, deadline.remaining_s))
         try:
-            response = await self.read(read, len(body), min(ticket.plan.timeout_s, deadline.remaining_s))
+            plain = await self._decoded(ticket.policy, head, body, read_by)
+            response: Response | StreamedResponse = await self.read(
+                lambda: parse(plain, exchange, limits), len(plain), read_by.remaining_s
+            )
         except (TruthLensError, TimeoutError) as error:
             return self._unscored(ticket, _why_unread(error))
         if ticket.policy.telemetry.log_text:
@@ -396,7 +408,7 @@ class Pipeline:
             return outcome
         try:
             return await self.read(
-                lambda: _rewrite(ticket, exchange, response, outcome), len(body), MARGIN_S / 2
+                lambda: _rewrite(ticket, exchange, response, outcome), len(plain), MARGIN_S / 2
             )
         except (OverloadedError, TimeoutError) as error:
             return self._unscored(ticket, _why_unread(error))
