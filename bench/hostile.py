@@ -89,6 +89,7 @@ def listed(item: str, size: int) -> str:
 
 SHOP = "The shop is open at five. "
 ATTACKS = (
+    Attack("control: a normal exchange", lambda _size: asking()),
     Attack("request: list of lists", lambda size: with_value(asking(), listed("[]", size))),
     Attack("request: list of objects", lambda size: with_value(asking(), listed('{"a":{}}', size))),
     Attack("request: system '1. a'", message("system", "1. a\n")),

@@ -247,6 +247,27 @@ async def test_memory_is_given_back_after_a_large_exchange() -> None:
             await done.wait()
 
 
+async def test_memory_is_given_back_after_a_large_score() -> None:
+    """When it has ended: before that there is nothing to give."""
+    held, rounds, done = HeldDetector(), [], asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def trim() -> None:
+        rounds.append(held.release.is_set())
+        loop.call_soon_threadsafe(done.set)
+
+    rig = Rig(give_back=GiveBack(trim, delay_s=0.0), engine=Engine({None: held}))
+    exchange = Exchange(Endpoint.CHAT, "", "", (Passage("x" * WORTH_BYTES, Provenance.DOCUMENTS),))
+    answer = Answer(0, AnswerKind.TEXT, "Yes.")
+    scoring = asyncio.create_task(rig.pipeline.score(rig.holder.current.default, exchange, answer))
+    assert await asyncio.to_thread(held.entered.acquire, timeout=30)
+    held.release.set()
+    await scoring
+    async with asyncio.timeout(30):
+        await done.wait()
+    assert rounds == [True]
+
+
 @pytest.mark.parametrize(
     ("limits", "context", "answer"),
     [

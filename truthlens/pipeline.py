@@ -485,12 +485,14 @@ class Pipeline:
         try:
             check_answers((answer,), limits)
             check_evidence(exchange.passages, limits)
+            with self._signals.inflight.track_inprogress():
+                verdicts = await self._engine.detect(plan, exchange, (answer,))
+                (verdict,) = await explained_in_time(exchange, (answer,), verdicts, time_s=MARGIN_S / 2)
+            return verdict
         except BodyTooLargeError:
             return unchecked(Reason.TOO_LARGE, threshold=plan.threshold)
-        with self._signals.inflight.track_inprogress():
-            verdicts = await self._engine.detect(plan, exchange, (answer,))
-            (verdict,) = await explained_in_time(exchange, (answer,), verdicts, time_s=MARGIN_S / 2)
-        return verdict
+        finally:
+            self._give_back.after(len(answer.text) + sum(len(each.text) for each in exchange.passages))
 
     # --- helpers ------------------------------------------------------------------------------------------
 

@@ -178,6 +178,7 @@ async def test_the_page_shows_decisions_and_the_last_exchanges(
     [
         ("max_body_bytes: 2000", {"context": "x" * 3000, "response": "a"}, 413),
         ("max_json_values: 1000", {"context": ["a"] * 2000, "response": "a"}, 413),
+        ("max_passages: 10", {"context": ["a"] * 11, "response": "a"}, 413),
         ("max_held_bytes: 2000", {"context": "x" * 3000, "response": "a"}, 503),
     ],
 )

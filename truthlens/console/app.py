@@ -156,6 +156,8 @@ class _Console:
 def _read(body: bytes, limits: Limits) -> tuple[DetectRequest, Exchange, Answer]:
     check_values(body.decode("utf-8", "replace"), limits.max_json_values)
     asked = DetectRequest.model_validate_json(body)
+    if not isinstance(asked.context, str):
+        check(len(asked.context), limits.max_passages, key="max_passages")
     return asked, *_records(asked)
 
 
