@@ -488,11 +488,11 @@ class Pipeline:
             with self._signals.inflight.track_inprogress():
                 verdicts = await self._engine.detect(plan, exchange, (answer,))
                 (verdict,) = await explained_in_time(exchange, (answer,), verdicts, time_s=MARGIN_S / 2)
-            return verdict
         except BodyTooLargeError:
-            return unchecked(Reason.TOO_LARGE, threshold=plan.threshold)
+            verdict = unchecked(Reason.TOO_LARGE, threshold=plan.threshold)
         finally:
             self._give_back.after(len(answer.text) + sum(len(each.text) for each in exchange.passages))
+        return verdict
 
     # --- helpers ------------------------------------------------------------------------------------------
 
