@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream ablation train clean setup-test setup-dev
+.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile ablation train clean setup-test setup-dev
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -95,6 +95,9 @@ bench-follow: $(VENV)/.test ## Cost of scoring while an answer grows, and the la
 
 bench-stream: $(VENV)/.test ## First token, gaps, verdict lag, CPU and memory of streams, side by side with none and a bare echo
 	$(BIN)/python bench/stream.py $(ARGS)
+
+bench-hostile: $(VENV)/.test ## What hostile bodies cost other exchanges, and memory; ARGS="--tree FOLDER" for another tree
+	$(BIN)/python bench/hostile.py $(ARGS)
 
 bench-auto: $(VENV)/.test ## Mode auto against fixed modes, simulated
 	$(BIN)/python bench/auto.py $(ARGS)

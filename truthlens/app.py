@@ -11,6 +11,7 @@ import contextlib
 import gc
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from truthlens.mitigation.ladder import calls_models
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
 from truthlens.policy.watch import watch
+from truthlens.pool import Pool
 from truthlens.proxy.config import Address
 from truthlens.proxy.process import ensure_free
 from truthlens.settings import Settings
@@ -46,6 +48,13 @@ from truthlens.telemetry.signals import Signals
 from truthlens.telemetry.tracing import Tracer
 
 log = structlog.get_logger("truthlens.app")
+
+# How long a thread that reads a large body may keep the interpreter from the event loop, which needs it several times for
+# each exchange. Python's own 5 ms made others wait a tenth of a second.
+_SWITCH_S = 0.0005
+# Objects made before the garbage collector looks at the youngest. At Python's own 700 it looks at all objects of a large
+# body several times while they are made, each time for longer, and everybody waits.
+_YOUNG_OBJECTS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +112,8 @@ async def node(
     parts = Parts(engine, client, bandit, settings.drain_grace_s if settings.drain_notice_s > 0 else None)
     parts.prepare(policy, environ=os.environ)
     _describe(readiness, policy, ready)
-    pipeline = Pipeline(holder, engine, signals, recent, mender=mender, marks=marks, tracer=tracer)
+    pool = Pool()
+    pipeline = Pipeline(holder, engine, signals, recent, mender=mender, marks=marks, pool=pool, tracer=tracer)
     tls = (
         Tls(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
         if settings.tls_certificate and settings.tls_key
@@ -118,6 +128,8 @@ async def node(
         readiness=readiness,
         addresses=addresses,
     )
+    sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
     async with asyncio.TaskGroup() as tasks:
         await server.start()
         web = await _start_web(app, settings.console, tasks)
@@ -149,6 +161,7 @@ async def node(
             if isinstance(store, RedisArms):
                 await store.aclose()
             await client.aclose()
+            await pool.aclose()
             await engine.aclose()
 
 

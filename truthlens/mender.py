@@ -19,6 +19,7 @@ import structlog
 from truthlens.comparing import Comparer, SimilarityLoader
 from truthlens.core.calls import CallRecord, ModelSpec
 from truthlens.core.deadline import Deadline
+from truthlens.core.errors import OverloadedError
 from truthlens.core.mending import Judged, Mended, Stop
 from truthlens.core.plan import Plan
 from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Reasoning, Verdict
@@ -32,6 +33,7 @@ from truthlens.mitigation.contract import Task, Tools
 from truthlens.mitigation.ladder import asks_first, calls_models, mend, mode_to_run, needs_mending
 from truthlens.mitigation.opinions import Opinion, opinions
 from truthlens.mitigation.reward import reward
+from truthlens.pool import Pool
 from truthlens.telemetry.signals import Signals
 from truthlens.telemetry.tracing import Tracer
 
@@ -44,6 +46,7 @@ _UPSTREAM_LABEL = "upstream"
 _MOST_AT_ONCE = 16
 # Explanations help a correction; they must not take its time.
 _SHARE_TO_EXPLAIN = 0.2
+_EXPLAINING = Pool()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +107,17 @@ class Mender:
     async def _judge(self, case: Case) -> Judged:
         plan = case.plan
         if not calls_models(plan):
-            verdicts = await self._detect(case, case.answers)
+            verdicts = await self._first(case)
             return Judged(verdicts, verdicts)
         if case.request_body is None:
-            verdicts = await self._detect(case, case.answers)
+            verdicts = await self._first(case)
             return Judged(verdicts, verdicts, notes=(REQUEST_NOT_KEPT,) if _any_flagged(verdicts) else ())
         caller = self._caller(case)
         asked: asyncio.Task[tuple[Opinion, ...]] | None = None
         if asks_first(plan) and self._engine.scores(plan, case.exchange, case.answers):
             asked = asyncio.create_task(_opinions(case, caller))
         try:
-            judged = await self._mend(case, await self._detect(case, case.answers), caller, asked)
+            judged = await self._mend(case, await self._first(case), caller, asked)
         finally:
             if asked is not None:
                 await _cancelled(asked)
@@ -183,7 +186,10 @@ class Mender:
     ) -> tuple[Mended | None, ...]:
         # The nearest passage and the figures that differ go into the prompt of a correction.
         known = await explained_in_time(
-            case.exchange, case.answers, first, time_s=case.deadline.remaining_s * _SHARE_TO_EXPLAIN
+            case.exchange,
+            case.answers,
+            first,
+            time_s=case.deadline.remaining_s * _SHARE_TO_EXPLAIN,
         )
         request = await _request(case)
         comparer = Comparer(
@@ -214,16 +220,25 @@ class Mender:
         answers = [Answer(place, AnswerKind.TEXT, text) for place, text in enumerate(texts)]
         return await self._detect(case, answers)
 
+    async def _first(self, case: Case) -> tuple[Verdict, ...]:
+        """The verdicts on the answers as they came: all of them in the time of one detection."""
+        return await self._detect(case, case.answers, within=Deadline.after(case.plan.timeout_s))
+
     async def _detect(
-        self, case: Case, answers: Sequence[Answer], exchange: Exchange | None = None
+        self,
+        case: Case,
+        answers: Sequence[Answer],
+        exchange: Exchange | None = None,
+        *,
+        within: Deadline | None = None,
     ) -> tuple[Verdict, ...]:
         plan = case.plan
         found: list[Verdict] = []
         with self._tracer.stage("detection"):
             # Claims come by the dozen: one job of all of them would run into the time of one detection.
             for start in range(0, len(answers), _MOST_AT_ONCE):
-                if calls_models(plan):
-                    plan = replace(plan, timeout_s=min(case.plan.timeout_s, case.deadline.remaining_s))
+                left_s = min(each.remaining_s for each in (case.deadline, within) if each is not None)
+                plan = replace(plan, timeout_s=min(case.plan.timeout_s, left_s))
                 part = answers[start : start + _MOST_AT_ONCE]
                 found += await self._engine.detect(plan, exchange or case.exchange, part)
         return tuple(found)
@@ -286,10 +301,12 @@ async def explained_in_time(
     exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict], *, time_s: float
 ) -> tuple[Verdict, ...]:
     """The verdicts with their spans explained, or as they are where that takes longer than ``time_s``."""
+    size = sum(len(passage.text) for passage in exchange.passages)
     try:
-        async with asyncio.timeout(time_s):
-            return await asyncio.to_thread(explained, exchange, answers, verdicts)
-    except TimeoutError:
+        return await _EXPLAINING.run(
+            lambda: explained(exchange, answers, verdicts), size=size, timeout_s=time_s
+        )
+    except (TimeoutError, OverloadedError):
         return tuple(verdicts)
 
 

@@ -14,7 +14,6 @@ a verdict, not an answer, unless the plan says ``on_unchecked: block``.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +24,14 @@ from typing import TypeVar
 import structlog
 
 from truthlens.core.deadline import Deadline
-from truthlens.core.errors import BodyEncodingError, BodyTooLargeError, DialectError
+from truthlens.core.errors import (
+    BodyEncodingError,
+    BodyTooLargeError,
+    DialectError,
+    OverloadedError,
+    StoppedError,
+    TruthLensError,
+)
 from truthlens.core.hold import MARGIN_S, hold_s, override_s
 from truthlens.core.mending import Judged
 from truthlens.core.plan import Plan
@@ -47,12 +53,12 @@ from truthlens.core.records import (
     unchecked,
 )
 from truthlens.detection.engine import Engine
-from truthlens.detection.explain import explained
 from truthlens.exchange.chat import read_request, set_model
 from truthlens.exchange.encoding import decode_body
+from truthlens.exchange.evidence import check_evidence
 from truthlens.exchange.paths import Kind, kind_of
 from truthlens.exchange.reading import Reading
-from truthlens.exchange.response import Response, parse_response, rewrite_response
+from truthlens.exchange.response import Response, check_answers, parse_response, rewrite_response
 from truthlens.exchange.stream import StreamedResponse, parse_stream, rewrite_stream
 from truthlens.finalize import (
     calls_made,
@@ -64,9 +70,11 @@ from truthlens.finalize import (
     warn,
 )
 from truthlens.llm.marks import MARK_HEADER, Marks
+from truthlens.memory import GiveBack
 from truthlens.mender import Case, Mender, explained_in_time
 from truthlens.mitigation.ladder import calls_models, mode_to_run
 from truthlens.policy import EarlyPlans, Policy, PolicyHolder
+from truthlens.pool import Pool
 from truthlens.streaming.ending import STREAM_ERROR, limited, reason_of
 from truthlens.streaming.flow import Emit, Flow
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
@@ -79,9 +87,18 @@ log = structlog.get_logger("truthlens.pipeline")
 # The model name that asks the policy to choose.
 AUTO_MODEL = "auto"
 DETAILS_HEADER = "x-truthlens-details"
-# Reading takes about 0.2 ms per KB, most of it the search for evidence; larger bodies go to a worker thread, so that
-# one long request does not hold up the others.
-_INLINE_BYTES = 16 << 10
+# Reading takes about 0.2 ms per KB, most of it the search for evidence, and of hostile text 4 ms; larger bodies go to a
+# worker thread, so that one long request does not hold up the others.
+_INLINE_BYTES = 8 << 10
+# Why a body was not read.
+_UNREAD: Mapping[type[Exception], Reason] = {
+    DialectError: Reason.DIALECT,
+    BodyEncodingError: Reason.ENCODING,
+    BodyTooLargeError: Reason.TOO_LARGE,
+    OverloadedError: Reason.OVERLOADED,
+    StoppedError: Reason.TIMEOUT,
+    TimeoutError: Reason.TIMEOUT,
+}
 _MOST_ROUTE_WARNINGS = 100
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
@@ -92,10 +109,15 @@ class Keep:
     """Bytes that are counted as held until they are released, once."""
 
     def __init__(self, size: int, hold: Callable[[int], None] | None) -> None:
-        self._size = size
+        self._size = 0
         self._hold = hold
-        if hold is not None:
-            hold(size)
+        self.add(size)
+
+    def add(self, size: int) -> None:
+        """Count more of them."""
+        if self._hold is not None:
+            self._size += size
+            self._hold(size)
 
     def release(self) -> None:
         """Count them no longer."""
@@ -139,6 +161,11 @@ class Ticket:
     def exchange(self) -> Exchange | None:
         """Query and passages, of a request that was read."""
         return self.reading.exchange if self.reading is not None else None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the request, as far as it was read."""
+        return self.reading.size if self.reading is not None else 0
 
     @property
     def more_time_s(self) -> float | None:
@@ -190,10 +217,14 @@ class Pipeline:
         *,
         mender: Mender,
         marks: Marks,
+        pool: Pool | None = None,
+        give_back: GiveBack | None = None,
         tracer: Tracer | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._policy = policy
+        self._pool = pool or Pool()
+        self._give_back = give_back or GiveBack()
         self._engine = engine
         self._mender = mender
         self._marks = marks
@@ -225,6 +256,10 @@ class Pipeline:
         ticket = Ticket(policy, head, kind, plan or strictest)
         if kind is Kind.DIALECT:
             return replace(ticket, reason=Reason.DIALECT)
+        length = head.headers.get("content-length", "")
+        if length.isdecimal() and int(length[:20]) > policy.limits.max_body_bytes:
+            # It would only be brought here to be thrown away.
+            return replace(ticket, reason=Reason.TOO_LARGE)
         if plan is not None and not plan.enabled and not plan.model_refs:
             return replace(ticket, reason=Reason.DISABLED)
         return ticket
@@ -232,31 +267,75 @@ class Pipeline:
     async def open(self, ticket: Ticket, body: bytes) -> Ticket:
         """Read the request, as far as it takes to send it on: which plan, which model."""
         started = self._clock()
-        with self._signals.inflight.track_inprogress():
-            opened = await self._inline(len(body), lambda: self._open(ticket, body))
-        return replace(self._keeping(opened), request_s=self._clock() - started)
-
-    async def prepare(self, ticket: Ticket) -> None:
-        """Look for evidence in the request, the dearest part of reading it; nobody waits for that but the model."""
-        reading = ticket.reading
-        if reading is not None:
-            with self._signals.inflight.track_inprogress():
-                await self._inline(reading.size, lambda: reading.exchange)
-
-    def _open(self, ticket: Ticket, body: bytes) -> Ticket:
-        policy, encoding = ticket.policy, ticket.head.headers.get("content-encoding", "")
-        unread = Reason.DIALECT
+        deadline, held, size = Deadline.after(ticket.plan.timeout_s), Keep(0, self._hold), len(body)
+        misnamed = False
         try:
+            if size > _INLINE_BYTES:  # what is smaller waits for nothing
+                self._check_room(ticket.policy, size)
+                held.add(size)
             try:
-                plain = decode_body(body, encoding, limit=policy.limits.max_body_bytes)
+                plain = await self._decoded(ticket.policy, ticket.head, body, deadline)
             except BodyEncodingError:
                 # Most servers do not look at the header of a request at all, and read the body as it is.
-                plain, unread = body, Reason.ENCODING
-            request = read_request(plain, ticket.kind.endpoint)
-        except DialectError:
-            return replace(ticket, reason=unread)
-        except BodyTooLargeError:
-            return replace(ticket, reason=Reason.TOO_LARGE)
+                plain, misnamed = body, True
+            size = len(plain)
+            opened = await self.read(lambda: self._open(ticket, body, plain), size, deadline.remaining_s)
+        except (TruthLensError, TimeoutError) as error:
+            unread = misnamed and isinstance(error, DialectError)
+            opened = replace(ticket, reason=Reason.ENCODING if unread else _why_unread(error))
+        finally:
+            held.release()
+            self._give_back.after(size)
+        return replace(self._keeping(opened), request_s=self._clock() - started)
+
+    async def prepare(self, ticket: Ticket) -> Ticket:
+        """Look for evidence in the request, the dearest part of reading it; nobody waits for that but the model."""
+        reading = ticket.reading
+        if reading is None:
+            return ticket
+        try:
+            await self.read(reading.read, reading.size, ticket.plan.timeout_s)
+        except (TruthLensError, TimeoutError) as error:
+            reading.give_up()
+            return replace(ticket, reason=_why_unread(error))
+        finally:
+            self._give_back.after(reading.size)
+        return ticket
+
+    async def read(self, work: Callable[[], _T], size: int, timeout_s: float) -> _T:
+        """The result of ``work`` on ``size`` bytes of a client or backend, off the event loop where that takes long.
+
+        Raises:
+            OverloadedError: too many bodies wait to be read.
+            TimeoutError: it takes longer than ``timeout_s``; the work ends.
+        """
+        with self._signals.inflight.track_inprogress():
+            if size <= _INLINE_BYTES:
+                return work()
+            return await self._pool.run(work, size=size, timeout_s=timeout_s)
+
+    def keep(self) -> Keep:
+        """What counts bytes as held that are not of an exchange of the gateway."""
+        return Keep(0, self._hold)
+
+    def check_room(self, size: int) -> None:
+        """Raise ``OverloadedError`` where ``size`` more bytes may not be held."""
+        self._check_room(self._policy.current, size)
+
+    async def _decoded(
+        self, policy: Policy, head: RequestHead | ResponseHead, body: bytes, deadline: Deadline
+    ) -> bytes:
+        encoding, limit = head.headers.get("content-encoding", ""), policy.limits.max_body_bytes
+        if not encoding or len(body) > limit:
+            return decode_body(body, encoding, limit=limit)
+        # A few bytes may hold megabytes.
+        return await self._pool.run(
+            lambda: decode_body(body, encoding, limit=limit), size=len(body), timeout_s=deadline.remaining_s
+        )
+
+    def _open(self, ticket: Ticket, body: bytes, plain: bytes) -> Ticket:
+        policy = ticket.policy
+        request = read_request(plain, ticket.kind.endpoint, policy.limits)
         mark = ticket.head.headers.get(MARK_HEADER)
         if mark is not None:
             known = self._marks.accepts(mark, body)
@@ -273,7 +352,7 @@ class Pipeline:
             request_body = set_model(plain, model)
         if not plan.enabled:
             return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
-        reading = Reading(request, plan.evidence, size=len(plain))
+        reading = Reading(request, plan.evidence, policy.limits, size=len(plain))
         kept = plain if calls_models(plan) else b""
         return replace(ticket, plan=plan, reading=reading, request_body=request_body, plain=kept, model=model)
 
@@ -287,10 +366,13 @@ class Pipeline:
     async def judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Judgement:
         """Score the answer and act on the verdict."""
         started = self._clock()
-        if self._held_bytes + len(body) > ticket.policy.limits.max_held_bytes:
+        held = Keep(0, self._hold)
+        try:
+            self._check_room(ticket.policy, len(body))
+        except OverloadedError:
             outcome = self._unscored(ticket, Reason.OVERLOADED)
         else:
-            self._hold(len(body))
+            held.add(len(body))
             try:
                 with (
                     self._signals.inflight.track_inprogress(),
@@ -303,8 +385,9 @@ class Pipeline:
                 log.error("judging failed", error=type(error).__name__, decision=ticket.plan.decision)
                 outcome = self._unscored(ticket, Reason.DETECTOR_ERROR)
             finally:
-                self._hold(-len(body))
+                held.release()
                 ticket.keep.release()
+                self._give_back.after(max(len(body), ticket.size))
         response_s = self._clock() - started
         if head.streams:
             outcome = replace(
@@ -318,25 +401,23 @@ class Pipeline:
     async def _judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Outcome:
         exchange = ticket.exchange
         assert exchange is not None
-        limit, encoding = ticket.policy.limits.max_body_bytes, head.headers.get("content-encoding", "")
+        limits = ticket.policy.limits
+        # One for all that is done about the answer: reading it, judging it, mending it.
+        deadline = Deadline.after(hold_s(ticket.plan))
 
         parse = parse_stream if head.streams else parse_response
 
-        def read() -> Response | StreamedResponse:
-            plain = decode_body(body, encoding, limit=limit)
-            return parse(plain, exchange)
-
+        read_by = Deadline.after(min(ticket.plan.timeout_s, deadline.remaining_s))
         try:
-            response = await self._inline(len(body), read)
-        except DialectError:
-            return self._unscored(ticket, Reason.DIALECT)
-        except BodyEncodingError:
-            return self._unscored(ticket, Reason.ENCODING)
-        except BodyTooLargeError:
-            return self._unscored(ticket, Reason.TOO_LARGE)
+            plain = await self._decoded(ticket.policy, head, body, read_by)
+            response: Response | StreamedResponse = await self.read(
+                lambda: parse(plain, exchange, limits), len(plain), read_by.remaining_s
+            )
+        except (TruthLensError, TimeoutError) as error:
+            return self._unscored(ticket, _why_unread(error))
         if ticket.policy.telemetry.log_text:
             log_texts(exchange, response.answers, request_id=_request_id(ticket.head))
-        judged = await self._mender.judge(self._case(ticket, exchange, response.answers))
+        judged = await self._mender.judge(self._case(ticket, exchange, response.answers, deadline))
         if ticket.wants_details:
             delivered = judged.delivered(response.answers)
             verdicts = await explained_in_time(exchange, delivered, judged.verdicts, time_s=MARGIN_S / 2)
@@ -353,14 +434,21 @@ class Pipeline:
             outcome = replace(outcome, notes=(*outcome.notes, STREAM_ERROR))
         if outcome.action is Action.BLOCK:
             return outcome
-        return await self._inline(len(body), lambda: _rewrite(ticket, exchange, response, outcome))
+        try:
+            return await self.read(
+                lambda: _rewrite(ticket, exchange, response, outcome), len(plain), MARGIN_S / 2
+            )
+        except (OverloadedError, TimeoutError) as error:
+            return self._unscored(ticket, _why_unread(error))
 
-    def _case(self, ticket: Ticket, exchange: Exchange, answers: tuple[Answer, ...]) -> Case:
+    def _case(
+        self, ticket: Ticket, exchange: Exchange, answers: tuple[Answer, ...], deadline: Deadline
+    ) -> Case:
         return Case(
             plan=ticket.plan,
             exchange=exchange,
             answers=answers,
-            deadline=Deadline.after(hold_s(ticket.plan)),
+            deadline=deadline,
             request_body=ticket.plain or None,
             model=ticket.model,
             path=ticket.head.path,
@@ -415,14 +503,23 @@ class Pipeline:
     def abandon(self, ticket: Ticket) -> None:
         """Note that the stream ended before its answer was judged (client gone, backend gone)."""
         ticket.keep.release()
+        self._give_back.after(ticket.size)
         self._signals.abandoned.inc()
         log_abandoned(decision=ticket.plan.decision, request_id=_request_id(ticket.head))
 
     async def score(self, plan: Plan, exchange: Exchange, answer: Answer) -> Verdict:
         """The verdict on one answer outside of any HTTP exchange (the console's ``/v1/detect``)."""
-        with self._signals.inflight.track_inprogress():
-            verdicts = await self._engine.detect(plan, exchange, (answer,))
-            (verdict,) = await asyncio.to_thread(explained, exchange, (answer,), verdicts)
+        limits = self._policy.current.limits
+        try:
+            check_answers((answer,), limits)
+            check_evidence(exchange.passages, limits)
+            with self._signals.inflight.track_inprogress():
+                verdicts = await self._engine.detect(plan, exchange, (answer,))
+                (verdict,) = await explained_in_time(exchange, (answer,), verdicts, time_s=MARGIN_S / 2)
+        except BodyTooLargeError:
+            verdict = unchecked(Reason.TOO_LARGE, threshold=plan.threshold)
+        finally:
+            self._give_back.after(len(answer.text) + sum(len(each.text) for each in exchange.passages))
         return verdict
 
     # --- helpers ------------------------------------------------------------------------------------------
@@ -468,7 +565,9 @@ class Pipeline:
     def _keeping(self, ticket: Ticket) -> Ticket:
         """The ticket with its kept request counted; without it where it would go beyond the bound."""
         size = len(ticket.plain)
-        if not size or self._held_bytes + size > ticket.policy.limits.max_held_bytes:
+        try:
+            self._check_room(ticket.policy, size)
+        except OverloadedError:
             return replace(ticket, plain=b"")
         return replace(ticket, keep=Keep(size, self._hold))
 
@@ -485,8 +584,13 @@ class Pipeline:
         self._held_bytes += size
         self._signals.held_bytes.set(self._held_bytes)
 
-    async def _inline(self, size: int, work: Callable[[], _T]) -> _T:
-        return work() if size <= _INLINE_BYTES else await asyncio.to_thread(work)
+    def _check_room(self, policy: Policy, size: int) -> None:
+        if self._held_bytes + size > policy.limits.max_held_bytes:
+            raise OverloadedError("limits.max_held_bytes is reached")
+
+
+def _why_unread(error: Exception) -> Reason:
+    return _UNREAD.get(type(error), Reason.DETECTOR_ERROR)
 
 
 def _rewrite(

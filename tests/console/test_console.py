@@ -171,3 +171,30 @@ async def test_the_page_shows_decisions_and_the_last_exchanges(
     assert "03:04:05" in page
     assert "(no-context)" in page
     assert "m1" in page
+
+
+@pytest.mark.parametrize(
+    ("limits", "body", "status"),
+    [
+        ("max_body_bytes: 2000", {"context": "x" * 3000, "response": "a"}, 413),
+        ("max_json_values: 1000", {"context": ["a"] * 2000, "response": "a"}, 413),
+        ("max_passages: 10", {"context": ["a"] * 11, "response": "a"}, 413),
+        ("max_held_bytes: 2000", {"context": "x" * 3000, "response": "a"}, 503),
+    ],
+)
+async def test_bodies_beyond_a_limit_are_refused(
+    parts: Parts, client: httpx.AsyncClient, limits: str, body: dict[str, object], status: int
+) -> None:
+    """By the limits of the gateway; nothing stays counted as held."""
+    parts.policy.swap(compile_policy(f"limits: {{{limits}}}\n", file="p.yaml"))
+    response = await client.post("/v1/detect", json=body)
+    assert response.status_code == status
+    assert response.json()["error"]["message"]
+    assert not parts.signals.registry.get_sample_value("truthlens_held_bytes")
+
+
+async def test_a_list_of_what_is_no_text_is_one_problem(client: httpx.AsyncClient) -> None:
+    """However many items are wrong, the answer stays short."""
+    response = await client.post("/v1/detect", json={"context": [1] * 10_000, "response": "a"})
+    assert response.status_code == 422
+    assert len(response.content) < 1000

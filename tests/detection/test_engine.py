@@ -24,7 +24,7 @@ from truthlens.core.records import (
     Reason,
     Status,
 )
-from truthlens.detection.engine import Engine, load_encoder
+from truthlens.detection.engine import LARGE_ANSWER_CHARS, LARGE_EVIDENCE_CHARS, Engine, load_encoder
 
 EXCHANGE = Exchange(Endpoint.CHAT, "m", "", (Passage("The sky is blue.", Provenance.TOOL),))
 ANSWER = Answer(0, AnswerKind.TEXT, "The sky is Zorblax.")
@@ -275,3 +275,23 @@ async def test_closing_finishes_what_was_begun_and_refuses_the_rest() -> None:
     held.release.set()
     assert [(await task)[0].status for task in begun] == [Status.CHECKED, Status.CHECKED]
     await closing
+
+
+@pytest.mark.parametrize(
+    ("evidence", "answer"), [("Tea is free.", "x" * LARGE_ANSWER_CHARS), ("x" * LARGE_EVIDENCE_CHARS, "Yes.")]
+)
+async def test_long_texts_do_not_take_the_workers_of_others(evidence: str, answer: str) -> None:
+    """While one is scored, and another waits for it, short answers are scored as ever."""
+    held = HeldDetector()
+    engine = Engine({None: held, "fixed": FixedDetector(scored(0.1))}, workers=1)
+    long = Exchange(Endpoint.CHAT, "", "", (Passage(f"{evidence}.", Provenance.TOOL),))
+    asked = [Answer(0, AnswerKind.TEXT, f"{answer}.")]
+    waiting = [asyncio.create_task(engine.detect(Plan("a"), long, asked)) for _ in range(2)]
+    assert await asyncio.to_thread(held.entered.acquire, timeout=30)
+    short = Exchange(Endpoint.CHAT, "", "", (Passage("Tea is free.", Provenance.TOOL),))
+    (verdict,) = await engine.detect(Plan("b", model_id="fixed"), short, [Answer(0, AnswerKind.TEXT, "Yes.")])
+    assert verdict.score == 0.1
+    assert (engine.inflight, engine.waiting) == (1, 1)
+    held.release.set()
+    await asyncio.gather(*waiting)
+    await engine.aclose()

@@ -12,6 +12,7 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from tests.fakes.chunk_streams import HEAD, content
 from truthlens.core.errors import DialectError
+from truthlens.core.limits import Limits
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
 from truthlens.exchange.chunks import ChunkKind
 from truthlens.exchange.response import parse_response
@@ -456,7 +457,8 @@ def test_choices_without_text_cannot_be_changed() -> None:
 def test_a_frame_longer_than_the_limit_of_live_streams_is_read() -> None:
     """A body that is held already is bounded by its own limit."""
     long = "x" * (1 << 21)
-    assert read(chunk(content(long))).answers[0].text == long
+    limits = Limits(max_answer_chars=len(long))
+    assert parse_stream(chunk(content(long)), CHAT, limits).answers[0].text == long
 
 
 @pytest.mark.parametrize("truthlens", [None, VERDICT])

@@ -13,10 +13,12 @@ from truthlens.detection.engine import Engine
 from truthlens.detection.similarity import Similarity
 from truthlens.llm.client import LlmClient
 from truthlens.llm.marks import Marks
+from truthlens.memory import GiveBack
 from truthlens.mender import Mender
 from truthlens.mitigation.bandit import Bandit
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
+from truthlens.pool import Pool
 from truthlens.store.arms import MemoryArms
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
@@ -34,6 +36,8 @@ def pipeline_for(
     answering: Answering | None = None,
     marks: Marks | None = None,
     tracer: Tracer | None = None,
+    pool: Pool | None = None,
+    give_back: GiveBack | None = None,
 ) -> Pipeline:
     """A pipeline whose models answer as ``answering`` says; without it every call fails."""
     marks = marks or Marks()
@@ -62,7 +66,17 @@ def pipeline_for(
         load_similarity=_no_similarity,
         tracer=tracer,
     )
-    return Pipeline(holder, engine, signals, recent, mender=mender, marks=marks, tracer=tracer)
+    return Pipeline(
+        holder,
+        engine,
+        signals,
+        recent,
+        mender=mender,
+        marks=marks,
+        tracer=tracer,
+        pool=pool,
+        give_back=give_back,
+    )
 
 
 def says(text: str, **fields: Any) -> httpx.Response:

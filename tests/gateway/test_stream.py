@@ -8,7 +8,9 @@ from typing import Any
 import grpc
 import pytest
 
-from truthlens.gateway.server import _Stream
+from tests.gateway.test_session import Desk, Ticket
+from truthlens.gateway._pb import ext_proc_pb2 as pb
+from truthlens.gateway.server import Server, _Stream
 
 
 class Context:
@@ -103,3 +105,56 @@ async def test_failing_work_raises() -> None:
     with pytest.raises(ValueError, match="broken"):
         await stream.unless_it_ends(work())
     stream.close()
+
+
+class Waiting(Desk):
+    """A pipeline that never gets done with a request at one of its stages, and notes that it was told to stop."""
+
+    def __init__(self, stage: str) -> None:
+        super().__init__()
+        self.began, self.ended = asyncio.Event(), asyncio.Event()
+        self.abandoned = 0
+        self._stage = stage
+
+    async def open(self, ticket: Ticket, _body: bytes) -> Ticket:
+        return await self._at("open", ticket)
+
+    async def prepare(self, ticket: Ticket) -> Ticket:
+        return await self._at("prepare", ticket)
+
+    def abandon(self, _ticket: Ticket) -> None:
+        self.abandoned += 1
+
+    async def _at(self, stage: str, ticket: Ticket) -> Ticket:
+        if stage == self._stage:
+            self.began.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.ended.set()
+        return ticket
+
+
+class Call(Context):
+    """One ext_proc call; what is written goes nowhere."""
+
+    def invocation_metadata(self) -> tuple[()]:
+        return ()
+
+    async def write(self, _message: Any) -> None:
+        return None
+
+
+@pytest.mark.parametrize("stage", ["open", "prepare"])
+async def test_a_client_that_goes_away_ends_the_reading_of_its_request(stage: str) -> None:
+    """Nobody waits for what it says any more, nor for its evidence."""
+    pipeline, call = Waiting(stage), Call()
+    server = Server(pipeline, address="127.0.0.1:0")
+    call.messages.put_nowait(pb.ProcessingRequest(request_headers=pb.HttpHeaders()))
+    call.messages.put_nowait(pb.ProcessingRequest(request_body=pb.HttpBody(body=b"{}", end_of_stream=True)))
+    running = asyncio.create_task(server._process(None, call))
+    await asyncio.wait_for(pipeline.began.wait(), 30)
+    call.messages.put_nowait(grpc.aio.EOF)
+    await asyncio.wait_for(running, 30)
+    assert pipeline.ended.is_set()
+    assert pipeline.abandoned == 1

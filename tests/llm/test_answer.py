@@ -103,6 +103,7 @@ def test_an_answer_without_text_says_why_and_what_it_used(
         b"<html>secret</html>",
         b"\xff\xfe",
         b"[" * 100_000,
+        json.dumps({**chat("x"), "more": [[]] * 300_000}).encode(),
         b'{"choices":[{"message":{"content":1' + b"0" * 5000 + b"}}]}",
         [],
         "text",

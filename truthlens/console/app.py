@@ -20,15 +20,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from truthlens.core.errors import BodyTooLargeError, OverloadedError
+from truthlens.core.json_size import check_values
+from truthlens.core.limits import Limits, check
 from truthlens.core.plan import Plan
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
 from truthlens.finalize import verdict_object
-from truthlens.pipeline import Pipeline
+from truthlens.pipeline import Keep, Pipeline
 from truthlens.policy import PolicyHolder
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
-
-_MAX_DETECT_BYTES = 16 << 20
 
 
 @dataclass(slots=True)
@@ -45,10 +46,18 @@ class DetectRequest(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    context: list[str] | str
+    context: list[Any] | str
     query: str = ""
     response: str
     decision: str | None = None
+
+    @pydantic.field_validator("context")
+    @classmethod
+    def _texts(cls, context: list[Any] | str) -> list[str] | str:
+        # One error for all items: pydantic's own would be one for each of a million.
+        if not isinstance(context, str) and not all(isinstance(text, str) for text in context):
+            raise ValueError("every item has to be a text")
+        return context
 
 
 class _Console:
@@ -90,23 +99,37 @@ class _Console:
         return Response(self._signals.exposition(), media_type=CONTENT_TYPE_LATEST)
 
     async def detect(self, request: Request) -> Response:
-        body = b""
+        held = self._pipeline.keep()
+        try:
+            return await self._detect(request, held)
+        except BodyTooLargeError as error:
+            return _error(413, str(error))
+        except (OverloadedError, TimeoutError):
+            return _error(503, "too much is being checked at present; try again later")
+        finally:
+            held.release()
+
+    async def _detect(self, request: Request, held: Keep) -> Response:
+        limits, body = self._policy.current.limits, bytearray()
         async for chunk in request.stream():
             body += chunk
-            if len(body) > _MAX_DETECT_BYTES:
-                return _error(413, f"the body is larger than {_MAX_DETECT_BYTES} bytes")
+            check(len(body), limits.max_body_bytes, key="max_body_bytes")
+            held.add(len(chunk))
+            self._pipeline.check_room(0)
         try:
-            asked = DetectRequest.model_validate_json(body)
+            asked, exchange, answer = await self._pipeline.read(
+                lambda: _read(bytes(body), limits), len(body), self._policy.current.default.timeout_s
+            )
         except pydantic.ValidationError as error:
             problems = "; ".join(
-                f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()
+                f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}"
+                for e in error.errors(include_url=False, include_context=False, include_input=False)
             )
             return _error(422, f"{problems}. Expected {{context: [text], query: text, response: text}}")
         plan = self._plan(asked.decision)
         if plan is None:
             known = ", ".join(p.decision for p in (*self._policy.current.plans, self._policy.current.default))
             return _error(422, f"decision: no decision of that name is loaded; known: {known}")
-        exchange, answer = _records(asked)
         verdict = await self._pipeline.score(plan, exchange, answer)
         return JSONResponse(_detect_object(plan, verdict, exchange, answer))
 
@@ -128,6 +151,14 @@ class _Console:
             },
             "warnings": [warning.render() for warning in policy.warnings],
         }
+
+
+def _read(body: bytes, limits: Limits) -> tuple[DetectRequest, Exchange, Answer]:
+    check_values(body.decode("utf-8", "replace"), limits.max_json_values)
+    asked = DetectRequest.model_validate_json(body)
+    if not isinstance(asked.context, str):
+        check(len(asked.context), limits.max_passages, key="max_passages")
+    return asked, *_records(asked)
 
 
 def _records(asked: DetectRequest) -> tuple[Exchange, Answer]:

@@ -8,6 +8,7 @@ TruthLensError
 ├── DialectError       a body is not of an API that is handled
 ├── BodyEncodingError  a body's content-encoding is unknown or its data are damaged
 ├── BodyTooLargeError  a body is larger than its limit, after decoding
+├── StoppedError       work was given up, because nobody waits for it any more
 ├── CallError          a call to a model gave no usable text
 └── StartError         the process cannot start (port taken, binary missing)
 
@@ -53,6 +54,10 @@ class BodyEncodingError(TruthLensError):
 
 class BodyTooLargeError(TruthLensError):
     """A body is larger than its limit."""
+
+
+class StoppedError(TruthLensError):
+    """Work was given up, because nobody waits for it any more."""
 
 
 class CallError(TruthLensError):

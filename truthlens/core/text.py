@@ -9,6 +9,8 @@ import json
 import re
 from collections.abc import Iterable
 
+from truthlens.core.stopping import checkpoint
+
 # A sentence ends at CJK end punctuation, at Latin end punctuation that is followed by white space (with
 # closing quotes or brackets in between), or at a line break.
 # A run of marks is tried once and whole: from within, or in part, it cannot match where it did not as a whole.
@@ -31,6 +33,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
     ranges: list[tuple[int, int]] = []
     start = 0
     for match in _END.finditer(text):
+        checkpoint()
         dot = match.start()
         if text[dot] == "." and _ABBREVIATION.search(text[max(start, dot - _ABBREVIATION_CHARS) : dot + 1]):
             continue

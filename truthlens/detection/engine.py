@@ -22,6 +22,10 @@ from truthlens.detection.runtime import Stop
 
 __all__ = ["Detector", "Engine", "load_encoder"]
 
+# What takes a second or more has workers of its own: a few such answers would keep everybody else's from being checked.
+LARGE_ANSWER_CHARS = 32_000
+LARGE_EVIDENCE_CHARS = 400_000
+
 
 class Engine:
     """Detectors behind a bounded worker pool.
@@ -29,7 +33,8 @@ class Engine:
     Args:
         encoders: encoder detectors by the plan's ``model_id``; ``None`` is the bundled model.
         detectors: other detectors by the name that a plan lists.
-        workers: jobs that run at once. With one thread an inference, as many as there are cores.
+        workers: jobs that run at once. With one thread an inference, as many as there are cores. Jobs on very long texts
+            have half as many of their own, at least one.
         queue_limit: jobs that may wait; one more is refused as ``overloaded``.
         queue_observer: told for each job the seconds that it waited, on the event loop's thread.
     """
@@ -45,17 +50,19 @@ class Engine:
     ) -> None:
         self._encoders = dict(encoders)
         self._detectors = dict(detectors or {})
-        self._workers = Workers(workers=workers, queue_limit=queue_limit, queue_observer=queue_observer)
+        make = partial(Workers, queue_limit=queue_limit, queue_observer=queue_observer)
+        self._workers = make(workers=workers)
+        self._large = make(workers=max(1, workers // 2))
 
     @property
     def inflight(self) -> int:
         """Jobs that a worker is running, those included whose deadline has passed."""
-        return self._workers.inflight
+        return self._workers.inflight + self._large.inflight
 
     @property
     def waiting(self) -> int:
         """Jobs that wait for a worker."""
-        return self._workers.waiting
+        return self._workers.waiting + self._large.waiting
 
     def use(self, encoders: Mapping[str | None, Detector]) -> None:
         """Score with these encoders from the next exchange on; those in flight keep the ones that they began with."""
@@ -107,6 +114,7 @@ class Engine:
     async def aclose(self) -> None:
         """Refuse new work as ``overloaded`` and wait until the workers have finished theirs."""
         await self._workers.aclose()
+        await self._large.aclose()
 
     async def _run(
         self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]
@@ -117,7 +125,8 @@ class Engine:
             for spec, detector in self._chosen(plan)
         ]
         job = Job(steps, texts=len(answers))
-        ended = await self._workers.run(job, timeout_s=plan.timeout_s)
+        workers = self._large if _is_large(exchange, answers) else self._workers
+        ended = await workers.run(job, timeout_s=plan.timeout_s)
         return job.results(missing=ended.reason)
 
     def _chosen(self, plan: Plan) -> list[tuple[DetectorSpec, Detector | None]]:
@@ -130,6 +139,13 @@ class Engine:
             )
             for spec in plan.detectors
         ]
+
+
+def _is_large(exchange: Exchange, answers: Sequence[Answer]) -> bool:
+    return (
+        sum(len(answer.text) for answer in answers) > LARGE_ANSWER_CHARS
+        or sum(len(passage.text) for passage in exchange.passages) > LARGE_EVIDENCE_CHARS
+    )
 
 
 def _detect(

@@ -15,6 +15,7 @@ from functools import cached_property
 
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation
 from truthlens.core.records import Answer, Exchange, Passage, Span, Verdict
+from truthlens.core.stopping import checkpoint
 from truthlens.core.text import sentences
 from truthlens.detection.differences import Comparison
 from truthlens.detection.kinds import Standing, probabilities
@@ -148,6 +149,7 @@ class Explainer:
         flagged: tuple[Word, ...],
         before: tuple[Word, ...],
     ) -> _Part:
+        checkpoint()
         weights = _weighted(claim, 1.0) | _weighted(flagged, _SPAN_WEIGHT)
         match = self._evidence.nearest(weights, context=_weighted(before, _BEFORE_WEIGHT))
         comparison = Comparison(

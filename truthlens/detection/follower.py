@@ -31,6 +31,7 @@ from truthlens.detection.reading import read_answer
 from truthlens.detection.results import Scored, claimless, nothing, result_of, shifted
 from truthlens.detection.runtime import Stop, TokenModel
 from truthlens.detection.scripts import readable
+from truthlens.detection.tokens import encode
 from truthlens.detection.value_wordings import ValueWordings
 from truthlens.detection.windows import Window, Windows, build_windows, lay_out, read_evidence
 
@@ -291,7 +292,7 @@ class EncoderFollower:
             return math.inf
         if not readable(text, self._languages):
             return _LOOK_AGAIN
-        ends = [end for _, end in self._tokenizer.encode(text, add_special_tokens=False).offsets]
+        ends = encode(self._tokenizer, text)[1][:, 1].tolist()
         size, overlap = prepared.layout.chunk_size, fmt.answer_overlap
         closed = _closed(chunks_of(len(ends), size=size, overlap=overlap), ends, text)
         before = self._closed.get(answer.index, 0)

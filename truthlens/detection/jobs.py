@@ -16,6 +16,7 @@ from enum import Enum, auto
 from truthlens.core.errors import DetectorError
 from truthlens.core.plan import DetectorSpec
 from truthlens.core.records import DetectorResult, Reason
+from truthlens.core.stopping import stopping
 from truthlens.detection.runtime import Stop
 
 
@@ -99,7 +100,8 @@ class Job:
         return (time.perf_counter() if self._started is None else self._started) - self._queued
 
     def _results_of(self, step: Step) -> Sequence[DetectorResult]:
-        found = step.run(self.stop.is_set)
+        with stopping(self.stop.is_set):
+            found = step.run(self.stop.is_set)
         if len(found) != self._texts:
             raise DetectorError(f"{len(found)} results for {self._texts} answers")
         return found

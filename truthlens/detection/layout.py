@@ -11,8 +11,9 @@ from tokenizers import Tokenizer
 
 from truthlens.core.errors import ModelError
 from truthlens.detection.manifest import InputFormat
-from truthlens.detection.passages import LONGEST_UNIT, Evidence, Ids
+from truthlens.detection.passages import LONGEST_UNIT, Evidence
 from truthlens.detection.templates import build_prompt
+from truthlens.detection.tokens import Ids
 
 _NO_IDS: Ids = np.zeros(0, dtype=np.int64)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from truthlens.core.stopping import checkpoint
 from truthlens.core.text import sentences
 from truthlens.detection.words import Word, words
 
@@ -45,6 +46,9 @@ class EvidenceIndex:
     numbers: frozenset[str]
     negated: NDArray[np.bool_]
     lengths: NDArray[np.float64]
+    # What was asked for, in the forms that are quick to work with.
+    _arrays: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    _sets: dict[str, frozenset[int]] = field(default_factory=dict)
 
     @property
     def units(self) -> int:
@@ -59,10 +63,18 @@ class EvidenceIndex:
         """Shape (units,): summed idf of the distinct ``keys`` that each unit holds."""
         total = np.zeros(self.units)
         for key in dict.fromkeys(keys):
-            units = self.postings.get(key)
-            if units is not None:
-                total[units] += self.idf(key)
+            units = self._arrays.get(key)
+            if units is None:
+                units = self._arrays[key] = np.array(self.postings.get(key, ()), dtype=np.int64)
+            total[units] += self.idf(key)
         return total
+
+    def units_with(self, key: str) -> frozenset[int]:
+        """The units that hold ``key``."""
+        units = self._sets.get(key)
+        if units is None:
+            units = self._sets[key] = frozenset(self.postings.get(key, ()))
+        return units
 
 
 def keys_of(word: Word) -> tuple[str, ...]:
@@ -78,6 +90,7 @@ def index_evidence(units: Sequence[Sequence[Word]]) -> EvidenceIndex:
     numbers: set[str] = set()
     before, last = "", ""
     for number, unit in enumerate(units):
+        checkpoint()
         for word in unit:
             for key in keys_of(word):
                 held = postings.setdefault(key, [])
@@ -136,6 +149,7 @@ def _word_columns(
     column = _COLUMN
     rarest = math.log(1.0 + max(index.units, 1))
     for row, word in enumerate(listed):
+        checkpoint()
         line = table[row]
         found = any(key in index.postings for key in keys_of(word))
         line[column["stop"]] = word.stop
@@ -166,6 +180,7 @@ def _sentence_columns(
     row = 0
     worst = 1.0
     for group in _split(listed, ranges):
+        checkpoint()
         rows = slice(row, row + len(group))
         content = [(row + place, word) for place, word in enumerate(group) if not word.stop]
         row += len(group)
@@ -197,7 +212,7 @@ def _neighbour_columns(
     table: NDArray[np.float32], index: EvidenceIndex, content: list[tuple[int, Word]], best: int
 ) -> None:
     # A word whose neighbours never stand beside it in any unit is often a recombination of true parts.
-    held = [set(index.postings.get(keys_of(word)[0], ())) for _, word in content]
+    held = [index.units_with(keys_of(word)[0]) for _, word in content]
     for place, (row, _) in enumerate(content):
         table[row, _COLUMN["in_best_unit"]] = best in held[place]
         near = held[max(0, place - _NEIGHBOURS) : place] + held[place + 1 : place + 1 + _NEIGHBOURS]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from truthlens.core.stopping import checkpoint
 from truthlens.core.text import sentences
 from truthlens.detection.layout import Layout
 from truthlens.detection.lexical import EvidenceIndex, keys_of
@@ -131,6 +132,7 @@ class Pairing:
 
     def _selected(self, index: EvidenceIndex, chunk: Chunk, *, most: int) -> list[Pair]:
         """The best evidence in a first window, what is best of the rest in a second, and so on."""
+        checkpoint()
         claims = [claim.keys for claim in self._claims_in(chunk)]
         scores = self._scores(index, claims)
         tokens = chunk[1] - chunk[0]

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from truthlens.core.stopping import checkpoint
 from truthlens.core.text import sentences
 from truthlens.detection.lexical import EvidenceIndex, index_evidence
+from truthlens.detection.tokens import Ids, encode
 from truthlens.detection.words import Word, words
 
 LONGEST_UNIT = 96
 _CHARACTERS_PER_TOKEN = 12  # more than any prose has; only bounds how much text one call tokenises
 _TYPICAL_CHARACTERS_PER_TOKEN = 4.0
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)  # no slots: the index is kept once it was asked for
@@ -65,11 +65,13 @@ def encode_evidence(
     unit_words: list[tuple[Word, ...]] = []
     kept = left_out = characters = 0
     for number, passage in enumerate(passages):
+        checkpoint()
         room = max_tokens - kept
         text = passage[: room * _CHARACTERS_PER_TOKEN]
-        encoding = tokenizer.encode(text, add_special_tokens=False)
-        tokens = np.array(encoding.ids, dtype=np.int64)
-        offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        tokens, offsets = encode(tokenizer, text, most=room)
+        if len(tokens) > room:
+            # What stands behind the last token was not read.
+            text = text[: int(offsets[-1, 1])]
         characters += len(text)
         left_out += _estimate(len(passage) - len(text), tokens=kept + len(tokens), characters=characters)
         if len(tokens) > room:

@@ -20,7 +20,8 @@ from truthlens.detection.layout import Layout, frame_of, longest_unit, special_i
 from truthlens.detection.lexical import EvidenceIndex, index_evidence, token_features
 from truthlens.detection.manifest import InputFormat
 from truthlens.detection.pairing import Pair, Pairing, chunks_of
-from truthlens.detection.passages import Evidence, Ids, encode_evidence
+from truthlens.detection.passages import Evidence, encode_evidence
+from truthlens.detection.tokens import Ids, encode
 
 MAX_EVIDENCE_TOKENS = 200_000
 """Evidence that one call tokenises, by default."""
@@ -138,8 +139,7 @@ def build_windows(
     """
     if tokenizer.truncation is not None or tokenizer.padding is not None:
         raise ModelError("the tokenizer truncates or pads; load it with load_tokenizer")
-    encoding = tokenizer.encode(answer, add_special_tokens=False)
-    offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+    ids, offsets = encode(tokenizer, answer)
     if evidence is None:
         evidence = read_evidence(tokenizer, fmt, passages, max_evidence_tokens=max_evidence_tokens)
     if layout is None:
@@ -156,7 +156,6 @@ def build_windows(
     if fmt.features is not None and index is not None:
         support = _read_index(evidence, pairs) if fmt.features_over == "read" else index
         features = token_features(support, answer=answer, offsets=offsets, query=query)
-    ids = np.array(encoding.ids, dtype=np.int64)
     return Windows(
         windows=tuple(_window(fmt, layout, ids, pair, features=features) for pair in pairs),
         offsets=offsets,

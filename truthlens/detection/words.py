@@ -12,6 +12,8 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
+from truthlens.core.stopping import checkpoint
+
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(
     rf"(?P<number>\d+(?:[,.]\d+)*(?:st|nd|rd|th|bn|mn|[kKmMbB])?(?![^\W_{HAN}])|\d+(?:[,.]\d+)*)"
@@ -102,6 +104,7 @@ def words(text: str) -> list[Word]:
     """The words of ``text`` in order, not overlapping; punctuation belongs to none."""
     found: list[Word] = []
     for match in _WORD.finditer(text):
+        checkpoint()
         start, end = match.span()
         kind = match.lastgroup
         if kind == "word":

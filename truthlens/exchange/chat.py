@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from truthlens.core.errors import DialectError
+from truthlens.core.limits import Limits, check
 from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Endpoint, Exchange, Message
 from truthlens.exchange import jsontext
@@ -36,6 +37,7 @@ _FORMAT_FIELDS = (
 
 _OTHER_ROLES = frozenset(("system", "developer", "assistant", "tool", "function", "ipython", "model", "ai"))
 MEMBER_IGNORED = "request-member-ignored"
+_DEFAULTS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def parse_request(body: bytes, endpoint: Endpoint, rules: EvidenceRules) -> Exch
     return exchange_of(read_request(body, endpoint), rules)
 
 
-def read_request(body: bytes, endpoint: Endpoint | None) -> Request:
+def read_request(body: bytes, endpoint: Endpoint | None, limits: Limits = _DEFAULTS) -> Request:
     """What a request says, its texts not yet searched for evidence.
 
     A completions request must hold one prompt: with several, or with token ids, an answer cannot be
@@ -82,15 +84,18 @@ def read_request(body: bytes, endpoint: Endpoint | None) -> Request:
     Args:
         body: Decoded request body.
         endpoint: What the path said; ``None`` where the body says it, as for ``/invocations``.
+        limits: Bounds on what is read.
 
     Raises:
+        BodyTooLargeError: The body holds more JSON values, or longer messages, than ``limits`` allow.
         DialectError: The body is no text, not JSON, or not of the API's shape.
     """
-    request = jsontext.load_object(_decode(body)[0])
+    request = jsontext.load_object(_decode(body)[0], max_values=limits.max_json_values)
     if endpoint is None:
         endpoint = Endpoint.COMPLETIONS if request.get("messages") is None else Endpoint.CHAT
     notes: list[str] = []
     messages = _chat_messages(request, notes) if endpoint is Endpoint.CHAT else (_prompt_message(request),)
+    check(sum(len(message.text) for message in messages), limits.max_prompt_chars, key="max_prompt_chars")
     model = request.get("model")
     if model is not None and not isinstance(model, str):
         notes.append(MEMBER_IGNORED)
@@ -108,9 +113,14 @@ def read_request(body: bytes, endpoint: Endpoint | None) -> Request:
     )
 
 
-def exchange_of(request: Request, rules: EvidenceRules) -> Exchange:
-    """The request with its evidence taken out of its texts, as ``rules`` say."""
-    evidence = take_evidence(request.messages, request.documents, rules)
+def exchange_of(request: Request, rules: EvidenceRules, limits: Limits = _DEFAULTS) -> Exchange:
+    """The request with its evidence taken out of its texts, as ``rules`` say.
+
+    Raises:
+        BodyTooLargeError: There is more evidence than ``limits`` allow.
+        StoppedError: Nobody waits for it any more.
+    """
+    evidence = take_evidence(request.messages, request.documents, rules, limits)
     return Exchange(
         endpoint=request.endpoint,
         model=request.model,

@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from truthlens.core.json_size import check_values
+from truthlens.core.limits import Limits
 from truthlens.core.records import Passage, Provenance
+from truthlens.core.stopping import checkpoint
 from truthlens.exchange.jsontext import show
 
 _TEXT_KEYS = ("text", "content", "page_content", "snippet", "passage", "chunk", "body", "document", "data")
@@ -37,11 +40,18 @@ def document_passages(documents: Iterable[object], provenance: Provenance) -> li
     return passages
 
 
-def json_passages(text: str, provenance: Provenance) -> list[Passage] | None:
-    """One passage per document of a JSON text; ``None`` where it is no JSON or holds no documents."""
+def json_passages(
+    text: str, provenance: Provenance, *, max_values: int = Limits().max_json_values
+) -> list[Passage] | None:
+    """One passage per document of a JSON text; ``None`` where it is no JSON or holds no documents.
+
+    Raises:
+        BodyTooLargeError: it holds more than ``max_values`` JSON values.
+    """
     stripped = text.strip()
     if not stripped.startswith(("[", "{")):
         return None
+    check_values(stripped, max_values)
     try:
         value = json.loads(stripped)
         if isinstance(value, dict) and _body_key(value) is None and _list_key(value) is None:
@@ -55,6 +65,7 @@ def json_passages(text: str, provenance: Provenance) -> list[Passage] | None:
 
 
 def _passages(value: object, provenance: Provenance, depth: int) -> list[Passage]:
+    checkpoint()
     if isinstance(value, str):
         return _kept(Passage(text=show(value).strip(), provenance=provenance))
     if depth >= _MAX_DEPTH or not isinstance(value, dict | list):

@@ -13,8 +13,10 @@ from functools import lru_cache
 
 import regex
 
+from truthlens.core.limits import Limits, check
 from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Message, Passage, Provenance
+from truthlens.core.stopping import checkpoint
 from truthlens.exchange.documents import document_passages, json_passages
 from truthlens.exchange.instructions import instruction_share
 from truthlens.exchange.paragraphs import paragraph_passages, paragraphs
@@ -27,6 +29,7 @@ PATTERN_TIMEOUT = "evidence-pattern-timeout"
 # An operator's pattern may be catastrophic on some text; it gets so long per message and no longer.
 _PATTERN_TIMEOUT_S = 0.1
 _TOOL_ROLES = ("tool", "function", "ipython")
+_DEFAULTS = Limits()
 _SYSTEM_ROLES = ("system", "developer")
 
 
@@ -39,7 +42,12 @@ class Evidence:
     notes: tuple[str, ...] = ()
 
 
-def take_evidence(messages: Sequence[Message], documents: Iterable[object], rules: EvidenceRules) -> Evidence:
+def take_evidence(
+    messages: Sequence[Message],
+    documents: Iterable[object],
+    rules: EvidenceRules,
+    limits: Limits = _DEFAULTS,
+) -> Evidence:
     """Passages and query of a request.
 
     The query is what is left of the last user message, or of an earlier one where nothing is left.
@@ -48,16 +56,21 @@ def take_evidence(messages: Sequence[Message], documents: Iterable[object], rule
         messages: The conversation; a completions prompt is one user message.
         documents: Entries of the request's ``documents`` field.
         rules: What counts as evidence.
+        limits: Bounds on it.
 
     Raises:
+        BodyTooLargeError: There is more evidence than ``limits`` allow.
+        StoppedError: Nobody waits for it any more.
         ValueError: One of ``rules.user_patterns`` is no regular expression with one group.
     """
     found: list[Passage] = []
     questions: list[str] = []
     notes: list[str] = []
     for message in messages:
+        checkpoint()
+        check(len(found), limits.max_passages, key="max_passages")
         if message.role in _TOOL_ROLES:
-            found += _tool_passages(message.text)
+            found += _tool_passages(message.text, limits)
         elif message.role in _SYSTEM_ROLES:
             found += _system_passages(message.text, rules)
         elif message.role == "user":
@@ -66,7 +79,15 @@ def take_evidence(messages: Sequence[Message], documents: Iterable[object], rule
             questions.append(taken.rest)
     found += document_passages(documents, Provenance.DOCUMENTS)
     query = next((question for question in reversed(questions) if question), "")
-    return Evidence(passages=_distinct(found), query=query, notes=tuple(dict.fromkeys(notes)))
+    passages = _distinct(found)
+    check_evidence(passages, limits)
+    return Evidence(passages=passages, query=query, notes=tuple(dict.fromkeys(notes)))
+
+
+def check_evidence(passages: Sequence[Passage], limits: Limits) -> None:
+    """Raise ``BodyTooLargeError`` where ``passages`` are more, or longer together, than ``limits`` allow."""
+    check(len(passages), limits.max_passages, key="max_passages")
+    check(sum(len(each.text) for each in passages), limits.max_prompt_chars, key="max_prompt_chars")
 
 
 def compile_pattern(pattern: str) -> regex.Pattern[str]:
@@ -89,8 +110,8 @@ def _compiled(pattern: str) -> regex.Pattern[str]:
     return compiled
 
 
-def _tool_passages(text: str) -> list[Passage]:
-    documents = json_passages(text, Provenance.TOOL)
+def _tool_passages(text: str, limits: Limits) -> list[Passage]:
+    documents = json_passages(text, Provenance.TOOL, max_values=limits.max_json_values)
     if documents is not None:
         return documents
     taken = _take_blocks(text, Provenance.TOOL)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from truthlens.core.stopping import checkpoint
 from truthlens.core.text import sentences
 
 _ORDERS = (
@@ -37,8 +38,8 @@ def instruction_share(text: str) -> float:
     ranges = sentences(text)
     if not ranges:
         return 1.0
-    instructing = sum(
-        _INSTRUCTS.search(text[start : min(end, start + _SENTENCE_CHARS)]) is not None
-        for start, end in ranges
-    )
+    instructing = 0
+    for start, end in ranges:
+        checkpoint()
+        instructing += _INSTRUCTS.search(text[start : min(end, start + _SENTENCE_CHARS)]) is not None
     return instructing / len(ranges)

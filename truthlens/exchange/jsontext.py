@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from truthlens.core.errors import DialectError
+from truthlens.core.json_size import check_values
 
 _TYPE_NAMES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
@@ -31,12 +32,19 @@ def decode(body: bytes) -> str:
         raise DialectError(f"body is not UTF-8 (byte {error.start}); expected JSON in UTF-8") from None
 
 
-def load_object(text: str) -> dict[str, object]:
+def load_object(text: str, *, max_values: int | None = None) -> dict[str, object]:
     """The JSON object that ``text`` holds.
 
+    Args:
+        text: of a client or a backend.
+        max_values: most values that it may hold; ``None`` where that was seen to before.
+
     Raises:
+        BodyTooLargeError: ``text`` holds more values.
         DialectError: ``text`` is no JSON, nests too deeply, or holds something other than an object.
     """
+    if max_values is not None:
+        check_values(text, max_values)
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -56,7 +64,7 @@ def describe(value: object) -> str:
 
 def show(text: str) -> str:
     """``text`` with each lone surrogate, which no UTF-8 can hold, as U+FFFD; the length stays the same."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def dump(value: object) -> str:

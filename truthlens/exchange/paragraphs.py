@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from truthlens.core.records import Passage, Provenance
+from truthlens.core.stopping import checkpoint
 
 _BREAK = re.compile(r"\n[ \t]*\n\s*")
 _HEADING_CHARS = 60
@@ -16,6 +17,7 @@ def paragraphs(text: str) -> list[str]:
     found: list[str] = []
     heading = ""
     for piece in _BREAK.split(text):
+        checkpoint()
         body = piece.strip()
         if not body:
             continue

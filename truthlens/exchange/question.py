@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from truthlens.core.stopping import checkpoint
 from truthlens.exchange import wording
 
 _RULE = re.compile(r"[ \t]{0,20}[-=*_~`\"']{3,}[ \t]*")
@@ -31,6 +32,7 @@ def question_of(rest: str) -> str:
 
 def _is_scaffold(line: str) -> bool:
     """Whether a line is a label with nothing after it, or a rule between parts of a prompt."""
+    checkpoint()
     head = line[:_LINE_CHARS]
     if _RULE.fullmatch(head):
         return True

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from truthlens.core.limits import Limits
 from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Exchange
 from truthlens.exchange.chat import Request, exchange_of
+
+_DEFAULTS = Limits()
 
 
 class Reading:
@@ -13,21 +16,36 @@ class Reading:
     Args:
         request: with its texts.
         rules: what counts as evidence.
+        limits: bounds on it.
         size: bytes of the request.
     """
 
-    def __init__(self, request: Request, rules: EvidenceRules, *, size: int) -> None:
+    def __init__(
+        self, request: Request, rules: EvidenceRules, limits: Limits = _DEFAULTS, *, size: int
+    ) -> None:
         self.size = size
-        self._unread: tuple[Request, EvidenceRules] | None = (request, rules)
+        self._unread: tuple[Request, EvidenceRules, Limits] | None = (request, rules, limits)
         self._exchange: Exchange | None = None
 
-    @property
-    def exchange(self) -> Exchange:
-        """Query and passages."""
+    def read(self) -> None:
+        """Search the texts, off the event loop where they are long.
+
+        Raises:
+            BodyTooLargeError: there is more evidence than the limits allow.
+            StoppedError: nobody waits for it any more.
+        """
         unread = self._unread
         if unread is not None:
             # In this order: another thread may look.
             self._exchange = exchange_of(*unread)
             self._unread = None
-        assert self._exchange is not None
+
+    def give_up(self) -> None:
+        """Let go of the texts: they will not be searched, and there is no exchange."""
+        self._unread = None
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """Query and passages; ``None`` where the search was given up."""
+        self.read()
         return self._exchange

@@ -5,10 +5,11 @@ Deliberately not here: deciding what an answer's new text is (``finalize``), str
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from truthlens.core.errors import DialectError
+from truthlens.core.limits import Limits, check
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
 from truthlens.exchange import jsontext
 from truthlens.exchange.content import text_of_part
@@ -20,6 +21,8 @@ from truthlens.llm.estimate import text_tokens
 # The member of a body, or of a chunk, that only we give.
 OWN_MEMBER = "truthlens"
 _GAP = "\n\n"
+
+_DEFAULTS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Response:
     echoes: tuple[str, ...] = field(default=(), repr=False)
 
 
-def parse_response(body: bytes, exchange: Exchange) -> Response:
+def parse_response(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) -> Response:
     """The answers of a response.
 
     ``Answer.index`` is the choice's own ``index`` where all choices have one of their own, else its place.
@@ -52,17 +55,20 @@ def parse_response(body: bytes, exchange: Exchange) -> Response:
     Args:
         body: Decoded response body.
         exchange: The request half. Where an answer starts with ``echoed``, the answer is what follows.
+        limits: Bounds on what is read.
 
     Raises:
+        BodyTooLargeError: There are more JSON values, choices or characters of answers than ``limits`` allow.
         DialectError: The body is not UTF-8, not JSON, or not of the API's shape.
     """
     text = jsontext.decode(body)
-    response = jsontext.load_object(text)
+    response = jsontext.load_object(text, max_values=limits.max_json_values)
     choices = response.get("choices")
     if choices is None and response.get("error") is not None:
         raise DialectError("body is an error object; expected choices")
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
         raise DialectError(f"choices is {jsontext.describe(choices)}; expected a list of objects")
+    check(len(choices), limits.max_choices, key="max_choices")
     beside = unread_of(response)
     answers: list[Answer] = []
     echoes: list[str] = []
@@ -70,6 +76,7 @@ def parse_response(body: bytes, exchange: Exchange) -> Response:
         answer, echo = _answer(index, choice, beside, exchange)
         answers.append(answer)
         echoes.append(echo + answer.lead)
+    check_answers(answers, limits)
     model = response.get("model")
     return Response(
         endpoint=exchange.endpoint,
@@ -207,6 +214,11 @@ def with_notes(truthlens: Mapping[str, object] | None, notes: Collection[str]) -
         given = extra.get("notes")
         extra["notes"] = [*(given if isinstance(given, list | tuple) else ()), *sorted(notes, reverse=True)]
     return extra
+
+
+def check_answers(answers: Iterable[Answer], limits: Limits) -> None:
+    """Raise ``BodyTooLargeError`` where the texts of ``answers`` are together longer than ``limits`` allow."""
+    check(sum(len(answer.text) for answer in answers), limits.max_answer_chars, key="max_answer_chars")
 
 
 def _edit_choice(raw: str, old: str, new: str, endpoint: Endpoint, dropped: list[str]) -> str:

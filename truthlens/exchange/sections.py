@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from truthlens.core.records import Passage, Provenance
+from truthlens.core.stopping import checkpoint
 from truthlens.exchange import wording
 from truthlens.exchange.paragraphs import paragraph_passages
 from truthlens.exchange.tags import Taken
@@ -46,6 +47,7 @@ def take_sections(text: str, provenance: Provenance) -> Taken:
     place = 0
     starts = _starts(lines)
     while place < len(lines):
+        checkpoint()
         if place not in starts:
             rest.append(lines[place])
             place += 1
@@ -115,6 +117,7 @@ def _question(line: str) -> bool:
 
 
 def _lead(line: str) -> re.Match[str] | None:
+    checkpoint()
     return wording.LEAD_LINE.search(line) if wording.LEAD_WORD.search(line) else None
 
 
@@ -208,6 +211,7 @@ def _items(lines: list[str], *, strict: bool) -> tuple[list[_Item], list[str]]:
 
 def _marker(line: str, *, strict: bool) -> re.Match[str] | None:
     """The marker with which a source begins; ``strict`` asks for a number in it."""
+    checkpoint()
     # Most lines hold no marker; looking for its characters is much cheaper than matching.
     head = line[:_LINE_CHARS]
     beginning = head[:_MARKER_CHARS]

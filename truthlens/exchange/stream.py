@@ -10,13 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from truthlens.core.errors import DialectError
+from truthlens.core.json_size import check_values
+from truthlens.core.limits import Limits, check
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange
+from truthlens.core.stopping import checkpoint
 from truthlens.exchange.chunks import Chunk, ChunkKind, Transcript, choice_answer, parse_chunk
 from truthlens.exchange.draft import Draft
 from truthlens.exchange.edits import final_chunk
-from truthlens.exchange.response import with_notes
+from truthlens.exchange.response import check_answers, with_notes
 from truthlens.exchange.retelling import retell
 from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame, encode
+
+_DEFAULTS = Limits()
+_FED_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class StreamedResponse:
     transcript: Transcript = field(default_factory=lambda: Transcript(Endpoint.CHAT), repr=False)
 
 
-def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
+def parse_stream(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) -> StreamedResponse:
     """The answers of a stream.
 
     Chunks of one ``index`` are one choice; a choice without one is known by its place in its chunk. Text is taken
@@ -53,15 +59,23 @@ def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
     Args:
         body: Decoded response body.
         exchange: The request half. Where an answer starts with ``echoed``, the answer is what follows.
+        limits: Bounds on what is read; those of a JSON text count for each frame.
 
     Raises:
+        BodyTooLargeError: There are more frames, JSON values, choices or characters of answers than ``limits`` allow.
+        StoppedError: Nobody waits for it any more.
         DialectError: There are frames with data, and none is a chunk of the API.
     """
-    frames = _frames(body)
-    chunks = tuple(parse_chunk(frame, exchange.endpoint) for frame in frames)
+    frames = _frames(body, limits)
+    chunks: list[Chunk] = []
     transcript = Transcript(exchange.endpoint)
-    for chunk in chunks:
+    for frame in frames:
+        checkpoint()
+        check_values(frame.data or "", limits.max_json_values)
+        chunk = parse_chunk(frame, exchange.endpoint)
+        chunks.append(chunk)
         transcript.add(chunk)
+        check(len(transcript.choices), limits.max_choices, key="max_choices")
     transcript.end()
     kinds = {chunk.kind for chunk in chunks}
     # Streams of other APIs have errors and counts that look alike, but no choices.
@@ -71,9 +85,11 @@ def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
         )
     choices = transcript.choices.values()
     found = [choice_answer(choice, transcript, echoed=exchange.echoed) for choice in choices]
+    answers = tuple(answer for answer, _ in found)
+    check_answers(answers, limits)
     return StreamedResponse(
         endpoint=exchange.endpoint,
-        answers=tuple(answer for answer, _ in found),
+        answers=answers,
         finish_reasons=tuple(choice.finish_reason for choice in choices),
         model=transcript.model,
         usage=transcript.usage,
@@ -82,7 +98,7 @@ def parse_stream(body: bytes, exchange: Exchange) -> StreamedResponse:
         forged=any(chunk.forged for chunk in chunks),
         echoes=tuple(echo + answer.lead for answer, echo in found),
         frames=frames,
-        chunks=chunks,
+        chunks=tuple(chunks),
         transcript=transcript,
     )
 
@@ -129,9 +145,13 @@ def rewrite_stream(
     return draft.written()
 
 
-def _frames(body: bytes) -> tuple[Frame, ...]:
+def _frames(body: bytes, limits: Limits) -> tuple[Frame, ...]:
     """All frames, however long: the body is held already."""
     decoder = Decoder(max_frame_bytes=max(len(body), MAX_FRAME_BYTES))
-    frames = decoder.feed(body)
+    frames: list[Frame] = []
+    for start in range(0, len(body), _FED_BYTES):
+        checkpoint()
+        frames += decoder.feed(body[start : start + _FED_BYTES])
+        check(len(frames), limits.max_frames, key="max_frames")
     rest = decoder.finish()
     return (*frames, rest) if rest is not None else tuple(frames)

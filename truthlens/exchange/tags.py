@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truthlens.core.records import Passage, Provenance
+from truthlens.core.stopping import checkpoint
 from truthlens.exchange.paragraphs import paragraph_passages
 from truthlens.exchange.wording import QUESTION_LINE
 
@@ -78,6 +79,7 @@ def _blocks(text: str) -> Iterator[_Block]:
     tags = list(_TAG.finditer(text))
     closes: dict[str, list[re.Match[str]]] = {}
     for tag in tags:
+        checkpoint()
         if tag["close"]:
             closes.setdefault(_key(tag), []).append(tag)
     starts = {key: [tag.start() for tag in found] for key, found in closes.items()}
@@ -87,6 +89,7 @@ def _blocks(text: str) -> Iterator[_Block]:
     events.sort(key=lambda event: event[0])
     done = 0
     for start, end, tag_or_code in events:
+        checkpoint()
         if start < done:
             continue
         if tag_or_code is None:

@@ -87,8 +87,8 @@ class Pipeline(Desk, Protocol):
     async def open(self, ticket: Any, body: bytes) -> Ticket:
         """Read the request, as far as it takes to send it on."""
 
-    async def prepare(self, ticket: Any) -> None:
-        """Do what can be done before the answer comes."""
+    async def prepare(self, ticket: Any) -> Ticket:
+        """Do what can be done before the answer comes; what that tells of the exchange stands on the new ticket."""
 
     async def judge(self, ticket: Any, head: ResponseHead, body: bytes) -> Judgement:
         """Judge the response."""
@@ -182,7 +182,10 @@ class Server:
                     return
                 await context.write(wire.render(reply))
                 if isinstance(event, RequestBody):
-                    await self._pipeline.prepare(session.ticket)
+                    prepared = await stream.unless_it_ends(self._pipeline.prepare(session.ticket))
+                    if prepared is None:
+                        return
+                    session.ticket = prepared
                 elif session.state is State.STREAM:
                     await self._follow(session, route, stream)
         except asyncio.CancelledError:
@@ -232,7 +235,8 @@ class Server:
         """The reply to ``event``, or ``None`` where nobody waits for it any more."""
         result = session.receive(event)
         if isinstance(result, Open):
-            return session.opened(await self._pipeline.open(result.ticket, result.body))
+            opened = await stream.unless_it_ends(self._pipeline.open(result.ticket, result.body))
+            return None if opened is None else session.opened(opened)
         if isinstance(result, Judge):
             if result.ticket.more_time_s is not None:
                 await stream.write(MoreTime(result.ticket.more_time_s))

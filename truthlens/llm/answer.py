@@ -11,6 +11,9 @@ import math
 import re
 
 from truthlens.core.calls import CallFailure, Completion, TokenLogprob, Usage
+from truthlens.core.errors import BodyTooLargeError
+from truthlens.core.json_size import check_values
+from truthlens.core.limits import Limits
 from truthlens.core.records import Endpoint
 from truthlens.llm.estimate import text_tokens
 from truthlens.llm.failure import AttemptError
@@ -58,8 +61,10 @@ def read_answer(
 
 def _object(body: bytes) -> dict[str, object]:
     try:
-        content = json.loads(body.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
+        text = body.decode("utf-8-sig")
+        check_values(text, Limits().max_json_values)
+        content = json.loads(text)
+    except (ValueError, RecursionError, BodyTooLargeError):
         # The decoder's exception holds the document; it must not travel with ours.
         raise AttemptError(CallFailure.BAD_RESPONSE, "the body is not JSON that can be held") from None
     if not isinstance(content, dict):

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from truthlens.core.calls import ModelSpec, Price
+from truthlens.core.limits import Limits
 from truthlens.core.plan import Plan
 from truthlens.policy.calibrated import Calibrations, Contents, Identify, record_contents
 from truthlens.policy.diagnostics import (
@@ -24,7 +25,7 @@ from truthlens.policy.diagnostics import (
 )
 from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.meanings import Meanings, compile_signals
-from truthlens.policy.plan import DEFAULT_DECISION, Decision, Limits, Policy, Telemetry
+from truthlens.policy.plan import DEFAULT_DECISION, Decision, Policy, Telemetry
 from truthlens.policy.rules import All, Any, Atom, ConditionType, Not, Rule
 from truthlens.policy.schema import (
     Behaviour,

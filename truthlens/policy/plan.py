@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from truthlens.core.calls import ModelSpec
+from truthlens.core.limits import Limits
 from truthlens.core.plan import Plan
 from truthlens.core.records import Facts, RequestHead
 from truthlens.policy.diagnostics import Diagnostic
@@ -38,16 +39,6 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds on memory and work: bytes of one body and of all held bodies, waiting checks, model windows of an answer."""
-
-    max_body_bytes: int = 50 * 1024 * 1024
-    max_held_bytes: int = 512 * 1024 * 1024
-    queue_limit: int = 64
-    max_windows: int = 256
-
-
-@dataclass(frozen=True, slots=True)
 class Telemetry:
     """What may be logged: ``log_text`` allows texts of users and models."""
 
@@ -70,7 +61,7 @@ class Policy:
     default: Plan
     default_may_be_chosen: bool = False
     signals: Signals = field(default_factory=Signals)
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     telemetry: Telemetry = Telemetry()
     models: Mapping[str, ModelSpec] | None = None
     warnings: tuple[Diagnostic, ...] = ()

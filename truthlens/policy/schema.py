@@ -465,10 +465,40 @@ class LimitsSection(Section):
     """Bounds on memory and work."""
 
     max_body_bytes: int = Field(
-        default=50 * 1024 * 1024, ge=1024, description="Larger bodies are not checked."
+        default=16 * 1024 * 1024, ge=1024, description="Larger bodies are not checked."
     )
     max_held_bytes: int = Field(
         default=512 * 1024 * 1024, ge=1024, description="All answers being checked at one time."
+    )
+    max_json_values: int = Field(
+        default=500_000,
+        ge=1000,
+        description="JSON values of one body (of one frame, in a stream); bodies with more are not checked. With "
+        "logprobs a token of the answer is some ten values, and eight more for each of its top_logprobs.",
+    )
+    max_frames: int = Field(
+        default=200_000,
+        ge=100,
+        description="Frames of a stream under `streaming: buffer`; streams with more are not checked.",
+    )
+    max_choices: int = Field(
+        default=128, ge=1, description="Choices of a response; responses with more are not checked."
+    )
+    max_answer_chars: int = Field(
+        default=500_000,
+        ge=1000,
+        description="Characters of the answers of a response, all choices together; longer ones are not checked.",
+    )
+    max_prompt_chars: int = Field(
+        default=5_000_000,
+        ge=1000,
+        description="Characters of all messages of a request, and of all passages in it; answers to requests with more "
+        "are not checked.",
+    )
+    max_passages: int = Field(
+        default=10_000,
+        ge=1,
+        description="Passages of a request; answers to requests with more are not checked.",
     )
     queue_limit: int = Field(
         default=64, ge=1, description="Checks waiting; one more is refused (overloaded)."
