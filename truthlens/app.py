@@ -20,7 +20,7 @@ from typing import Any
 import structlog
 import uvicorn
 
-from truthlens.console import Readiness, console_app
+from truthlens.console import Access, Readiness, console_app
 from truthlens.core.errors import ModelError, PolicyError, StartError
 from truthlens.core.hold import hold_s
 from truthlens.core.plan import Plan
@@ -122,6 +122,7 @@ async def node(
         recent=recent,
         readiness=readiness,
         addresses=addresses,
+        access=_console_access(settings),
     )
     async with asyncio.TaskGroup() as tasks:
         await server.start()
@@ -147,6 +148,11 @@ async def node(
                 await store.aclose()
             await client.aclose()
             await engine.aclose()
+
+
+def _console_access(settings: Settings) -> Access:
+    hosts = None if not settings.console.port else frozenset({settings.console.host, *settings.console_hosts})
+    return Access(hosts=hosts, token=settings.console_token)
 
 
 def _settle() -> None:
@@ -263,7 +269,9 @@ class _Web(uvicorn.Server):
 
 async def _start_web(app: Any, address: Address, tasks: asyncio.TaskGroup) -> _Web:
     where = {"uds": address.host} if not address.port else {"host": address.host, "port": address.port}
-    web = _Web(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", **where))
+    web = _Web(uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, lifespan="off", **where
+        ))
     serving = tasks.create_task(web.serve())
     while not web.started:
         if serving.done():

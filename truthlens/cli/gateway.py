@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Coroutine
 from dataclasses import replace
@@ -53,6 +54,8 @@ def up(
     listen: options.Listen = DEFAULT_LISTEN,
     extproc: options.Extproc = DEFAULT_EXTPROC,
     console: options.ConsoleAddress = DEFAULT_CONSOLE,
+    console_host: options.ConsoleHosts = None,
+    console_token_file: options.ConsoleTokenFile = None,
     failure_mode_allow: Annotated[
         bool,
         typer.Option(
@@ -93,6 +96,8 @@ def up(
         drain_notice_s=0.0,
         drain_grace_s=3.0,
         redis=redis,
+        console_hosts=tuple(console_host or ()),
+        console_token=_console_token(console_token_file),
     )
     listener = Address.parse(listen, name="--listen")
     backend = Upstream.parse(upstream) if upstream is not None else None
@@ -162,6 +167,8 @@ def serve(
     config: options.Config = None,
     extproc: options.Extproc = DEFAULT_EXTPROC,
     console: options.ConsoleAddress = DEFAULT_CONSOLE,
+    console_host: options.ConsoleHosts = None,
+    console_token_file: options.ConsoleTokenFile = None,
     models: options.Models = None,
     threads: options.Threads = 1,
     workers: options.Workers = None,
@@ -229,6 +236,8 @@ def serve(
         upstream=Upstream.parse(upstream) if upstream is not None else None,
         redis=redis,
         secret=_secret(secret_file),
+        console_hosts=tuple(console_host or ()),
+        console_token=_console_token(console_token_file),
     )
     _run(serve_node(settings, started=_announce_node))
 
@@ -243,6 +252,26 @@ def _secret(file: Path | None) -> bytes | None:
             " openssl rand -base64 32"
         )
     return secret
+
+
+def _console_token(file: Path | None) -> str | None:
+    variable = os.environ.get(options.CONSOLE_TOKEN_VARIABLE)
+    if file is not None and variable is not None:
+        raise StartError(f"--console-token-file and {options.CONSOLE_TOKEN_VARIABLE} are both set; give one")
+    token = variable if file is None else _read_text(file, "--console-token-file")
+    if token is None:
+        return None
+    if not token.strip():
+        source = options.CONSOLE_TOKEN_VARIABLE if file is None else f"--console-token-file {file}"
+        raise StartError(f"{source} is empty, so the console would be open: openssl rand -hex 32")
+    return token.strip()
+
+
+def _read_text(file: Path, flag: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartError(f"{flag} {file} cannot be read as text ({type(error).__name__})") from error
 
 
 def _announce_node(running: Node) -> None:

@@ -389,6 +389,7 @@ class Outcome:
     what was done about it (``None`` where nothing was), ``calls`` which models were asked for that; ``mending_s``
     are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
     disclaimer because the models did not agree. ``stream`` is set for answers that came as a stream and were judged.
+    ``answers`` are the choices, without warnings, that the positions in ``verdicts`` count in.
     """
 
     plan: Plan
@@ -409,3 +410,4 @@ class Outcome:
     mending_s: float = 0.0
     disputed: frozenset[int] = frozenset()
     stream: StreamRecord | None = None
+    answers: tuple[Answer, ...] = ()

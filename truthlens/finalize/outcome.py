@@ -46,6 +46,7 @@ def outcome_of(plan: Plan, judged: Judged, answers: Sequence[Answer], *, model: 
         calls=judged.calls,
         mending_s=judged.mending_s,
         disputed=disputed,
+        answers=judged.delivered(answers) if answers else (),
     )
     blocks = plan.on_unchecked is OnUnchecked.BLOCK and verdict.reason not in NOTHING_TO_CHECK
     if blocks and verdict.status in (Status.UNCHECKED, Status.PARTIAL):
