@@ -269,9 +269,9 @@ class _Web(uvicorn.Server):
 
 async def _start_web(app: Any, address: Address, tasks: asyncio.TaskGroup) -> _Web:
     where = {"uds": address.host} if not address.port else {"host": address.host, "port": address.port}
-    web = _Web(uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, lifespan="off", **where
-        ))
+    web = _Web(
+        uvicorn.Config(app, log_config=None, access_log=False, server_header=False, lifespan="off", **where)
+    )
     serving = tasks.create_task(web.serve())
     while not web.started:
         if serving.done():

@@ -97,9 +97,7 @@ class _Console:
         policy = self._policy.current
         if not policy.telemetry.log_text:
             entry = entry.without_text()  # kept under a policy that allowed it
-        return self._page(
-            "exchange.html.j2", entry=entry, shown=shown_entry(entry, policy.models or {})
-        )
+        return self._page("exchange.html.j2", entry=entry, shown=shown_entry(entry, policy.models or {}))
 
     def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         page = self._pages.get_template(template).render(state=self._state(), **values)
