@@ -132,9 +132,10 @@ def find_model(model_id: str | None, settings: Settings) -> Path:
     for candidate in candidates:
         if candidate.is_dir():
             return candidate
+    there = ", ".join(sorted(_names(shelf)))
     raise ModelError(
-        f"model {model_id or BUNDLED_MODEL!r} is not among {', '.join(sorted(_names(shelf))) or 'no models'} in"
-        f" {shelf} and no folder of that path exists; put its folder there, or change model_id."
+        f"there is no model {model_id or BUNDLED_MODEL!r}: {shelf} holds {there or 'none'}, and no folder of that path"
+        " exists; name one of these, or put its folder there"
     )
 
 

@@ -18,7 +18,7 @@ from truthlens.console.security import _plain_host
 BODY = {"context": ["Tea is free."], "response": "Tea is free."}
 OPEN = ("/healthz", "/readyz", "/metrics")
 GUARDED = ("/", "/exchanges/none", "/static/console.css", "/static/console.js", "/nowhere")
-TOKEN = "correct-horse-battery-staple"  # noqa: S105
+TOKEN = "correct-horse-battery-staple"
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -109,7 +109,12 @@ SecretFile = Annotated[
         show_default=False,
     ),
 ]
-LogLevel = Annotated[str, typer.Option(envvar="TRUTHLENS_LOG_LEVEL", help="debug, info, warning or error.")]
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"],
+    typer.Option(
+        envvar="TRUTHLENS_LOG_LEVEL", case_sensitive=False, help="What is logged, from this level on."
+    ),
+]
 ModelName = Annotated[
     str | None,
     typer.Option(
