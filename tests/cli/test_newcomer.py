@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
 
-from tests.cli.test_cli import run
+from tests.cli.test_cli import Result, run
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.cli import app
 from truthlens.demo import curl_lines
@@ -55,6 +58,19 @@ def test_up_tells_how_many_lines_it_prints() -> None:
     told = re.search(r"(\w+) lines to paste", plain(run("up", "--help").stdout))
     assert told
     assert NUMBERS[told[1]] == len(curl_lines("http://127.0.0.1:1"))
+
+
+def run_server(*arguments: str) -> Result:
+    """A command that starts an event loop, in a process of its own."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "truthlens", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "120"},
+    )
+    return Result(ended.returncode, ended.stdout, ended.stderr)
 
 
 @pytest.fixture
@@ -117,7 +133,8 @@ def test_a_mistake_is_one_message_that_names_it(
     folder: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     """The file, flag or value in question, with its brackets; a status that a script sees; no traceback."""
-    result = run(*(each.replace("{}", str(folder)) for each in arguments))
+    words = [each.replace("{}", str(folder)) for each in arguments]
+    result = run_server(*words) if words[0] in ("up", "serve") else run(*words)
     assert result.returncode in (1, 2)
     assert "Traceback" not in result.stderr
     told = result.stdout + result.stderr
@@ -132,7 +149,7 @@ def test_a_port_that_is_taken_is_told_with_its_flag() -> None:
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         for flag in ("--console", "--extproc"):
-            result = run("serve", flag, address)
+            result = run_server("serve", flag, address)
             assert result.returncode == 1
             assert f"{address} is taken by another process" in result.stderr
             assert flag in result.stderr
@@ -201,7 +218,7 @@ def test_a_token_that_is_none_does_not_open_the_console(
     if text is not None:
         (tmp_path / "token").write_text(text)
         arguments += ["--console-token-file", str(tmp_path / "token")]
-    result = run(*arguments)
+    result = run_server(*arguments)
     assert result.returncode == 1
     assert message in result.stderr
 
