@@ -244,3 +244,8 @@ def test_a_folder_that_is_no_model_has_its_kind_and_its_error(tmp_path: Path) ->
 def test_check_says_ok_of_the_shipped_policy() -> None:
     """The first thing that is tried with a policy."""
     assert run("check", str(shipped_policy())).stdout.endswith(": ok\n")
+
+
+def test_known_names_are_never_cut() -> None:
+    """They are to be typed; a narrow terminal folds them."""
+    assert "…" not in run("models", "pull", "--known", columns=80).stdout

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.progress import track as rich_track
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from truthlens.cli import options
@@ -162,7 +162,8 @@ def pull_model(
     from truthlens.hub.remote import Hub
 
     if known:
-        table = Table("name", "template", "max tokens", "languages", "licence")
+        # A name is to be typed: it is folded, never cut.
+        table = Table(Column("name", overflow="fold"), "template", "max tokens", "languages", "licence")
         for model in KNOWN.values():
             table.add_row(
                 model.name, model.template, str(model.max_tokens), ", ".join(model.languages), model.licence
