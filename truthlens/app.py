@@ -21,7 +21,7 @@ from typing import Any
 import structlog
 import uvicorn
 
-from truthlens.console import Readiness, console_app
+from truthlens.console import Access, Readiness, console_app
 from truthlens.core.errors import PolicyError, StartError
 from truthlens.core.hold import hold_s
 from truthlens.detection.engine import Engine
@@ -127,6 +127,7 @@ async def node(
         recent=recent,
         readiness=readiness,
         addresses=addresses,
+        access=_console_access(settings),
     )
     sys.setswitchinterval(_SWITCH_S)
     gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
@@ -163,6 +164,11 @@ async def node(
             await client.aclose()
             await pool.aclose()
             await engine.aclose()
+
+
+def _console_access(settings: Settings) -> Access:
+    hosts = None if not settings.console.port else frozenset({settings.console.host, *settings.console_hosts})
+    return Access(hosts=hosts, token=settings.console_token)
 
 
 def _settle() -> None:
@@ -263,7 +269,9 @@ class _Web(uvicorn.Server):
 
 async def _start_web(app: Any, address: Address, tasks: asyncio.TaskGroup) -> _Web:
     where = {"uds": address.host} if not address.port else {"host": address.host, "port": address.port}
-    web = _Web(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", **where))
+    web = _Web(
+        uvicorn.Config(app, log_config=None, access_log=False, server_header=False, lifespan="off", **where)
+    )
     serving = tasks.create_task(web.serve())
     while not web.started:
         if serving.done():

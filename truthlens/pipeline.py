@@ -538,7 +538,12 @@ class Pipeline:
         request_s, exchange = ticket.request_s, ticket.exchange
         response_s = max(0.0, outcome.latency_s - request_s)
         self._signals.observe(outcome, request_s=request_s, response_s=response_s)
-        self._recent.add(outcome, time=datetime.now(UTC))
+        self._recent.add(
+            outcome,
+            time=datetime.now(UTC),
+            request_id=_request_id(ticket.head),
+            exchange=exchange if ticket.policy.telemetry.log_text else None,
+        )
         log_exchange(
             outcome,
             endpoint=ticket.endpoint,

@@ -36,6 +36,8 @@ class Settings:
         redis: URL of the Redis that keeps what mode auto has learned; ``None`` for this process's memory.
         secret: shared by the processes of a fleet, so that each knows the calls of the others when they come back
             through the gateway; ``None`` for one that the processes of this user on this machine share.
+        console_hosts: names, beside loopback and its own address, by which browsers may call the console.
+        console_token: what the console wants of everybody but probes and Prometheus; ``None`` for nothing.
     """
 
     extproc: Address
@@ -53,6 +55,8 @@ class Settings:
     upstream: Upstream | None = None
     redis: str | None = None
     secret: bytes | None = None
+    console_hosts: tuple[str, ...] = ()
+    console_token: str | None = None
 
 
 def models_folder(override: Path | None = None) -> Path:

@@ -142,9 +142,10 @@ def find_model(model_id: str | None, settings: Settings) -> Path:
         # Path.is_dir raises where a name is longer than names may be.
         if os.path.isdir(candidate):  # noqa: PTH112
             return candidate
+    there = ", ".join(sorted(_names(shelf)))
     raise ModelError(
-        f"model {model_id or BUNDLED_MODEL!r} is not among {', '.join(sorted(_names(shelf))) or 'no models'} in"
-        f" {shelf} and no folder of that path exists; put its folder there, or change model_id."
+        f"there is no model {model_id or BUNDLED_MODEL!r}: {shelf} holds {there or 'none'}, and no folder of that path"
+        " exists; name one of these, or put its folder there"
     )
 
 

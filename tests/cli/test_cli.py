@@ -24,13 +24,13 @@ class Result:
     stderr: str
 
 
-def run(*arguments: str, stdin: str = "") -> Result:
+def run(*arguments: str, stdin: str | io.StringIO = "", columns: int = 120) -> Result:
     """One command, in this process."""
     out, err = io.StringIO(), io.StringIO()
     status = 0
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setattr(sys, "stdin", io.StringIO(stdin))
-        patch.setenv("COLUMNS", "120")
+        patch.setattr(sys, "stdin", io.StringIO(stdin) if isinstance(stdin, str) else stdin)
+        patch.setenv("COLUMNS", str(columns))
         patch.setenv("NO_COLOR", "1")
         try:
             main(arguments)

@@ -48,7 +48,9 @@ def test_list_shows_every_folder(tmp_path: Path) -> None:
     shown = run("list", "--models", tmp_path).stdout
     assert "lettucedetect-v1" in shown
     assert "cannot be used" in shown
-    assert "no models in" in run("list", "--models", tmp_path / "nowhere").stdout
+    (tmp_path / "empty").mkdir()
+    assert "no models in" in run("list", "--models", tmp_path / "empty").stdout
+    assert isinstance(run("list", "--models", tmp_path / "nowhere").exception, ModelError)
 
 
 def test_from_the_hub_to_int8(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from truthlens import __version__
 from truthlens.cli import calibration, evaluation, gateway, policy, scoring, training
@@ -18,9 +19,15 @@ app = typer.Typer(
     help="Catch hallucinations in live LLM answers: an Envoy sidecar, its policy, and its model workshop.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    # Help texts are shown as they are written: as markup, `truthlens[train]` would lose its brackets.
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-models = typer.Typer(help="The models that can score answers.", no_args_is_help=True)
+models = typer.Typer(
+    help="The models that score answers, and those that compare them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -53,21 +60,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     try:
         app(args=list(arguments) if arguments is not None else None)
-    except* TruthLensError as group:
+    except* (TruthLensError, OSError) as group:
         for error in _leaves(group):
-            Console(stderr=True, soft_wrap=True).print(
-                f"[red]error:[/red] {_plain(str(error))}", highlight=False
+            Console(stderr=True, soft_wrap=True, highlight=False).print(
+                Text("error:", "red"), _message(error)
             )
         sys.exit(1)
 
 
-def _leaves(group: BaseExceptionGroup[TruthLensError]) -> list[TruthLensError]:
-    found: list[TruthLensError] = []
+def _leaves(group: BaseExceptionGroup[Exception]) -> list[Exception]:
+    found: list[Exception] = []
     for error in group.exceptions:
         found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
     return found
 
 
-def _plain(text: str) -> str:
-    """Text in which brackets are not markup."""
-    return text.replace("[", r"\[")
+def _message(error: Exception) -> Text:
+    """Return what an error says, as text in which brackets are not markup."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return Text(f"{error.filename}: {error.strerror}; give another path, or mend its permissions")
+    return Text(str(error))

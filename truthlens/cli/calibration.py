@@ -32,7 +32,7 @@ from truthlens.policy.threshold_record import (
 from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 
-out = Console(highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, markup=False)
 # Progress goes where it does not mix with --json.
 progress_out = Console(stderr=True, highlight=False)
 
@@ -120,9 +120,9 @@ def calibrate(
         return
     _show(record, choice, scored)
     if output is not None:
-        out.print(f"record     {output}", markup=False)
+        out.print(f"record     {output}")
     if write:
-        out.print(f"policy     {config}: threshold of {decision} set", markup=False)
+        out.print(f"policy     {config}: threshold of {decision} set")
     if remaining:
         out.print(
             f"           it still has {remaining} other error(s): truthlens check {config}", markup=False
@@ -227,7 +227,7 @@ def _show(record: ThresholdRecord, choice: Choice, scored: LabelledScores) -> No
     share = "unknown, there are no" if alarms is None else f"{alarms:.4f} of the"
     lines.append(f"flagged    {share} supported answers")
     for line in lines:
-        out.print(line, markup=False)
+        out.print(line)
     if choice.compared:
         out.print(_table(record, choice.compared))
 

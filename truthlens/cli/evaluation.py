@@ -22,7 +22,7 @@ from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 from truthlens.shelves import find_model
 
-out = Console(highlight=False)
+out = Console(highlight=False, markup=False)
 # Progress goes where it does not mix with --json.
 progress_out = Console(stderr=True, highlight=False)
 _NO_VALUE = "–"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Coroutine
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import typer
 import uvloop
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from truthlens import __version__
 from truthlens.app import Node, node, until_stopped, web_server
@@ -23,7 +24,7 @@ from truthlens.core.errors import StartError
 from truthlens.demo import curl_lines, demo_app
 from truthlens.detection.runtime import cpu_quota
 from truthlens.proxy.config import DEFAULT_ROUTER_HEADERS, Address, EnvoySettings, Upstream, render
-from truthlens.proxy.process import Envoy
+from truthlens.proxy.process import Envoy, is_listening
 from truthlens.settings import (
     DEFAULT_CONSOLE,
     DEFAULT_EXTPROC,
@@ -53,6 +54,8 @@ def up(
     listen: options.Listen = DEFAULT_LISTEN,
     extproc: options.Extproc = DEFAULT_EXTPROC,
     console: options.ConsoleAddress = DEFAULT_CONSOLE,
+    console_host: options.ConsoleHosts = None,
+    console_token_file: options.ConsoleTokenFile = None,
     failure_mode_allow: Annotated[
         bool,
         typer.Option(
@@ -79,7 +82,7 @@ def up(
     """Run everything on one machine and stay up until Ctrl-C.
 
     Starts the ext_proc server, the console, a real Envoy and, without --upstream, a demo backend; then prints
-    where they are and, for the demo, three lines to paste.
+    where they are and, for the demo, four lines to paste.
     """
     logs.configure(level=log_level, console=True)
     tracing.configure(__version__)
@@ -93,6 +96,8 @@ def up(
         drain_notice_s=0.0,
         drain_grace_s=3.0,
         redis=redis,
+        console_hosts=tuple(console_host or ()),
+        console_token=_console_token(console_token_file),
     )
     listener = Address.parse(listen, name="--listen")
     backend = Upstream.parse(upstream) if upstream is not None else None
@@ -130,6 +135,11 @@ async def _up(
         with out.status("Starting Envoy …"):
             envoy = await stack.enter_async_context(Envoy(envoy_settings, log_path=envoy_log))
         _announce(addresses, settings, demo_url=gateway_url if demo else None)
+        if not demo and not await asyncio.to_thread(is_listening, Address(backend.host, backend.port)):
+            _say(
+                f"\nNothing answers at {backend} yet: requests get 503 until the backend is up there.",
+                "yellow",
+            )
         await _until_stopped_or_dead(envoy)
         out.print("\nStopping …")
 
@@ -144,24 +154,29 @@ async def _until_stopped_or_dead(envoy: Envoy) -> None:
 
 
 def _announce(addresses: list[tuple[str, str]], settings: Settings, *, demo_url: str | None) -> None:
-    table = Table.grid(padding=(0, 2))
-    for name, address in addresses:
-        table.add_row(f"[bold]{name}[/bold]", address)
-    table.add_row("[bold]policy[/bold]", f"{settings.config} (edit it: the next answer is judged by it)")
     out.print("\n[bold green]TruthLens is up.[/bold green] Ctrl-C stops it.\n")
-    out.print(table)
+    policy = f"{settings.config} (edit it: the next answer is judged by it)"
+    for name, value in (*addresses, ("policy", policy)):
+        out.print(Text(f"{name:<10}", "bold"), Text(value), sep="")
     if demo_url is not None:
         out.print("\nPaste one of these into another terminal and look at the x-truthlens-* headers:\n")
         for title, command in curl_lines(demo_url):
-            out.print(f"[dim]# {title}[/dim]")
+            _say(f"# {title}", "dim")
             # Plain output: the line must be the same bytes that a shell is to read.
             print(command + "\n")
+
+
+def _say(text: str, style: str = "") -> None:
+    """Print text in which brackets are not markup."""
+    out.print(Text(text, style))
 
 
 def serve(
     config: options.Config = None,
     extproc: options.Extproc = DEFAULT_EXTPROC,
     console: options.ConsoleAddress = DEFAULT_CONSOLE,
+    console_host: options.ConsoleHosts = None,
+    console_token_file: options.ConsoleTokenFile = None,
     models: options.Models = None,
     threads: options.Threads = 1,
     workers: options.Workers = None,
@@ -229,6 +244,8 @@ def serve(
         upstream=Upstream.parse(upstream) if upstream is not None else None,
         redis=redis,
         secret=_secret(secret_file),
+        console_hosts=tuple(console_host or ()),
+        console_token=_console_token(console_token_file),
     )
     _run(serve_node(settings, started=_announce_node))
 
@@ -245,8 +262,28 @@ def _secret(file: Path | None) -> bytes | None:
     return secret
 
 
+def _console_token(file: Path | None) -> str | None:
+    variable = os.environ.get(options.CONSOLE_TOKEN_VARIABLE)
+    if file is not None and variable is not None:
+        raise StartError(f"--console-token-file and {options.CONSOLE_TOKEN_VARIABLE} are both set; give one")
+    token = variable if file is None else _read_text(file, "--console-token-file")
+    if token is None:
+        return None
+    if not token.strip():
+        source = options.CONSOLE_TOKEN_VARIABLE if file is None else f"--console-token-file {file}"
+        raise StartError(f"{source} is empty, so the console would be open: openssl rand -hex 32")
+    return token.strip()
+
+
+def _read_text(file: Path, flag: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartError(f"{flag} {file} cannot be read as text ({type(error).__name__})") from error
+
+
 def _announce_node(running: Node) -> None:
-    out.print(f"ext_proc on {running.settings.extproc}, console on http://{running.settings.console}")
+    _say(f"ext_proc on {running.settings.extproc}, console on http://{running.settings.console}")
 
 
 def envoy_config(

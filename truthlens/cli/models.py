@@ -12,7 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.progress import track as rich_track
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from truthlens.cli import options
 from truthlens.core.errors import ModelError
@@ -21,7 +22,8 @@ from truthlens.detection.similarity import load_similarity_manifest
 from truthlens.settings import models_folder
 from truthlens.shelves import SIMILARITY_MODEL
 
-out = Console(highlight=False)
+# Names of folders may hold brackets, which are no markup.
+out = Console(highlight=False, markup=False)
 # Progress goes where it does not mix with results.
 progress_out = Console(stderr=True, highlight=False)
 
@@ -43,19 +45,32 @@ def list_models(
     models: options.Models = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the models in the models folder, with base, languages, window, prompt template and size."""
+    """List the models in the models folder, with kind, base, languages, window, prompt template and size.
+
+    A detector scores answers (model_id of a policy); a similarity model compares answers for the modes that ask several.
+    """
     shelf = models_folder(models)
+    if not shelf.is_dir():
+        raise ModelError(f"there is no folder {shelf}; give another with --models")
     rows = [_row(folder) for folder in _folders(shelf)]
     if as_json:
         typer.echo(json.dumps(rows))
         return
     table = Table()
-    columns = ("name", "base", "languages", "max_tokens", "template", "megabytes")
-    for column in columns:
-        table.add_column(column.replace("_", " "), overflow="fold")
+    columns = {
+        "name": "name",
+        "kind": "kind",
+        "base": "base",
+        "languages": "languages",
+        "max_tokens": "tokens",
+        "template": "template",
+        "megabytes": "MB",
+    }
+    for column in columns.values():
+        table.add_column(column, overflow="fold", no_wrap=column == "kind")
     for row in rows:
         if "error" in row:
-            table.add_row(str(row["name"]), "[red]cannot be used[/red]")
+            table.add_row(str(row["name"]), str(row["kind"]), Text("cannot be used", "red"))
             continue
         table.add_row(
             *(", ".join(row[key]) if isinstance(row[key], list) else str(row[key] or "") for key in columns)
@@ -63,29 +78,30 @@ def list_models(
     out.print(table if rows else f"no models in {shelf}")
     for row in rows:
         if "error" in row:
-            out.print(str(row["error"]), markup=False, style="red")
+            out.print(str(row["error"]), style="red")
 
 
 def _folders(shelf: Path) -> list[Path]:
-    if not shelf.is_dir():
-        return []
     # A leading dot marks a folder that a pull is still filling.
     return sorted(path for path in shelf.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
 def _row(folder: Path) -> dict[str, Any]:
-    if folder.name == SIMILARITY_MODEL:
-        return _similarity_row(folder)
+    kind = "similarity" if folder.name == SIMILARITY_MODEL else "detector"
     try:
-        manifest = load_manifest(folder)
+        figures = _similarity(folder) if kind == "similarity" else _detector(folder)
     except ModelError as error:
-        return {"name": folder.name, "folder": str(folder), "error": str(error)}
+        return {"name": folder.name, "kind": kind, "folder": str(folder), "error": str(error)}
+    return {"name": figures.pop("name"), "kind": kind, "folder": str(folder), **figures}
+
+
+def _detector(folder: Path) -> dict[str, Any]:
+    manifest = load_manifest(folder)
     weights = [
         file for pattern in ("**/*.onnx", "**/*.onnx.data", "*.safetensors") for file in folder.glob(pattern)
     ]
     return {
         "name": manifest.name,
-        "folder": str(folder),
         "base": manifest.base,
         "revision": manifest.revision,
         "languages": list(manifest.languages),
@@ -98,18 +114,14 @@ def _row(folder: Path) -> dict[str, Any]:
     }
 
 
-def _similarity_row(folder: Path) -> dict[str, Any]:
-    try:
-        manifest = load_similarity_manifest(folder)
-    except ModelError as error:
-        return {"name": folder.name, "folder": str(folder), "error": str(error)}
+def _similarity(folder: Path) -> dict[str, Any]:
+    manifest = load_similarity_manifest(folder)
     return {
         "name": manifest.name,
-        "folder": str(folder),
         "base": manifest.base,
         "languages": list(manifest.languages),
         "max_tokens": manifest.max_tokens,
-        "template": "similarity",
+        "template": None,
         "megabytes": round(sum(file.stat().st_size for file in folder.glob("*.onnx")) / 1e6, 1),
     }
 
@@ -150,7 +162,8 @@ def pull_model(
     from truthlens.hub.remote import Hub
 
     if known:
-        table = Table("name", "template", "max tokens", "languages", "licence")
+        # A name is to be typed: it is folded, never cut.
+        table = Table(Column("name", overflow="fold"), "template", "max tokens", "languages", "licence")
         for model in KNOWN.values():
             table.add_row(
                 model.name, model.template, str(model.max_tokens), ", ".join(model.languages), model.licence
@@ -274,9 +287,8 @@ def _show_cost(report: Any, target: Path) -> None:
             f"{quality.rows} answers: AUROC {ranked}, F1 {quality.f1_before:.4f} → {quality.f1_after:.4f}"
         )
     if report.refused:
-        out.print(
-            f"[bold red]beyond the bounds[/]: {report.refused}. float32 is kept, unless you use --force"
-        )
+        refused = f"beyond the bounds: {report.refused}. float32 is kept, unless you use --force"
+        out.print(refused, style="red")
     else:
         out.print(f"kept: {target / 'model.onnx'}")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN
+
+CONSOLE_TOKEN_VARIABLE = "TRUTHLENS_CONSOLE_TOKEN"  # noqa: S105 - the variable's name
 
 Config = Annotated[
     Path | None,
@@ -42,6 +44,28 @@ ConsoleAddress = Annotated[
         "--console",
         envvar="TRUTHLENS_CONSOLE",
         help=f"Address of the console, health and metrics (default: {DEFAULT_CONSOLE}).",
+        show_default=False,
+    ),
+]
+ConsoleHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--console-host",
+        envvar="TRUTHLENS_CONSOLE_HOST",
+        help="Another name by which browsers may call the console (its own address and loopback always may). "
+        "Repeat for several.",
+        show_default=False,
+    ),
+]
+ConsoleTokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--console-token-file",
+        envvar="TRUTHLENS_CONSOLE_TOKEN_FILE",
+        exists=True,
+        dir_okay=False,
+        help="Token that the console's pages and /v1/detect then want; or put the token itself into "
+        f"{CONSOLE_TOKEN_VARIABLE}. Default: none is wanted.",
         show_default=False,
     ),
 ]
@@ -85,7 +109,12 @@ SecretFile = Annotated[
         show_default=False,
     ),
 ]
-LogLevel = Annotated[str, typer.Option(envvar="TRUTHLENS_LOG_LEVEL", help="debug, info, warning or error.")]
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"],
+    typer.Option(
+        envvar="TRUTHLENS_LOG_LEVEL", case_sensitive=False, help="What is logged, from this level on."
+    ),
+]
 ModelName = Annotated[
     str | None,
     typer.Option(

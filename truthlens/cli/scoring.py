@@ -7,8 +7,9 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+import pydantic
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -20,7 +21,7 @@ from truthlens.core.plan import Plan
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
 from truthlens.detection.engine import Engine, load_encoder
 from truthlens.detection.explain import explained
-from truthlens.finalize import verdict_object
+from truthlens.finalize import format_score, verdict_object
 from truthlens.policy import default_policy, load_policy
 from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
@@ -29,11 +30,19 @@ from truthlens.shelves import find_model
 out = Console(soft_wrap=True, highlight=False)
 
 
+class _Row(pydantic.BaseModel):
+    """One line of standard input; further keys, such as labels, are let be."""
+
+    context: list[str] | str
+    query: str = ""
+    response: str
+
+
 def detect(
     more: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE",
             help="Further evidence, as in --context a.txt b.txt.",
             exists=True,
             dir_okay=False,
@@ -46,7 +55,14 @@ def detect(
     ] = None,
     query: Annotated[str, typer.Option(help="What the user asked.")] = "",
     response: Annotated[
-        str | None, typer.Option(help="File with the answer, or - for standard input.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="File with the answer, or - for standard input.",
+            exists=True,
+            dir_okay=False,
+            allow_dash=True,
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object an answer.")] = False,
     exit_code: Annotated[
@@ -69,7 +85,12 @@ def detect(
     models: options.Models = None,
     threads: options.Threads = 1,
 ) -> None:
-    """Score one answer against its evidence, or JSON lines {context, query, response} from standard input."""
+    """Score one answer against its evidence, or JSON lines {context, query, response} from standard input.
+
+    One answer:   truthlens detect --context evidence.txt --query "When?" --response answer.txt
+
+    Many answers: truthlens detect < answers.jsonl
+    """
     settings = Settings(
         Address.parse(DEFAULT_EXTPROC, name="--extproc"),
         Address.parse(DEFAULT_CONSOLE, name="--console"),
@@ -102,28 +123,60 @@ def _with_threshold(plan: Plan, threshold: float) -> Plan:
     return replace(plan, threshold=threshold)
 
 
-def _inputs(context: list[Path], query: str, response: str | None) -> Iterator[tuple[Exchange, Answer]]:
+def _inputs(context: list[Path], query: str, response: Path | None) -> Iterator[tuple[Exchange, Answer]]:
     if response is not None:
-        text = sys.stdin.read() if response == "-" else Path(response).read_text(encoding="utf-8")
-        yield _record([path.read_text(encoding="utf-8") for path in context], query, text)
+        from_terminal = str(response) == "-"
+        if from_terminal:
+            _say_what_is_awaited("the answer")
+        text = _standard_input() if from_terminal else _text(response)
+        yield _record([_text(path) for path in context], query, text)
         return
     if context:
         raise typer.BadParameter("--context needs --response FILE (or - for standard input)")
-    for number, line in enumerate(sys.stdin, 1):
+    _say_what_is_awaited('JSON lines {"context": "…", "query": "…", "response": "…"}')
+    number = 0
+    while line := _standard_input(lines=True):
+        number += 1
         if line.strip():
             yield _row(line, number)
 
 
+def _say_what_is_awaited(what: str) -> None:
+    """Tell a person at a terminal why nothing happens; a program that pipes its input is told nothing."""
+    if sys.stdin.isatty():
+        typer.echo(
+            f"reading {what} from the terminal; end with Ctrl-D. See also: truthlens detect --help", err=True
+        )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DialectError(f"{path} is not UTF-8 text; save it as UTF-8") from error
+
+
+def _standard_input(*, lines: bool = False) -> str:
+    """Return all of standard input, or its next line."""
+    try:
+        text = sys.stdin.readline() if lines else sys.stdin.read()
+        text.encode()  # bytes that are no UTF-8 come as lone surrogates in some locales
+    except UnicodeError as error:
+        raise DialectError("standard input is not UTF-8 text; save it as UTF-8") from error
+    return text
+
+
 def _row(line: str, number: int) -> tuple[Exchange, Answer]:
     try:
-        row: dict[str, Any] = json.loads(line)
-        context, response = row["context"], row["response"]
-    except (ValueError, KeyError, TypeError) as error:
+        row = _Row.model_validate_json(line)
+    except pydantic.ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"][:1])
         raise DialectError(
-            f"standard input, line {number}: expected a JSON object with context (text or list of texts), query and"
-            f" response ({type(error).__name__})"
+            f"standard input, line {number}: {f'{where}: ' if where else ''}{first['msg']}; expected a JSON object with"
+            " context (text or list of texts), query (text, may be left out) and response (text)"
         ) from error
-    return _record([context] if isinstance(context, str) else list(context), row.get("query", ""), response)
+    return _record([row.context] if isinstance(row.context, str) else row.context, row.query, row.response)
 
 
 def _record(context: list[str], query: str, response: str) -> tuple[Exchange, Answer]:
@@ -138,13 +191,12 @@ def _print(exchange: Exchange, response: str, verdict: Verdict, *, as_json: bool
         typer.echo(json.dumps(shown, ensure_ascii=False))
         return
     if verdict.score is None:
-        out.print(f"[yellow]{verdict.status.value}[/yellow]: {verdict.reason}")
+        out.print(Text(verdict.status.value, "yellow"), Text(f": {verdict.reason}"), sep="")
         return
     colour = "red" if verdict.flagged else "green"
     word = "detected" if verdict.flagged else "not detected"
-    out.print(
-        f"[{colour}]{word}[/{colour}]  score {verdict.score:.2f}  threshold {verdict.threshold:.2f}  {verdict.status.value}"
-    )
+    score = format_score(verdict.score, verdict.threshold)
+    out.print(Text(word, colour), f" score {score}  threshold {verdict.threshold:g}  {verdict.status.value}")
     text = Text(response.rstrip())
     for span in verdict.spans:
         text.stylize("bold red underline", span.start, span.end)

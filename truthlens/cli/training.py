@@ -11,7 +11,7 @@ from rich.console import Console
 from truthlens.core.errors import ModelError
 from truthlens.detection.runtime import cpu_quota
 
-out = Console(highlight=False)
+out = Console(highlight=False, markup=False)
 progress_out = Console(stderr=True, highlight=False)
 
 

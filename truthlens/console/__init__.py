@@ -1,5 +1,6 @@
 """The console: health, readiness, metrics, one-off scoring, and a page that shows what the gateway is doing."""
 
 from truthlens.console.app import Readiness, console_app
+from truthlens.console.security import Access
 
-__all__ = ["Readiness", "console_app"]
+__all__ = ["Access", "Readiness", "console_app"]

@@ -1,8 +1,11 @@
 """The console's routes. It reads the gateway's state and never changes it.
 
-GET  /            status page           GET  /healthz     the process answers
-GET  /readyz      model and policy are  GET  /metrics     Prometheus text
-                  loaded and warm       POST /v1/detect   score one answer
+GET  /                 status page           GET  /healthz     the process answers
+GET  /exchanges/{id}   one exchange          GET  /readyz      model and policy are loaded and warm
+GET  /static/...       its style and script  GET  /metrics     Prometheus text
+                                             POST /v1/detect   score one answer
+
+Who may ask is decided before any of them: ``security``.
 """
 
 from __future__ import annotations
@@ -18,18 +21,25 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
+from truthlens.console.security import Access, Security
+from truthlens.console.shown import shown_entry
 from truthlens.core.errors import BodyTooLargeError, OverloadedError
 from truthlens.core.json_size import check_values
 from truthlens.core.limits import Limits, check
 from truthlens.core.plan import Plan
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
-from truthlens.finalize import verdict_object
+from truthlens.finalize import format_score, verdict_object
 from truthlens.pipeline import Keep, Pipeline
 from truthlens.policy import PolicyHolder
 from truthlens.telemetry.recent import Recent
 from truthlens.telemetry.signals import Signals
+
+_FOLDER = Path(__file__).parent
+_SHOWN = 25
 
 
 @dataclass(slots=True)
@@ -74,19 +84,34 @@ class _Console:
         self._policy, self._pipeline, self._signals, self._recent = policy, pipeline, signals, recent
         self._readiness, self._addresses = readiness, addresses
         self._pages = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+            loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
         )
+        self._pages.filters["score"] = format_score
 
     async def index(self, _request: Request) -> Response:
-        page = self._pages.get_template("index.html.j2").render(
-            state=self._state(),
+        return self._page(
+            "index.html.j2",
             plans=[*self._policy.current.plans, self._policy.current.default],
-            recent=self._recent.entries(),
+            recent=self._recent.entries()[:_SHOWN],
             addresses=self._addresses(),
         )
-        return HTMLResponse(page, headers={"cache-control": "no-store"})
+
+    async def exchange(self, request: Request) -> Response:
+        entry = self._recent.get(request.path_params["id"])
+        if entry is None:
+            return self._page("gone.html.j2", status=404)
+        policy = self._policy.current
+        if not policy.telemetry.log_text:
+            entry = entry.without_text()  # kept under a policy that allowed it
+        return self._page("exchange.html.j2", entry=entry, shown=shown_entry(entry, policy.models or {}))
+
+    def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        page = self._pages.get_template(template).render(state=self._state(), **values)
+        return HTMLResponse(page, status_code=status)
 
     async def healthz(self, _request: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -188,7 +213,8 @@ def console_app(
     recent: Recent,
     readiness: Readiness,
     addresses: Callable[[], Sequence[tuple[str, str]]] = tuple,
-) -> Starlette:
+    access: Access | None = None,
+) -> ASGIApp:
     """The console as an ASGI application.
 
     Args:
@@ -198,6 +224,7 @@ def console_app(
         recent: the last exchanges, for the page.
         readiness: kept up to date by the composition root.
         addresses: (name, address) pairs to show on the page.
+        access: who may use it; left out, whoever reaches it by its own address.
     """
     console = _Console(
         policy=policy,
@@ -207,12 +234,16 @@ def console_app(
         readiness=readiness,
         addresses=addresses,
     )
-    return Starlette(
+    routes = Starlette(
         routes=[
             Route("/", console.index),
+            Route("/exchanges/{id}", console.exchange),
+            Mount("/static", StaticFiles(directory=_FOLDER / "static")),
             Route("/healthz", console.healthz),
             Route("/readyz", console.readyz),
             Route("/metrics", console.metrics),
             Route("/v1/detect", console.detect, methods=["POST"]),
         ]
     )
+    # Outermost, so that errors of the server have the headers too.
+    return Security(routes, access=access or Access())

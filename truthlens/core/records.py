@@ -425,6 +425,7 @@ class Outcome:
     are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
     disclaimer because the models did not agree. ``stream`` is set for answers that came as a stream and were judged.
     ``reasoned`` has, per choice, its reasoning beside the answer, ``None`` where there is none.
+    ``answers`` are the choices, without warnings, that the positions in ``verdicts`` count in.
     """
 
     plan: Plan
@@ -447,3 +448,4 @@ class Outcome:
     disputed: frozenset[int] = frozenset()
     stream: StreamRecord | None = None
     reasoned: tuple[Reasoned | None, ...] = ()
+    answers: tuple[Answer, ...] = ()

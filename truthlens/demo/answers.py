@@ -69,6 +69,8 @@ _COMMON = frozenset(
         "么",
     ]
 )
+# Share of a passage's words that a context holds which is still that passage.
+_SAME_CONTEXT = 0.7
 _INVENTED = " An audit by the Velmont Institute in 1987 confirmed this in 4,812 cases and awarded a prize of 90,000 dollars."
 _INVENTED_ZH = "维蒙研究所在1987年审核了4812个案例，并为此颁发了九万元奖金。"
 
@@ -109,13 +111,16 @@ def _takes_turns(model: str) -> bool:
 
 
 def _matching(exchange: Exchange) -> Conversation | None:
-    """The conversation whose question is asked, unless the request brings a context of its own."""
+    """The conversation whose question is asked, unless the request brings a context of its own.
+
+    A context in which a word was changed is still the conversation's: the answer stays, and is no longer supported.
+    """
     query = _normal(exchange.query)
-    given = _normal(" ".join(passage.text for passage in exchange.passages))
+    given = _words(" ".join(passage.text for passage in exchange.passages))
     for conversation in CONVERSATIONS:
         if _normal(conversation.question) != query:
             continue
-        if not given or any(_normal(passage) in given for passage in conversation.passages):
+        if not given or any(_mostly(_words(passage), within=given) for passage in conversation.passages):
             return conversation
     return None
 
@@ -133,6 +138,10 @@ def _own_answer(exchange: Exchange, *, ungrounded: bool) -> str:
     if not best:
         best = "我没有关于这个问题的信息。" if chinese else "I don't have information about that."
     return best + (_INVENTED_ZH if chinese else _INVENTED) if ungrounded else best
+
+
+def _mostly(words: set[str], *, within: set[str]) -> bool:
+    return len(words & within) >= _SAME_CONTEXT * len(words)
 
 
 def _normal(text: str) -> str:

@@ -53,6 +53,7 @@ def outcome_of(plan: Plan, judged: Judged, answers: Sequence[Answer], *, model: 
         mending_s=judged.mending_s,
         disputed=disputed,
         reasoned=thoughts,
+        answers=judged.delivered(answers) if answers else (),
     )
     blocks = plan.on_unchecked is OnUnchecked.BLOCK and verdict.reason not in NOTHING_TO_CHECK
     if blocks and verdict.status in (Status.UNCHECKED, Status.PARTIAL):

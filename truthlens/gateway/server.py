@@ -132,8 +132,12 @@ class Server:
             else:
                 self.port = self._server.add_secure_port(address, _credentials(tls))
         except RuntimeError as error:
+            tls_files = (
+                "" if tls is None else ", or certificate and key (--tls-cert, --tls-key) are no PEM pair"
+            )
             raise StartError(
-                f"cannot listen for ext_proc on {address}: is another process there? Choose another with --extproc"
+                f"cannot listen for ext_proc on {address}: another process is there{tls_files}. Choose another address"
+                " with --extproc"
             ) from error
 
     async def start(self) -> None:

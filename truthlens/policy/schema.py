@@ -509,7 +509,9 @@ class LimitsSection(Section):
 class TelemetrySection(Section):
     """What is logged."""
 
-    log_text: bool = Field(default=False, description="true: texts of users and models are logged.")
+    log_text: bool = Field(
+        default=False, description="true: texts of users and models are logged and shown on the console."
+    )
 
 
 class PolicyFile(Section):

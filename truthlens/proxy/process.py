@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import shutil
 import socket
@@ -112,10 +113,31 @@ def is_listening(address: Address) -> bool:
 
 
 def ensure_free(address: Address, *, flag: str) -> None:
-    """Fail early, and with the flag to use, where a port is taken.
+    """Fail early, and with the flag to use, where nobody may listen or somebody does.
 
     Raises:
-        StartError: something listens there already.
+        StartError: the address is taken, not one of this machine's, or not allowed.
     """
-    if address.port and is_listening(address):
-        raise StartError(f"{address} is taken by another process; stop it, or choose another with {flag}")
+    if not address.port:
+        if not Path(address.host).parent.is_dir():
+            raise StartError(
+                f"{address}: there is no folder {Path(address.host).parent}; choose another with {flag}"
+            )
+        return
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind) as probe:
+            # As servers do: without it a port would count as taken for a minute after its process has ended.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+            probe.listen()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise StartError(
+                f"{address} is taken by another process; stop it, or choose another with {flag}"
+            ) from error
+        raise StartError(
+            f"cannot listen on {address}: {error.strerror}; choose another address with {flag}"
+        ) from error
