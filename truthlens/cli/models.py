@@ -121,7 +121,7 @@ def _similarity(folder: Path) -> dict[str, Any]:
         "base": manifest.base,
         "languages": list(manifest.languages),
         "max_tokens": manifest.max_tokens,
-        "template": None,
+        "template": "similarity",
         "megabytes": round(sum(file.stat().st_size for file in folder.glob("*.onnx")) / 1e6, 1),
     }
 

@@ -55,14 +55,7 @@ def detect(
     ] = None,
     query: Annotated[str, typer.Option(help="What the user asked.")] = "",
     response: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with the answer, or - for standard input.",
-            exists=True,
-            dir_okay=False,
-            allow_dash=True,
-            show_default=False,
-        ),
+        str | None, typer.Option(help="File with the answer, or - for standard input.", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object an answer.")] = False,
     exit_code: Annotated[
@@ -123,12 +116,11 @@ def _with_threshold(plan: Plan, threshold: float) -> Plan:
     return replace(plan, threshold=threshold)
 
 
-def _inputs(context: list[Path], query: str, response: Path | None) -> Iterator[tuple[Exchange, Answer]]:
+def _inputs(context: list[Path], query: str, response: str | None) -> Iterator[tuple[Exchange, Answer]]:
     if response is not None:
-        from_terminal = str(response) == "-"
-        if from_terminal:
+        if response == "-":
             _say_what_is_awaited("the answer")
-        text = _standard_input() if from_terminal else _text(response)
+        text = _standard_input() if response == "-" else _text(Path(response))
         yield _record([_text(path) for path in context], query, text)
         return
     if context:
