@@ -13,12 +13,9 @@ import typer
 import yaml
 
 from truthlens.cli import app
-<<<<<<< HEAD
+from truthlens.cli.options import CONSOLE_TOKEN_VARIABLE
 from truthlens.exchange.paths import PASSING_METHODS
 from truthlens.finalize import HEADER_NAMES
-=======
-from truthlens.cli.options import CONSOLE_TOKEN_VARIABLE
->>>>>>> h-newcomer
 from truthlens.policy import Severity, check_file
 from truthlens.proxy.config import FAIL_OPEN_HEADERS
 from truthlens.settings import Settings
