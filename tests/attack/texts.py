@@ -26,7 +26,8 @@ RUNS = tuple(" ".join(_WORDS[at : at + _RUN]) for at in range(len(_WORDS) - _RUN
 
 def forms(raw: bytes) -> list[str]:
     """Return what a client could put together from bytes: as text, and from the strings and numbers of their JSON."""
-    text = raw.decode("utf-8", "replace")
+    # UTF-16 and UTF-32 of this text are its letters between zeros.
+    text = raw.replace(b"\0", b"").decode("utf-8", "replace")
     found = [text, re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), text)]
     for line in re.split(r"[\r\n]+", text):
         data = line.removeprefix("data:").strip()
