@@ -28,7 +28,7 @@ def attacks(ci: int, nightly: int) -> Callable[[Any], Any]:
         derandomize=not NIGHTLY,
         database=None,
         deadline=None,
-        print_blob=True,
+        print_blob=False,
         suppress_health_check=list(HealthCheck),
         # To shrink means to ask the deployment hundreds of times: a failure prints its bodies instead.
         phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if NIGHTLY else [])],
