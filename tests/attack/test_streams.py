@@ -45,14 +45,13 @@ _COPIES: dict[str, Copy] = {
     "other log probabilities": lambda text, _far, _next: {"prompt_logprobs": [{str(at): {"decoded_token": word}} for at, word in enumerate(text.split(" "))]},
     "reasoning": lambda text, _far, _next: {"reasoning_content": text},
     "a refusal": lambda text, _far, _next: {"refusal": text},
-    "a tool call": lambda text, _far, _next: {"function_call": {"arguments": json.dumps({"said": text})}},
     "capitals": lambda text, _far, _next: {"upper": text.upper()},
     "in marks": lambda text, _far, _next: {"html": "<p>" + text.replace(" ", "</b> <b>") + "</p>"},
     "a transcript": lambda text, _far, _next: {"audio": {"id": "a", "transcript": text}},
     "an address": lambda text, _far, _next: {"url": "https://x.example/?q=" + text.replace(" ", "+")},
     "an id": lambda text, _far, _next: {"id": text},
     "a title": lambda text, _far, _next: {"title": text},
-    "base64": lambda text, _far, _next: {"data": base64.b64encode(text.encode()).decode()},
+    "sound": lambda text, _far, _next: {"audio": {"id": "a", "data": base64.b64encode(text.encode()).decode()}},
 }  # fmt: skip
 _PLACES = ("top", "choice", "delta", "usage", "last")
 _EOLS = ("\n", "\r\n", "\r")
