@@ -54,6 +54,7 @@ class Target:
         *,
         plan: str | None = None,
         body: bytes | dict[str, Any] = PLAIN,
+        method: str = "POST",
         path: str = "/v1/chat/completions",
         headers: dict[str, str] | None = None,
     ) -> httpx.Response:
@@ -70,7 +71,7 @@ class Target:
         # The path is sent as it is written: httpx would make it regular.
         url = httpx.URL(self.stack.url).copy_with(raw_path=path.encode())
         try:
-            return self._client.post(url, content=content, headers=sent)
+            return self._client.request(method, url, content=content, headers=sent)
         finally:
             self.backend.forget(name)
 

@@ -155,7 +155,7 @@ TOPICS = {
             "the landlord keeps the deposit",
             "the deposit is nine months' rent",
             "pets are forbidden by law",
-            "the tenant pays for all repairs",
+            "the tenant pays 900 euros for every repair",
         ),
     ),
     "zh": Topic(

@@ -54,3 +54,10 @@ def test_an_invention_in_any_frame_counts(by_header: Target, frame: str) -> None
         if not _counts(response):
             waved_through.append(shown(response, text))
     assert not waved_through, "\n".join(waved_through)
+
+
+@pytest.mark.parametrize(("name", "fact"), [(name, fact) for name, fact in FACTS if name != "zh"])
+def test_the_plain_inventions_count(by_header: Target, name: str, fact: str) -> None:
+    """Else the frames would show nothing."""
+    response = _ask(by_header, TOPICS[name], f"{fact[0].upper()}{fact[1:]}.", plan="annotate")
+    assert float(says(response)["score"]) > 0.0, shown(response, fact)
