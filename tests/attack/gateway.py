@@ -68,10 +68,10 @@ class Target:
         if plan is not None:
             sent["x-domain"] = plan
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        # The path is sent as it is written: httpx would make it regular.
-        url = httpx.URL(self.stack.url).copy_with(raw_path=path.encode())
+        # As it is written: httpx would make the path of a URL regular.
+        target = {"target": path.encode()}
         try:
-            return self._client.request(method, url, content=content, headers=sent)
+            return self._client.request(method, self.stack.url, content=content, headers=sent, extensions=target)
         finally:
             self.backend.forget(name)
 

@@ -22,7 +22,7 @@ _NAMES = st.sampled_from(
     "value markdown html summary analysis commentary final thought explanation note display speech caption body parts "
     "candidates outputs choices messages items data extra provider_specific_fields annotations warning error detail "
     "suggestions followups translation x".split()
-) | st.from_regex(r"[a-z]{1,3}[a-z_]{0,8}\Z")
+) | st.from_regex("[a-z]{1,3}[a-z_]{0,8}", fullmatch=True)
 # What the documentation lists as bookkeeping holds no answer; `truthlens` is our own, and is replaced.
 _NOT_SHOWN = frozenset({"id", "index", "role", "type", "name", "names", "url", "model", "title", "usage", "truthlens", "object"})
 _REASONING = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details")

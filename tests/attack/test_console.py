@@ -22,7 +22,7 @@ def _sent(target: Target, headers: list[tuple[str, str]], *, path: str = "/v1/de
     return httpx.request(method, f"{target.stack.console_url}{path}", content=_BODY if method == "POST" else None, headers=headers, timeout=60)
 
 
-_LABEL = st.from_regex(r"[a-z]{1,8}\Z")
+_LABEL = st.from_regex("[a-z]{1,8}", fullmatch=True)
 _HOSTS = st.builds(
     lambda form, label, port: form.format(label=label, port=port),
     st.sampled_from(["{label}.example", "{label}.example:{port}", "localhost.{label}.example", "127.0.0.1.{label}.example:{port}", "localhost@{label}.example", "{label}.localhost.example",
