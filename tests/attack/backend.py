@@ -83,7 +83,9 @@ class DecodingBackend:
             return JSONResponse({"error": {"message": "not an object"}}, status_code=400)
         if len(answer.writes) == 1:
             return Response(answer.writes[0], media_type=answer.media_type, headers=answer.headers)
-        return StreamingResponse(_written(answer.writes), media_type=answer.media_type, headers=answer.headers)
+        return StreamingResponse(
+            _written(answer.writes), media_type=answer.media_type, headers=answer.headers
+        )
 
 
 async def _written(writes: Sequence[bytes]) -> AsyncIterator[bytes]:

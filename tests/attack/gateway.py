@@ -71,7 +71,9 @@ class Target:
         # As it is written: httpx would make the path of a URL regular.
         target = {"target": path.encode()}
         try:
-            return self._client.request(method, self.stack.url, content=content, headers=sent, extensions=target)
+            return self._client.request(
+                method, self.stack.url, content=content, headers=sent, extensions=target
+            )
         finally:
             self.backend.forget(name)
 

@@ -18,15 +18,73 @@ pytestmark = pytest.mark.envoy
 
 # Members in which servers and gateways put text that clients show, and some that nobody has heard of.
 _NAMES = st.sampled_from(
-    "content text refusal transcript output output_text generated_text response answer completion message delta result "
-    "value markdown html summary analysis commentary final thought explanation note display speech caption body parts "
-    "candidates outputs choices messages items data extra provider_specific_fields annotations warning error detail "
-    "suggestions followups translation x".split()
+    [
+        "content",
+        "text",
+        "refusal",
+        "transcript",
+        "output",
+        "output_text",
+        "generated_text",
+        "response",
+        "answer",
+        "completion",
+        "message",
+        "delta",
+        "result",
+        "value",
+        "markdown",
+        "html",
+        "summary",
+        "analysis",
+        "commentary",
+        "final",
+        "thought",
+        "explanation",
+        "note",
+        "display",
+        "speech",
+        "caption",
+        "body",
+        "parts",
+        "candidates",
+        "outputs",
+        "choices",
+        "messages",
+        "items",
+        "data",
+        "extra",
+        "provider_specific_fields",
+        "annotations",
+        "warning",
+        "error",
+        "detail",
+        "suggestions",
+        "followups",
+        "translation",
+        "x",
+    ]
 ) | st.from_regex("[a-z]{1,3}[a-z_]{0,8}", fullmatch=True)
 # What the documentation lists as bookkeeping holds no answer; `truthlens` is our own, and is replaced.
-_NOT_SHOWN = frozenset({"id", "index", "role", "type", "name", "names", "url", "model", "title", "usage", "truthlens", "object"})
+_NOT_SHOWN = frozenset(
+    {"id", "index", "role", "type", "name", "names", "url", "model", "title", "usage", "truthlens", "object"}
+)
 _REASONING = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details")
-_TYPES = st.sampled_from(["text", "Text", "markdown", "refusal", "output_text", "output_json", "html", "tool_result", None, 1, ["text"]])
+_TYPES = st.sampled_from(
+    [
+        "text",
+        "Text",
+        "markdown",
+        "refusal",
+        "output_text",
+        "output_json",
+        "html",
+        "tool_result",
+        None,
+        1,
+        ["text"],
+    ]
+)
 _CALL = {"id": "c", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
 
 
@@ -52,9 +110,15 @@ def _answers(draw: st.DrawFn) -> dict[str, Any]:
     assume(name not in _NOT_SHOWN)
     content = draw(st.sampled_from([TRUE, TRUE, None, "", [{"type": "text", "text": TRUE}], []]))
     message: dict[str, Any] = {"role": "assistant", "content": content}
-    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": draw(st.sampled_from(["stop", "length", "tool_calls", "content_filter", None]))}
+    choice: dict[str, Any] = {
+        "index": 0,
+        "message": message,
+        "finish_reason": draw(st.sampled_from(["stop", "length", "tool_calls", "content_filter", None])),
+    }
     body = {**completion(None), "choices": [choice]}
-    match draw(st.sampled_from(["message", "message", "choice", "top", "part", "part", "another choice", "call"])):
+    match draw(
+        st.sampled_from(["message", "message", "choice", "top", "part", "part", "another choice", "call"])
+    ):
         case "message":
             message[name] = value
         case "choice":
@@ -70,7 +134,9 @@ def _answers(draw: st.DrawFn) -> dict[str, Any]:
             message["content"] = draw(st.permutations([*parts, part]))
         case "another choice":
             other = {"role": "assistant", "content": TRUE, name: value}
-            body["choices"] = draw(st.permutations([choice, {"index": 1, "message": other, "finish_reason": "stop"}]))
+            body["choices"] = draw(
+                st.permutations([choice, {"index": 1, "message": other, "finish_reason": "stop"}])
+            )
         case "call":
             message["content"] = draw(st.sampled_from([FALSE, [{"type": "text", "text": FALSE}], value]))
             message[draw(st.sampled_from(["tool_calls", "function_call"]))] = draw(
@@ -82,12 +148,19 @@ def _answers(draw: st.DrawFn) -> dict[str, Any]:
 def _streamed(body: dict[str, Any]) -> Answer:
     """The same answer as one chunk of a stream."""
     choices = [
-        {**{key: value for key, value in choice.items() if key != "message"}, "delta": choice["message"], "finish_reason": None}
+        {
+            **{key: value for key, value in choice.items() if key != "message"},
+            "delta": choice["message"],
+            "finish_reason": None,
+        }
         for choice in body["choices"]
     ]
     last = [{"index": choice["index"], "delta": {}, "finish_reason": "stop"} for choice in body["choices"]]
     chunks = [{**body, "choices": choices}, {"id": body.get("id"), "choices": last}]
-    frames = [b"data: " + json.dumps({**each, "object": "chat.completion.chunk"}).encode() + b"\n\n" for each in chunks]
+    frames = [
+        b"data: " + json.dumps({**each, "object": "chat.completion.chunk"}).encode() + b"\n\n"
+        for each in chunks
+    ]
     return Answer([*frames, b"data: [DONE]\n\n"], "text/event-stream")
 
 
@@ -126,7 +199,9 @@ def test_an_invention_in_any_member_is_detected_or_told(by_header: Target, body:
 
 @attacks(ci=40, nightly=1500)
 @given(body=_answers())
-def test_an_invention_in_any_member_of_a_stream_is_detected_or_told(by_header: Target, body: dict[str, Any]) -> None:
+def test_an_invention_in_any_member_of_a_stream_is_detected_or_told(
+    by_header: Target, body: dict[str, Any]
+) -> None:
     _check(by_header, _streamed(body), body)
 
 
@@ -134,9 +209,20 @@ def test_an_invention_in_any_member_of_a_stream_is_detected_or_told(by_header: T
 @given(name=st.sampled_from(_REASONING), content=st.sampled_from([None, "", TRUE]), value=_wrapped(FALSE))
 @example("reasoning_content", TRUE, FALSE)
 @example("reasoning_content", None, FALSE)
-def test_an_invention_in_the_reasoning_is_detected_or_told(by_header: Target, name: str, content: str | None, value: Any) -> None:
+def test_an_invention_in_the_reasoning_is_detected_or_told(
+    by_header: Target, name: str, content: str | None, value: Any
+) -> None:
     """Beside an answer it may pass, if the verdict says so."""
-    body = {**completion(None), "choices": [{"index": 0, "message": {"role": "assistant", "content": content, name: value}, "finish_reason": "stop"}]}
+    body = {
+        **completion(None),
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": content, name: value},
+                "finish_reason": "stop",
+            }
+        ],
+    }
     _check(by_header, body, body, reasoning=content == TRUE)
 
 
@@ -145,11 +231,18 @@ _BODIES = {
     "one choice and no list": {"choices": {"message": {"content": FALSE}}},
     "no choices": {"message": {"role": "assistant", "content": FALSE}},
     "no choices and a candidate": {"candidates": [{"content": {"parts": [{"text": FALSE}]}}]},
-    "no choices and an output": {"output": [{"type": "message", "content": [{"type": "output_text", "text": FALSE}]}]},
+    "no choices and an output": {
+        "output": [{"type": "message", "content": [{"type": "output_text", "text": FALSE}]}]
+    },
     "choices of texts": {"choices": [FALSE]},
-    "an error beside it": {"error": {"message": "x"}, "choices": [{"index": 0, "message": {"content": FALSE}}]},
+    "an error beside it": {
+        "error": {"message": "x"},
+        "choices": [{"index": 0, "message": {"content": FALSE}}],
+    },
     "an error that tells it": {"error": {"message": FALSE}},
-    "the same index twice": {"choices": [{"index": 0, "message": {"content": each}} for each in (TRUE, FALSE)]},
+    "the same index twice": {
+        "choices": [{"index": 0, "message": {"content": each}} for each in (TRUE, FALSE)]
+    },
     "a negative index": {"choices": [{"index": -1, "message": {"content": FALSE}}]},
     "a delta in a whole answer": {"choices": [{"index": 0, "delta": {"content": FALSE}}]},
     "a completion's text in a chat": {"choices": [{"index": 0, "text": FALSE}]},
@@ -167,12 +260,23 @@ def test_bodies_of_odd_shapes_are_detected_or_told(by_header: Target, name: str)
     _check(by_header, Answer([body]), body)
 
 
-_MEDIA = ("application/json", "text/plain", "application/x-ndjson", "text/html", "application/problem+json", "application/octet-stream", "text/event-stream", "")
+_MEDIA = (
+    "application/json",
+    "text/plain",
+    "application/x-ndjson",
+    "text/html",
+    "application/problem+json",
+    "application/octet-stream",
+    "text/event-stream",
+    "",
+)
 
 
 @pytest.mark.parametrize("media_type", _MEDIA)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-le"])
-def test_answers_of_any_media_type_and_encoding_are_detected_or_told(by_header: Target, media_type: str, encoding: str) -> None:
+def test_answers_of_any_media_type_and_encoding_are_detected_or_told(
+    by_header: Target, media_type: str, encoding: str
+) -> None:
     body = json.dumps(completion(FALSE)).encode(encoding)
     _check(by_header, Answer([body], media_type), body)
 

@@ -15,11 +15,29 @@ pytestmark = pytest.mark.envoy
 
 _BODY = json.dumps({"context": ["Tea is free."], "response": "Tea is free."}).encode()
 _JSON = "application/json"
-_PAGES = ("/", "/healthz", "/readyz", "/metrics", "/v1/detect", "/nothing", "/static/../app.py", "/exchanges/1", "/reviews")
+_PAGES = (
+    "/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/v1/detect",
+    "/nothing",
+    "/static/../app.py",
+    "/exchanges/1",
+    "/reviews",
+)
 
 
-def _sent(target: Target, headers: list[tuple[str, str]], *, path: str = "/v1/detect", method: str = "POST") -> httpx.Response:
-    return httpx.request(method, f"{target.stack.console_url}{path}", content=_BODY if method == "POST" else None, headers=headers, timeout=60)
+def _sent(
+    target: Target, headers: list[tuple[str, str]], *, path: str = "/v1/detect", method: str = "POST"
+) -> httpx.Response:
+    return httpx.request(
+        method,
+        f"{target.stack.console_url}{path}",
+        content=_BODY if method == "POST" else None,
+        headers=headers,
+        timeout=60,
+    )
 
 
 _LABEL = st.from_regex("[a-z]{1,8}", fullmatch=True)
@@ -43,7 +61,12 @@ def test_a_name_that_points_here_is_not_served(by_header: Target, host: str) -> 
 
 
 @attacks(ci=25, nightly=500)
-@given(origin=st.one_of(st.builds("{}://{}".format, st.sampled_from(["http", "https", "file", "chrome-extension"]), _HOSTS), st.sampled_from(["null", "file://", "", "http://", "localhost"])))
+@given(
+    origin=st.one_of(
+        st.builds("{}://{}".format, st.sampled_from(["http", "https", "file", "chrome-extension"]), _HOSTS),
+        st.sampled_from(["null", "file://", "", "http://", "localhost"]),
+    )
+)
 def test_a_page_of_another_origin_gets_no_score(by_header: Target, origin: str) -> None:
     response = _sent(by_header, [("origin", origin), ("content-type", _JSON)])
     assert 400 <= response.status_code < 500, shown(response, origin)
@@ -61,7 +84,11 @@ def test_what_a_form_can_send_is_not_read(by_header: Target, media_type: str) ->
 
 def test_the_operators_own_request_is_scored(by_header: Target) -> None:
     """Else nothing here would show anything."""
-    for headers in ([], [("origin", by_header.stack.console_url)], [("host", f"localhost:{by_header.stack.console.port}")]):
+    for headers in (
+        [],
+        [("origin", by_header.stack.console_url)],
+        [("host", f"localhost:{by_header.stack.console.port}")],
+    ):
         response = _sent(by_header, [("content-type", _JSON), *headers])
         assert response.status_code == 200, shown(response, headers)
 
@@ -75,4 +102,6 @@ def test_every_response_forbids_what_browsers_would_allow(by_header: Target, pat
         assert "default-src 'none'" in policy or "default-src 'self'" in policy, shown(response, method, path)
         assert "'unsafe-" not in policy, shown(response, method, path)
         assert response.headers.get("x-content-type-options") == "nosniff", shown(response, method, path)
-        assert response.headers.get("x-frame-options") in ("DENY", "SAMEORIGIN"), shown(response, method, path)
+        assert response.headers.get("x-frame-options") in ("DENY", "SAMEORIGIN"), shown(
+            response, method, path
+        )

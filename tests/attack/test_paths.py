@@ -12,7 +12,12 @@ from tests.attack.texts import FALSE, tells
 
 pytestmark = pytest.mark.envoy
 
-_ROOTS = ("/v1/chat/completions", "/chat/completions", "/openai/deployments/x/chat/completions", "/proxy/v1/chat/completions")
+_ROOTS = (
+    "/v1/chat/completions",
+    "/chat/completions",
+    "/openai/deployments/x/chat/completions",
+    "/proxy/v1/chat/completions",
+)
 _TAILS = ("", "/", "//", "?", "?a=/v1/models", "?api-version=1#x", ";a=b", "/.", "/x/..", "%20", "%00", "%09", "%2f", "\\", ".json", "/v1/embeddings/../../chat/completions", "%3f", "%23/v1/models")  # fmt: skip
 
 
@@ -21,16 +26,31 @@ def _paths(draw: st.DrawFn) -> str:
     """A path of answers, as somebody writes it who does not want it to be known."""
     path = draw(st.sampled_from(_ROOTS))
     written = ""
-    for letter in path:
+    for plain in path:
+        letter = plain
         match draw(st.integers(0, 12)):
             case 0:
-                letter = f"%{ord(letter):02x}"
+                letter = f"%{ord(plain):02x}"
             case 1:
-                letter = f"%25{ord(letter):02X}"
+                letter = f"%25{ord(plain):02X}"
             case 2:
-                letter = letter.upper()
-            case 3 if letter == "/":
-                letter = draw(st.sampled_from(["//", "/./", "/x/../", "/%2e/", "\\", "/;/", "/;x=1/", "/x/%2e%2e/", "/v1/embeddings/../../"]))
+                letter = plain.upper()
+            case 3 if plain == "/":
+                letter = draw(
+                    st.sampled_from(
+                        [
+                            "//",
+                            "/./",
+                            "/x/../",
+                            "/%2e/",
+                            "\\",
+                            "/;/",
+                            "/;x=1/",
+                            "/x/%2e%2e/",
+                            "/v1/embeddings/../../",
+                        ]
+                    )
+                )
         written += letter
     if not written.startswith("/"):
         written = f"/{written}"
@@ -38,7 +58,12 @@ def _paths(draw: st.DrawFn) -> str:
 
 
 @attacks(ci=60, nightly=3000)
-@given(path=_paths(), forged=st.sampled_from(["x-truthlens-status", "x_truthlens_status", "X-TruthLens_Score", "x-truthlens-detected"]))
+@given(
+    path=_paths(),
+    forged=st.sampled_from(
+        ["x-truthlens-status", "x_truthlens_status", "X-TruthLens_Score", "x-truthlens-detected"]
+    ),
+)
 def test_no_spelling_gets_an_answer_past_the_plan(by_header: Target, path: str, forged: str) -> None:
     """It is flagged or refused, or says why it was not checked where that is allowed; no verdict of the backend is believed."""
     body = b'{"choices": [{"index": 0, "message": {"role": "assistant", "content": "%b"}}]}' % FALSE.encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Callable
 
@@ -28,12 +29,35 @@ decisions:
     rules: {{operator: AND, conditions: [{{type: keyword, name: word}}, {{operator: NOT, conditions: [{{type: domain, name: shop}}]}}]}}
     plugins: [{{type: hallucination, configuration: {{threshold: 0.5}}}}]
 """
-_TOKENS = st.sampled_from(
+# What YAML makes of a value by its mark, wrong for most values.
+_MARKED = st.builds(
+    "{} {}".format,
+    st.sampled_from(
+        [
+            "!!int",
+            "!!float",
+            "!!bool",
+            "!!timestamp",
+            "!!binary",
+            "!!null",
+            "!!set",
+            "!!omap",
+            "!!python/name:os.system",
+            "!x",
+        ]
+    ),
+    st.sampled_from(["''", "x", "'-'", "1", "[]", "{}", "2001-99-99", ".inf", "0x"]),
+)
+_ODD = st.sampled_from(
     [*"{}[],:#&*!|>%@`'\"-?~\n\t\0\ufeff\ud7ff", " ", "- ", "? ", ": ", "!!int ''", "!!float x", "!!bool x", "!!timestamp x", "!!binary x", "!!set", "!!omap",
      "!!python/object/apply:os.system [x]", "!!null x", "&a [*a]", "&a {a: *a}", "*b", "<<: 1", "<<: [*a, *a]", "---\n", "...\n", "%YAML 9.9\n", "0x", "0o9", "1:60:60",
      ".inf", ".nan", "-1", "1e400", "1" * 400, "9" * 5000, "2001-13-45", "true", "null", "[" * 300, "{a: " * 300, "- " * 500, "(" * 400, "(a|b)*" * 50,
      "\\u0000", "\U0001f9ea", "a" * 5000, "name: name: name", "enabled: yes please", "threshold: {cost_ratio: 0, prior: 0}", "mode: premium", "agentic"]
 )  # fmt: skip
+
+
+_TOKENS = _MARKED | _ODD
+_VALUE = re.compile(r": ([^{},\[\]\n]+)")
 
 
 @st.composite
@@ -43,7 +67,12 @@ def _edits(draw: st.DrawFn) -> bytes:
     for _ in range(draw(st.integers(1, 6))):
         at = draw(st.integers(0, len(text)))
         end = draw(st.integers(at, min(len(text), at + 30)))
-        match draw(st.integers(0, 3)):
+        match draw(st.integers(0, 6)):
+            case 4 | 5 | 6:  # a value is another one
+                start, end = draw(
+                    st.sampled_from([found.span(1) for found in _VALUE.finditer(text)] or [(at, end)])
+                )
+                text = text[:start] + draw(_TOKENS) + text[end:]
             case 0:
                 text = text[:at] + draw(_TOKENS) + text[at:]
             case 1:
@@ -86,7 +115,7 @@ def _good(target: Target, threshold: float) -> None:
     _until(lambda: says(target.ask(TRUE)).get("detected") == flagged, "the good policy was not taken over")
 
 
-@attacks(ci=12, nightly=300)
+@attacks(ci=15, nightly=300)
 @given(data=_edits())
 def test_no_edit_ends_the_process_or_switches_detection_off(edited: Target, data: bytes) -> None:
     """A bad one leaves the plan as it was and is told; whatever it was, the next good one counts."""
@@ -103,7 +132,9 @@ def test_no_edit_ends_the_process_or_switches_detection_off(edited: Target, data
         # Every answer is flagged at a threshold of nothing: the plan is the old one.
         assert says(edited.ask(TRUE)).get("detected") == "true", data
     _good(edited, 1.0)
-    assert httpx.get(f"{edited.stack.console_url}/readyz", timeout=60).json()["policy"]["last_error"] is None, data
+    assert (
+        httpx.get(f"{edited.stack.console_url}/readyz", timeout=60).json()["policy"]["last_error"] is None
+    ), data
 
 
 def test_there_is_no_traceback_in_the_log(edited: Target) -> None:

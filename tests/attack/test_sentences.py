@@ -33,7 +33,9 @@ def test_an_invention_in_a_polite_sentence_counts(by_header: Target, name: str, 
 
 
 @pytest.mark.parametrize(("name", "text"), HONEST)
-def test_a_polite_sentence_without_an_invention_is_not_flagged(by_header: Target, name: str, text: str) -> None:
+def test_a_polite_sentence_without_an_invention_is_not_flagged(
+    by_header: Target, name: str, text: str
+) -> None:
     """At the threshold that a plan has by itself."""
     response = _ask(by_header, TOPICS[name], text, plan=None)
     assert says(response).get("detected") != "true", shown(response, text)

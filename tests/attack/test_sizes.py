@@ -6,7 +6,9 @@ import gzip
 import json
 import threading
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self
 
 import httpx
 import pytest
@@ -21,6 +23,16 @@ from tests.integration.backend import completion
 pytestmark = pytest.mark.envoy
 
 MEMORY = 600 << 20
+
+
+@dataclass(frozen=True)
+class Named:
+    """What is sent, under a name that says how to make it again: a failure cannot print megabytes."""
+
+    name: str
+    value: Any = field(repr=False)
+
+
 _MOST = (16 if NIGHTLY else 2) << 20
 _SIZES = st.sampled_from([_MOST // 64, _MOST // 8, _MOST // 2, _MOST])
 
@@ -42,39 +54,47 @@ _SHAPES: dict[str, Callable[[int], str]] = {
     "blanks": lambda size: " " * size + "0",
     "nulls": lambda size: "[" + ",".join(["null"] * (size // 5)) + "]",
 }
-# Texts of about so many characters.
-_TEXTS: dict[str, Callable[[int], str]] = {
-    name: (lambda piece: lambda size: piece * (size // len(piece)))(piece)
-    for name, piece in {
-        "numbered lines": "1. a\n",
-        "labels": "Context:\na b\nQuestion:\n",
-        "sources": "[S0] a\n",
-        "opened marks": "<context>",
-        "empty marks": "<context></context>",
-        "documents": "<document>a</document>\n",
-        "passages": "Passage 1: a\n",
-        "headings": "# a\n",
-        "fences": "```\n",
-        "colons": "a:\n",
-        "brackets": "[1](",
-        "quotes": "\"'",
-        "newlines": "\n",
-        "blanks": " ",
-        "sentences": "The shop is open. ",
-        "letters": "a",
-        "dots": "a.",
-        "figures": "1,",
-        "han": "图",
-        "combining": "a\u0301",
-        "zero width": "\u200b",
-        "JSON": '[{"a":',
-        "stars": "*a",
-        "reasoning": "<think>",
-        "emoji": "👩‍👩‍👧",
-        "dates": "1.1.2001 ",
-        "currency": "$1 ",
-    }.items()
+
+
+def _dumped(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def _repeated(piece: str, size: int) -> str:
+    """Return a text of about so many characters."""
+    return piece * (size // len(piece))
+
+
+_PIECES = {
+    "numbered lines": "1. a\n",
+    "labels": "Context:\na b\nQuestion:\n",
+    "sources": "[S0] a\n",
+    "opened marks": "<context>",
+    "empty marks": "<context></context>",
+    "documents": "<document>a</document>\n",
+    "passages": "Passage 1: a\n",
+    "headings": "# a\n",
+    "fences": "```\n",
+    "colons": "a:\n",
+    "brackets": "[1](",
+    "quotes": "\"'",
+    "newlines": "\n",
+    "blanks": " ",
+    "sentences": "The shop is open. ",
+    "letters": "a",
+    "dots": "a.",
+    "figures": "1,",
+    "han": "图",
+    "combining": "a\u0301",
+    "zero width": "\u200b",
+    "JSON": '[{"a":',
+    "stars": "*a",
+    "reasoning": "<think>",
+    "emoji": "👩‍👩‍👧",
+    "dates": "1.1.2001 ",
+    "currency": "$1 ",
 }  # fmt: skip
+_TEXTS: dict[str, Callable[[int], str]] = {name: partial(_repeated, piece) for name, piece in _PIECES.items()}
 
 
 def _in_request(shape: str, place: str) -> bytes:
@@ -97,28 +117,36 @@ _REQUEST_PLACES = ("member", "documents", "content", "messages", "message", "too
 
 
 @st.composite
-def _requests(draw: st.DrawFn) -> tuple[str, bytes]:
+def _requests(draw: st.DrawFn) -> Named:
     size = draw(_SIZES)
     match draw(st.integers(0, 3)):
         case 0:
             name, place = draw(st.sampled_from(sorted(_SHAPES))), draw(st.sampled_from(_REQUEST_PLACES))
-            return f"{name} in {place}, {size}", _in_request(_SHAPES[name](size), place)
+            return Named(f"{name} in {place}, {size}", _in_request(_SHAPES[name](size), place))
         case 1:
-            name, role = draw(st.sampled_from(sorted(_TEXTS))), draw(st.sampled_from(["system", "user", "tool", "assistant", "developer"]))
+            name, role = (
+                draw(st.sampled_from(sorted(_TEXTS))),
+                draw(st.sampled_from(["system", "user", "tool", "assistant", "developer"])),
+            )
             text = _TEXTS[name](size // 2)
             messages = draw(st.permutations([{"role": role, "content": text}, *PLAIN["messages"]]))
-            return f"{name} of {role}, {size}", json.dumps({**PLAIN, "messages": messages}, ensure_ascii=False).encode()
+            return Named(f"{name} of {role}, {size}", _dumped({**PLAIN, "messages": messages}))
         case 2:
             name, each = draw(st.sampled_from(sorted(_TEXTS))), draw(st.integers(1, 200))
             text = _TEXTS[name](each) or "a"
             role = draw(st.sampled_from(["system", "user", "tool"]))
             messages = [{"role": role, "content": text}] * (size // (len(text.encode()) + 40))
-            return f"messages of {name} of {role}, {size}", json.dumps({**PLAIN, "messages": [*messages, *PLAIN["messages"]]}, ensure_ascii=False).encode()
+            return Named(
+                f"messages of {name} ({each}) of {role}, {size}",
+                _dumped({**PLAIN, "messages": [*messages, *PLAIN["messages"]]}),
+            )
     name, each = draw(st.sampled_from(sorted(_TEXTS))), draw(st.integers(1, 60))
     document = draw(st.sampled_from(["text", "content", "title", ""]))
     text = _TEXTS[name](each) or "a"
     documents: list[Any] = [{document: text} if document else text] * (size // (len(text.encode()) + 16))
-    return f"documents of {name} in {document!r}, {size}", json.dumps({**PLAIN, "documents": documents}, ensure_ascii=False).encode()
+    return Named(
+        f"documents of {name} ({each}) in {document!r}, {size}", _dumped({**PLAIN, "documents": documents})
+    )
 
 
 def _chunk(text: str, index: int = 0, more: str = "") -> bytes:
@@ -126,7 +154,7 @@ def _chunk(text: str, index: int = 0, more: str = "") -> bytes:
 
 
 @st.composite
-def _answers(draw: st.DrawFn) -> tuple[str, Answer]:
+def _answers(draw: st.DrawFn) -> Named:
     size = draw(_SIZES)
     plain = json.dumps(completion(FALSE))[1:-1]
     message = json.dumps({"role": "assistant", "content": FALSE})[1:-1]
@@ -138,15 +166,21 @@ def _answers(draw: st.DrawFn) -> tuple[str, Answer]:
     count = max(1, size // 200)
     kind = draw(st.integers(0, 11))
     if kind < 3:
-        body = (f'{{"x": {value}, {plain}}}', f'{{"choices": [{{"index": 0, "message": {{"x": {value}, {message}}}}}]}}', f'{{"choices": [{{"index": 0, "message": {{{message}}}}}, {value}]}}')[kind]
-        return f"{shape} in place {kind}, {size}", Answer([body.encode()])
+        odd = (
+            f'{{"x": {value}, {plain}}}',
+            f'{{"choices": [{{"index": 0, "message": {{"x": {value}, {message}}}}}]}}',
+            f'{{"choices": [{{"index": 0, "message": {{{message}}}}}, {value}]}}',
+        )[kind]
+        return Named(f"{shape} in place {kind}, {size}", Answer([odd.encode()]))
     if kind == 3:
-        return f"a text of {text}, {size}", Answer([json.dumps(completion(long), ensure_ascii=False).encode()])
+        return Named(f"a text of {text}, {size}", Answer([_dumped(completion(long))]))
     if kind == 4:
-        return f"{count} choices", Answer([json.dumps(completion(*[FALSE] * count)).encode()])
+        return Named(f"{count} choices", Answer([json.dumps(completion(*[FALSE] * count)).encode()]))
     if kind == 5:
         parts = [{"type": "text", "text": FALSE}, *[{"type": "text", "text": "a"}] * (size // 30)]
-        return f"parts, {size}", Answer([json.dumps(completion(parts)).encode()])  # type: ignore[arg-type]
+        body = completion(None)
+        body["choices"][0]["message"]["content"] = parts
+        return Named(f"parts, {size}", Answer([_dumped(body)]))
     streams = {
         6: ("one frame", [_chunk(long), done]),
         7: ("comments", [_chunk(TRUE), b": k\n\n" * (size // 5), _chunk(FALSE), done]),
@@ -158,7 +192,7 @@ def _answers(draw: st.DrawFn) -> tuple[str, Answer]:
     name, writes = streams[kind]
     if kind != 6 and draw(st.booleans()):
         writes = [_chunk(word + " ") for word in FALSE.split()] + writes
-    return f"{name} ({text}), {size}", Answer(writes, "text/event-stream")
+    return Named(f"{name} ({text}), {size}", Answer(writes, "text/event-stream"))
 
 
 class _Others:
@@ -170,7 +204,7 @@ class _Others:
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._ask)
 
-    def __enter__(self) -> _Others:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -200,17 +234,17 @@ def _check(target: Target, name: str, answer: Answer | str, body: bytes, headers
 
 @attacks(ci=12, nightly=300)
 @given(request=_requests(), packed=st.booleans())
-def test_no_request_gets_an_answer_past_the_plan(holds_back: Target, request: tuple[str, bytes], packed: bool) -> None:
+def test_no_request_gets_an_answer_past_the_plan(holds_back: Target, request: Named, packed: bool) -> None:
     """However long it takes to read: the invention does not leave unless it is marked."""
-    name, body = request
+    name, body = request.name, request.value
     sent, headers = (gzip.compress(body, 1), {"content-encoding": "gzip"}) if packed else (body, {})
     _check(holds_back, name, FALSE, sent, headers)
 
 
 @attacks(ci=12, nightly=300)
 @given(answer=_answers())
-def test_no_answer_gets_past_the_plan(holds_back: Target, answer: tuple[str, Answer]) -> None:
-    name, answered = answer
+def test_no_answer_gets_past_the_plan(holds_back: Target, answer: Named) -> None:
+    name, answered = answer.name, answer.value
     asked = PLAIN if answered.media_type == "application/json" else {**PLAIN, "stream": True}
     _check(holds_back, name, answered, json.dumps(asked).encode(), {})
 
@@ -218,7 +252,9 @@ def test_no_answer_gets_past_the_plan(holds_back: Target, answer: tuple[str, Ans
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("side", ["request", "answer"])
 @pytest.mark.parametrize("filling", [b" ", b"[", b"[],", b"1. a\n"])
-def test_a_body_that_unpacks_to_much_is_refused(holds_back: Target, layers: int, side: str, filling: bytes) -> None:
+def test_a_body_that_unpacks_to_much_is_refused(
+    holds_back: Target, layers: int, side: str, filling: bytes
+) -> None:
     """A hundred million bytes of it are a few thousand on the wire."""
     size = (300 if NIGHTLY else 60) << 20
     head = (json.dumps(PLAIN) if side == "request" else json.dumps(completion(FALSE)))[:-1] + ', "x": '
@@ -233,8 +269,18 @@ def test_a_body_that_unpacks_to_much_is_refused(holds_back: Target, layers: int,
         _check(holds_back, name, Answer([packed], headers=encoding), json.dumps(PLAIN).encode(), {})
 
 
+def test_bodies_one_after_the_other_do_not_add_up(holds_back: Target) -> None:
+    """What was refused is gone, however soon the next one comes."""
+    packed = gzip.compress(json.dumps(PLAIN)[:-1].encode() + b', "x": ' + b" " * (20 << 20))
+    for count in range(200 if NIGHTLY else 30):
+        response = holds_back.ask(FALSE, body=packed, headers={"content-encoding": "gzip"})
+        assert not tells(response.content), shown(response)
+        assert holds_back.memory() < MEMORY, f"{holds_back.memory() >> 20} MB after {count + 1} bodies"
+    holds_back.is_well()
+
+
 @st.composite
-def _detections(draw: st.DrawFn) -> tuple[str, bytes]:
+def _detections(draw: st.DrawFn) -> Named:
     size = draw(_SIZES)
     name = draw(st.sampled_from(sorted(_TEXTS)))
     text = json.dumps(_TEXTS[name](size // 2))
@@ -249,15 +295,20 @@ def _detections(draw: st.DrawFn) -> tuple[str, bytes]:
         f"{shape} beside them": f'{{"context": ["a"], "response": "The shop is open.", "x": {value}}}',
     }
     what = draw(st.sampled_from(sorted(bodies)))
-    return f"{what}, {size}", bodies[what].encode()
+    return Named(f"{what}, {size}", bodies[what].encode())
 
 
 @attacks(ci=10, nightly=200)
 @given(body=_detections())
-def test_scoring_over_the_console_costs_no_exchange_its_verdict(holds_back: Target, body: tuple[str, bytes]) -> None:
-    name, content = body
+def test_scoring_over_the_console_costs_no_exchange_its_verdict(holds_back: Target, body: Named) -> None:
+    name, content = body.name, body.value
     with _Others(holds_back) as others:
-        response = httpx.post(f"{holds_back.stack.console_url}/v1/detect", content=content, headers={"content-type": "application/json"}, timeout=90)
+        response = httpx.post(
+            f"{holds_back.stack.console_url}/v1/detect",
+            content=content,
+            headers={"content-type": "application/json"},
+            timeout=90,
+        )
     assert response.status_code in (200, 400, 413, 422, 503), f"{name}\n{shown(response)}"
     assert set(others.verdicts) <= {"checked"}, f"others lost their verdicts: {name}\n{others.verdicts}"
     holds_back.is_well()

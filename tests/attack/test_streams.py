@@ -22,7 +22,11 @@ Copy = Callable[[str, str, str], dict[str, Any]]
 
 
 def _logprobs(text: str) -> dict[str, Any]:
-    return {"content": [{"token": word, "logprob": -0.1, "bytes": list(word.encode())} for word in text.split(" ")]}
+    return {
+        "content": [
+            {"token": word, "logprob": -0.1, "bytes": list(word.encode())} for word in text.split(" ")
+        ]
+    }
 
 
 _COPIES: dict[str, Copy] = {
@@ -38,7 +42,7 @@ _COPIES: dict[str, Copy] = {
     "bytes": lambda text, _far, _next: {"bytes": list(text.encode())},
     "pairs of words": lambda text, _far, _next: {"edits": [[at, word] for at, word in enumerate(text.split(" "))]},
     "a name": lambda text, _far, _next: {"seen": {text: True}},
-    "names": lambda text, _far, _next: {"seen": {word: True for word in text.split(" ")}},
+    "names": lambda text, _far, _next: {"seen": dict.fromkeys(text.split(" "), True)},
     "JSON in a string": lambda text, _far, _next: {"debug": json.dumps({"text": text})},
     "escaped twice": lambda text, _far, _next: {"debug": json.dumps(json.dumps("".join(f"\\u{ord(c):04x}" for c in text)))},
     "log probabilities": lambda text, _far, _next: {"logprobs": _logprobs(text)},
@@ -78,7 +82,11 @@ def _tokens(draw: st.DrawFn, text: str) -> list[str]:
 def _streams(draw: st.DrawFn) -> tuple[bytes, list[bytes], bool]:
     """The bytes of a stream, the writes that they come in, and whether its last frame ends as it should."""
     texts = draw(
-        st.lists(st.sampled_from([f"{TRUE} {FALSE} {ALSO_TRUE}", f"{FALSE} {TRUE}", f"{TRUE} {FALSE}", FALSE]), min_size=1, max_size=3)
+        st.lists(
+            st.sampled_from([f"{TRUE} {FALSE} {ALSO_TRUE}", f"{FALSE} {TRUE}", f"{TRUE} {FALSE}", FALSE]),
+            min_size=1,
+            max_size=3,
+        )
     )
     copy = _COPIES[draw(st.sampled_from(sorted(_COPIES)))]
     place = draw(st.sampled_from(_PLACES))
@@ -89,25 +97,44 @@ def _streams(draw: st.DrawFn) -> tuple[bytes, list[bytes], bool]:
     far = dict.fromkeys(range(len(texts)), "")
     chunks: list[dict[str, Any]] = []
     if draw(st.booleans()):
-        chunks.append({"choices": [{"index": index, "delta": {"role": "assistant", "content": ""}} for index in far]})
+        chunks.append(
+            {"choices": [{"index": index, "delta": {"role": "assistant", "content": ""}} for index in far]}
+        )
     for number, (index, part) in enumerate(flat):
         far[index] += part
         ahead = flat[number + 1][1] if number + 1 < len(flat) else ""
         beside = copy(part, far[index], ahead)
         delta = {"content": part, **(beside if place == "delta" else {})}
-        choice = {"index": index, "delta": delta, "finish_reason": None, **(beside if place == "choice" else {})}
+        choice = {
+            "index": index,
+            "delta": delta,
+            "finish_reason": None,
+            **(beside if place == "choice" else {}),
+        }
         chunks.append({"choices": [choice], **(beside if place == "top" else {})})
-    end = [{"index": index, "delta": {}, "finish_reason": "stop", **(copy(FALSE, far[index], "") if place == "last" else {})} for index in far]
+    end = [
+        {
+            "index": index,
+            "delta": {},
+            "finish_reason": "stop",
+            **(copy(FALSE, far[index], "") if place == "last" else {}),
+        }
+        for index in far
+    ]
     chunks.append({"choices": end})
     if place == "usage":
         chunks.append({"choices": [], "usage": {"total_tokens": 9, **copy(FALSE, far[0], "")}})
-    head = draw(st.sampled_from([{"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}, {}]))
+    head = draw(
+        st.sampled_from([{"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}, {}])
+    )
     eol = draw(st.sampled_from(_EOLS))
     blank = draw(st.sampled_from(["data: ", "data:"]))
     ascii_ = draw(st.booleans())
     frames = []
     for chunk in chunks:
-        lines = json.dumps({**head, **chunk}, ensure_ascii=ascii_, indent=draw(st.sampled_from([None, None, None, 1]))).split("\n")
+        lines = json.dumps(
+            {**head, **chunk}, ensure_ascii=ascii_, indent=draw(st.sampled_from([None, None, None, 1]))
+        ).split("\n")
         comments = draw(st.lists(st.sampled_from(_COMMENTS), max_size=1))
         frames.append(eol.join([*comments, *(blank + line for line in lines), "", ""]))
     if draw(st.booleans()):
@@ -119,7 +146,11 @@ def _streams(draw: st.DrawFn) -> tuple[bytes, list[bytes], bool]:
     if draw(st.integers(0, 9)) == 0:
         data = b"\xef\xbb\xbf" + data
     cuts = sorted(draw(st.lists(st.integers(1, len(data) - 1), max_size=10, unique=True)))
-    return data, [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)], not whole
+    return (
+        data,
+        [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)],
+        not whole,
+    )
 
 
 def _frames(raw: bytes) -> tuple[bytes, list[dict[str, Any]]]:
@@ -149,7 +180,9 @@ def _leaks(rest: bytes) -> bool:
 @pytest.mark.parametrize("plan", ["withhold", "stop", "stop-block"])
 @attacks(ci=25, nightly=1500)
 @given(stream=_streams())
-def test_withheld_text_leaves_in_no_form(by_header: Target, plan: str, stream: tuple[bytes, list[bytes], bool]) -> None:
+def test_withheld_text_leaves_in_no_form(
+    by_header: Target, plan: str, stream: tuple[bytes, list[bytes], bool]
+) -> None:
     """In no member, of no frame, under no framing; and the verdict comes."""
     raw, writes, _whole = stream
     response = by_header.ask(Answer(writes, "text/event-stream"), plan=plan)
@@ -166,7 +199,9 @@ def test_withheld_text_leaves_in_no_form(by_header: Target, plan: str, stream: t
 
 @attacks(ci=25, nightly=1000)
 @given(stream=_streams())
-def test_a_held_stream_is_detected_or_told(by_header: Target, stream: tuple[bytes, list[bytes], bool]) -> None:
+def test_a_held_stream_is_detected_or_told(
+    by_header: Target, stream: tuple[bytes, list[bytes], bool]
+) -> None:
     """Under a plan that lets nothing pass unchecked nothing leaves but what is marked."""
     raw, writes, _whole = stream
     response = by_header.ask(Answer(writes, "text/event-stream"), plan="block")
@@ -192,7 +227,11 @@ def test_no_copy_of_withheld_text_leaves(by_header: Target, name: str, token: st
         beside = _COPIES[name](FALSE, far, "")
         frames.append(_chunk(0, {}, "choice" if place == "last" else "", beside, finish_reason="stop"))
         if place == "usage":
-            frames.append(b"data: " + json.dumps({"choices": [], "usage": {"total_tokens": 9, **beside}}).encode() + b"\n\n")
+            frames.append(
+                b"data: "
+                + json.dumps({"choices": [], "usage": {"total_tokens": 9, **beside}}).encode()
+                + b"\n\n"
+            )
         response = by_header.ask(Answer([*frames, b"data: [DONE]\n\n"], "text/event-stream"), plan="withhold")
         rest, _ = _frames(response.content)
         if _leaks(rest):
@@ -200,16 +239,29 @@ def test_no_copy_of_withheld_text_leaves(by_header: Target, name: str, token: st
     assert not leaks, "\n\n".join(leaks)
 
 
-def _chunk(index: int, delta: dict[str, Any], place: str, beside: dict[str, Any], finish_reason: str | None = None) -> bytes:
-    choice = {"index": index, "delta": {**delta, **(beside if place == "delta" else {})}, "finish_reason": finish_reason}
+def _chunk(
+    index: int, delta: dict[str, Any], place: str, beside: dict[str, Any], finish_reason: str | None = None
+) -> bytes:
+    choice = {
+        "index": index,
+        "delta": {**delta, **(beside if place == "delta" else {})},
+        "finish_reason": finish_reason,
+    }
     choice |= beside if place == "choice" else {}
-    chunk = {"id": "c", "object": "chat.completion.chunk", "choices": [choice], **(beside if place == "top" else {})}
+    chunk = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "choices": [choice],
+        **(beside if place == "top" else {}),
+    }
     return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 
 
 def test_the_plain_stream_is_withheld(by_header: Target) -> None:
     """Else nothing here would show anything; and what is supported leaves."""
-    chunks = [{"choices": [{"index": 0, "delta": {"content": f"{text} "}}]} for text in (TRUE, FALSE, ALSO_TRUE)]
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"content": f"{text} "}}]} for text in (TRUE, FALSE, ALSO_TRUE)
+    ]
     frames = [b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks]
     response = by_header.ask(Answer([*frames, b"data: [DONE]\n\n"], "text/event-stream"), plan="withhold")
     rest, (verdict,) = _frames(response.content)
