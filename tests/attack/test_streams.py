@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -210,33 +211,48 @@ def test_a_held_stream_is_detected_or_told(
     assert told["status"] != "pending", shown(response, raw)
 
 
+_PLAN_OF = {"withhold": [f"{TRUE} ", f"{FALSE} ", ALSO_TRUE], "stop": [f"{FALSE} ", ALSO_TRUE]}
+
+
+def _copied(name: str, place: str, parts: list[str]) -> list[bytes]:
+    """A stream with one copy in one place of every frame."""
+    frames, far = [], ""
+    for part, ahead in zip(parts, [*parts[1:], ""], strict=True):
+        far += part
+        frames.append(_chunk(0, {"content": part}, place, _COPIES[name](part, far, ahead)))
+    beside = _COPIES[name](FALSE, far, "")
+    frames.append(_chunk(0, {}, "choice" if place == "last" else "", beside, finish_reason="stop"))
+    if place == "usage":
+        usage = {"choices": [], "usage": {"total_tokens": 9, **beside}}
+        frames.append(b"data: " + json.dumps(usage).encode() + b"\n\n")
+    return frames
+
+
 @pytest.mark.parametrize("token", ["sentence", "word"])
 @pytest.mark.parametrize("name", _COPIES)
 def test_no_copy_of_withheld_text_leaves(by_header: Target, name: str, token: str) -> None:
-    """Whatever a server calls it, and wherever in a frame it stands."""
+    """Whatever a server calls it, and wherever in a frame it stands; nor in a frame that the gateway writes itself."""
     leaks = []
-    for place in _PLACES:
-        frames, far = [], ""
-        parts = [f"{TRUE} ", f"{FALSE} ", ALSO_TRUE]
-        if token == "word":
-            parts = [f"{word} " for word in "".join(parts).split(" ")]
-        for part, ahead in zip(parts, [*parts[1:], ""], strict=True):
-            far += part
-            beside = _COPIES[name](part, far, ahead)
-            frames.append(_chunk(0, {"content": part}, place, beside))
-        beside = _COPIES[name](FALSE, far, "")
-        frames.append(_chunk(0, {}, "choice" if place == "last" else "", beside, finish_reason="stop"))
-        if place == "usage":
-            frames.append(
-                b"data: "
-                + json.dumps({"choices": [], "usage": {"total_tokens": 9, **beside}}).encode()
-                + b"\n\n"
-            )
-        response = by_header.ask(Answer([*frames, b"data: [DONE]\n\n"], "text/event-stream"), plan="withhold")
+    for (plan, parts), place in itertools.product(_PLAN_OF.items(), _PLACES):
+        words = [f"{word} " for word in "".join(parts).split(" ")]
+        frames = [*_copied(name, place, words if token == "word" else parts), b"data: [DONE]\n\n"]
+        response = by_header.ask(Answer(frames, "text/event-stream"), plan=plan)
         rest, _ = _frames(response.content)
         if _leaks(rest):
             leaks.append(f"{place}:\n{shown(response, b''.join(frames))}")
     assert not leaks, "\n\n".join(leaks)
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+@pytest.mark.parametrize("name", ["none", "the text", "a message", "log probabilities"])
+def test_a_stream_without_its_last_lines_has_its_verdict(by_header: Target, name: str, lost: int) -> None:
+    """Whether or not something was taken out of its last frame."""
+    for plan, parts in _PLAN_OF.items():
+        frames = _copied(name, "last", parts)
+        frames[-1] = frames[-1][:-lost]
+        response = by_header.ask(Answer(frames, "text/event-stream"), plan=plan)
+        _, verdicts = _frames(response.content)
+        assert len(verdicts) == 1, shown(response, b"".join(frames))
 
 
 def _chunk(
