@@ -65,7 +65,7 @@ _NAMES = st.sampled_from(
         "x",
     ]
 ) | st.from_regex("[a-z]{1,3}[a-z_]{0,8}", fullmatch=True)
-# What the documentation lists as bookkeeping holds no answer; `truthlens` is our own, and is replaced.
+# What an `error` says is the backend's own. What the documentation lists as bookkeeping holds no answer; `truthlens` is our own, and is replaced.
 _NOT_SHOWN = frozenset(
     {"id", "index", "role", "type", "name", "names", "url", "model", "title", "usage", "truthlens", "object"}
 )
@@ -258,6 +258,36 @@ def test_bodies_of_odd_shapes_are_detected_or_told(by_header: Target, name: str)
     """A client that is kind enough shows them."""
     body = json.dumps(_BODIES[name]).encode()
     _check(by_header, Answer([body]), body)
+
+
+# Members that hold no text to show by any server's documentation, with one in them all the same.
+_BOOKKEEPING: dict[str, tuple[str, Any]] = {
+    "an id": ("choice", {"id": FALSE}),
+    "a role": ("message", {"role": FALSE}),
+    "a type": ("message", {"type": FALSE}),
+    "a name": ("message", {"name": FALSE}),
+    "an index": ("choice", {"index": FALSE}),
+    "a finish reason": ("choice", {"finish_reason": FALSE}),
+    "usage": ("top", {"usage": {"total_tokens": 3, "text": FALSE}}),
+    "timings": ("top", {"timings": {"text": FALSE}}),
+    "log probabilities as a text": ("choice", {"logprobs": FALSE}),
+    "log probabilities with a text": ("choice", {"logprobs": {"text": FALSE}}),
+    "token ids as a text": ("choice", {"token_ids": FALSE}),
+    "tool calls as a text": ("message", {"tool_calls": FALSE}),
+    "a tool call with a text": ("message", {"tool_calls": [{**_CALL, "text": FALSE}]}),
+    "a tool call that is a text": ("message", {"tool_calls": [{"type": "text", "text": FALSE}]}),
+    "an annotation with a text": ("message", {"annotations": [{"type": "note", "text": FALSE}]}),
+}
+
+
+@pytest.mark.parametrize("name", _BOOKKEEPING)
+def test_a_sentence_in_a_place_for_bookkeeping_is_detected_or_told(by_header: Target, name: str) -> None:
+    """What a member is called does not make its text harmless."""
+    place, members = _BOOKKEEPING[name]
+    body = completion(TRUE)
+    choice = body["choices"][0]
+    {"top": body, "choice": choice, "message": choice["message"]}[place].update(members)
+    _check(by_header, body, body)
 
 
 _MEDIA = (
