@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile ablation train clean setup-test setup-dev
+.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile ablation train clean setup-test setup-dev test-attack
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ run: $(VENV)/.serve ## Start everything (Envoy, sidecar, console, demo backend) 
 
 test: $(VENV)/.test tests/sdk/node_modules/.package-lock.json ## Install what the tests need and run them all, a real Envoy included
 	$(BIN)/python -m pytest $(ARGS)
+
+test-attack: $(VENV)/.test ## Attack a deployment with generated requests, answers, streams, sizes, paths and policies, a night's worth
+	TRUTHLENS_ATTACK=nightly $(BIN)/python -m pytest tests/attack $(ARGS)
 
 check: $(VENV)/.dev tests/sdk/node_modules/.package-lock.json ## Format, lint, types, import borders, tests, generated files: what CI and reviewers run
 	$(BIN)/ruff format --check .
