@@ -67,46 +67,46 @@ generate: $(VENV)/.serve ## Write the generated files again (JSON Schema, Envoy 
 bench: bench-detect bench-gateway ## All benchmarks; results go to bench/results/
 
 bench-detect: $(VENV)/.test ## Latency of one scoring on one core
-	$(BIN)/python bench/detect.py $(ARGS)
+	$(BIN)/python -m bench.detection.run $(ARGS)
 
 bench-gateway: $(VENV)/.test ## Added latency, CPU a request and throughput through Envoy
-	$(BIN)/python bench/gateway.py $(ARGS)
+	$(BIN)/python -m bench.gateway.run $(ARGS)
 
 bench-peer: $(VENV)/.test ## Latency and memory side by side with lettucedetect's own inference, one core
-	$(BIN)/python bench/peer.py $(ARGS)
+	$(BIN)/python -m bench.detection.peer $(ARGS)
 
 bench-distractors: $(VENV)/.dev ## Long evidence: figures against distractor passages: make bench-distractors DATA=folder
-	$(BIN)/python bench/distractors.py --data $(DATA) $(ARGS)
+	$(BIN)/python -m bench.detection.distractors --data $(DATA) $(ARGS)
 
 bench-selection: $(VENV)/.test ## Selection of evidence by words alone among distractors: make bench-selection DATA=folder
-	$(BIN)/python bench/selection.py --data $(DATA) $(ARGS)
+	$(BIN)/python -m bench.detection.selection --data $(DATA) $(ARGS)
 
 bench-explanations: $(VENV)/.test ## Kinds and sentences of explanations against people's marks: make bench-explanations DATA=folder
-	$(BIN)/python bench/explanations.py --data $(DATA) $(ARGS)
+	$(BIN)/python -m bench.detection.explanations --data $(DATA) $(ARGS)
 
 bench-miss-rate: $(VENV)/.test ## Whether calibrated thresholds keep their miss rate: make bench-miss-rate DATA=file.jsonl
-	$(BIN)/python bench/miss_rate.py $(DATA) $(ARGS)
+	$(BIN)/python -m bench.detection.miss_rate $(DATA) $(ARGS)
 
 bench-mitigation: $(VENV)/.test ## What the modes mend and what that costs, on real answers: make bench-mitigation DATA=folder
-	$(BIN)/python bench/mitigation.py --data $(DATA) $(ARGS)
+	$(BIN)/python -m bench.mitigation.run --data $(DATA) $(ARGS)
 
 bench-similarity: $(VENV)/.dev ## Alignment of claims, and what int8 costs it: make bench-similarity DATA=folder
-	$(BIN)/python bench/similarity.py --data $(DATA) $(ARGS)
+	$(BIN)/python -m bench.detection.similarity --data $(DATA) $(ARGS)
 
 bench-follow: $(VENV)/.test ## Cost of scoring while an answer grows, and the lag of its verdict
-	$(BIN)/python bench/follow.py $(ARGS)
+	$(BIN)/python -m bench.streaming.follow $(ARGS)
 
 bench-stream: $(VENV)/.test ## First token, gaps, verdict lag, CPU and memory of streams, side by side with none and a bare echo
-	$(BIN)/python bench/stream.py $(ARGS)
+	$(BIN)/python -m bench.streaming.run $(ARGS)
 
 bench-hostile: $(VENV)/.test ## What hostile bodies cost other exchanges, and memory; ARGS="--tree FOLDER" for another tree
-	$(BIN)/python bench/hostile.py $(ARGS)
+	$(BIN)/python -m bench.gateway.hostile $(ARGS)
 
 bench-auto: $(VENV)/.test ## Mode auto against fixed modes, simulated
-	$(BIN)/python bench/auto.py $(ARGS)
+	$(BIN)/python -m bench.mitigation.auto $(ARGS)
 
 ablation: $(VENV)/.dev ## What each ingredient of the bundled model gives: make ablation DATA=folder
-	$(BIN)/python bench/ablation.py --data $(DATA) $(ARGS)
+	$(BIN)/python -m bench.detection.ablation --data $(DATA) $(ARGS)
 
 train: $(VENV)/.dev ## Train the bundled model again: make train DATA=folder-of-jsonl.gz
 	$(BIN)/truthlens train --data $(DATA) $(ARGS)

@@ -17,9 +17,9 @@ from truthlens.core.records import Action, Outcome, Reason, RequestHead, Respons
 from truthlens.detection.engine import Engine
 from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
-from truthlens.streaming.contract import Ack
-from truthlens.telemetry.recent import Recent
-from truthlens.telemetry.signals import Signals
+from truthlens.streaming.types import Ack
+from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.recent_exchanges import Recent
 
 FALSE, TRUE = "The ferry costs nine dollars.", "The ferry is free and blue."
 REQUEST = {

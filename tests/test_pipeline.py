@@ -11,14 +11,14 @@ import structlog
 
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
 from tests.fakes.pipelines import pipeline_for
+from truthlens.api import lazy_request
 from truthlens.core.records import Action, Reason, RequestHead, ResponseHead, Status
 from truthlens.detection.engine import Detector, Engine
-from truthlens.exchange import reading
 from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
-from truthlens.streaming.contract import Ack
-from truthlens.telemetry.recent import Recent
-from truthlens.telemetry.signals import Signals
+from truthlens.streaming.types import Ack
+from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.recent_exchanges import Recent
 
 REQUEST = {
     "model": "m",
@@ -249,8 +249,10 @@ async def test_unknown_names_on_a_route_are_told_once() -> None:
 async def test_a_request_goes_on_before_its_evidence_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """And it is looked for once, whoever needs it first."""
     searched = []
-    find = reading.exchange_of
-    monkeypatch.setattr(reading, "exchange_of", lambda *request: searched.append(request) or find(*request))
+    find = lazy_request.exchange_of
+    monkeypatch.setattr(
+        lazy_request, "exchange_of", lambda *request: searched.append(request) or find(*request)
+    )
     rig = Rig(BASE, FixedDetector(scored(0.9)))
     ticket = await rig.request()
     assert not searched

@@ -28,12 +28,12 @@ from truthlens.core.records import (
     Verdict,
 )
 from truthlens.detection.engine import Engine
-from truthlens.memory import WORTH_BYTES, GiveBack
+from truthlens.memory_release import WORTH_BYTES, GiveBack
 from truthlens.pipeline import Judgement, Ticket
 from truthlens.policy import PolicyHolder, compile_policy
-from truthlens.pool import Pool
-from truthlens.telemetry.recent import Recent
-from truthlens.telemetry.signals import Signals
+from truthlens.reading_pool import Pool
+from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.recent_exchanges import Recent
 
 OK = ResponseHead(200, {"content-type": "application/json"})
 # More than is read on the event loop.

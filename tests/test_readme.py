@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from truthlens.cli import app
 from truthlens.core.records import Reason
-from truthlens.finalize import HEADER_NAMES
+from truthlens.delivery import HEADER_NAMES
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 

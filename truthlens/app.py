@@ -23,28 +23,28 @@ import uvicorn
 
 from truthlens.console import Access, Readiness, console_app
 from truthlens.core.errors import PolicyError, StartError
-from truthlens.core.hold import hold_s
+from truthlens.core.timeouts import hold_s
 from truthlens.detection.engine import Engine
+from truthlens.envoy.config import Address
+from truthlens.envoy.process import ensure_free
 from truthlens.gateway.server import Server, Tls
 from truthlens.learning import ArmMetrics, arm_store
 from truthlens.llm.client import LlmClient
-from truthlens.llm.marks import Marks
-from truthlens.llm.secret import host_secret
-from truthlens.mender import Mender
-from truthlens.mitigation.bandit import Bandit
-from truthlens.mitigation.ladder import calls_models
+from truthlens.llm.loop_guard import Marks
+from truthlens.llm.shared_secret import host_secret
+from truthlens.mitigation.auto.bandit import Bandit
+from truthlens.mitigation.modes import calls_models
+from truthlens.mitigator import Mender
+from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
 from truthlens.policy.watch import watch
-from truthlens.pool import Pool
-from truthlens.proxy.config import Address
-from truthlens.proxy.process import ensure_free
+from truthlens.reading_pool import Pool
 from truthlens.settings import Settings
-from truthlens.shelves import ModelShelf, SimilarityShelf
-from truthlens.starting import Ready, called, make_ready
-from truthlens.store.redis_arms import RedisArms
-from truthlens.telemetry.recent import Recent
-from truthlens.telemetry.signals import Signals
+from truthlens.start_checks import Ready, called, make_ready
+from truthlens.store.redis_arm_store import RedisArms
+from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer
 
 log = structlog.get_logger("truthlens.app")

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from truthlens.core.errors import StartError
-from truthlens.proxy.config import Address, EnvoySettings, Upstream, envoy_config
+from truthlens.envoy.config import Address, EnvoySettings, Upstream, envoy_config
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from truthlens.mitigation.bandit import Bandit
+from truthlens.mitigation.auto.bandit import Bandit
 from truthlens.settings import Settings
-from truthlens.store.arms import MemoryArms
-from truthlens.store.redis_arms import RedisArms
-from truthlens.telemetry.signals import Signals
+from truthlens.store.arm_store import MemoryArms
+from truthlens.store.redis_arm_store import RedisArms
+from truthlens.telemetry.metrics import Signals
 
 
 def arm_store(settings: Settings) -> MemoryArms | RedisArms:

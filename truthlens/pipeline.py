@@ -8,7 +8,7 @@
                       flow    a stream that is observed or gated goes on piece by piece, its verdict at its end
 
 This is the only module that knows the order. Stages return records; metrics and log lines are written here. The
-one broad ``except`` of the serving path stands in ``judge`` (and for streams in ``streaming.flow``): whatever fails costs
+one broad ``except`` of the serving path stands in ``judge`` (and for streams in ``streaming.driver``): whatever fails costs
 a verdict, not an answer, unless the plan says ``on_unchecked: block``.
 """
 
@@ -23,6 +23,13 @@ from typing import TypeVar
 
 import structlog
 
+from truthlens.api.encoding import decode_body
+from truthlens.api.evidence.extract import check_evidence
+from truthlens.api.lazy_request import Reading
+from truthlens.api.paths import Kind, kind_of
+from truthlens.api.requests import read_request, set_model
+from truthlens.api.responses import Response, check_answers, parse_response, rewrite_response
+from truthlens.api.sse.buffered import StreamedResponse, parse_stream, rewrite_stream
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import (
     BodyEncodingError,
@@ -32,8 +39,7 @@ from truthlens.core.errors import (
     StoppedError,
     TruthLensError,
 )
-from truthlens.core.hold import MARGIN_S, hold_s, override_s
-from truthlens.core.mending import Judged
+from truthlens.core.mitigation_result import Judged
 from truthlens.core.plan import Plan
 from truthlens.core.records import (
     Action,
@@ -52,15 +58,8 @@ from truthlens.core.records import (
     Verdict,
     unchecked,
 )
-from truthlens.detection.engine import Engine
-from truthlens.exchange.chat import read_request, set_model
-from truthlens.exchange.encoding import decode_body
-from truthlens.exchange.evidence import check_evidence
-from truthlens.exchange.paths import Kind, kind_of
-from truthlens.exchange.reading import Reading
-from truthlens.exchange.response import Response, check_answers, parse_response, rewrite_response
-from truthlens.exchange.stream import StreamedResponse, parse_stream, rewrite_stream
-from truthlens.finalize import (
+from truthlens.core.timeouts import MARGIN_S, hold_s, override_s
+from truthlens.delivery import (
     calls_made,
     headers,
     outcome_of,
@@ -69,17 +68,18 @@ from truthlens.finalize import (
     usage_object,
     warn,
 )
-from truthlens.llm.marks import MARK_HEADER, Marks
-from truthlens.memory import GiveBack
-from truthlens.mender import Case, Mender, explained_in_time
-from truthlens.mitigation.ladder import calls_models, mode_to_run
+from truthlens.detection.engine import Engine
+from truthlens.llm.loop_guard import MARK_HEADER, Marks
+from truthlens.memory_release import GiveBack
+from truthlens.mitigation.modes import calls_models, mode_to_run
+from truthlens.mitigator import Case, Mender, explained_in_time
 from truthlens.policy import EarlyPlans, Policy, PolicyHolder
-from truthlens.pool import Pool
-from truthlens.streaming.ending import STREAM_ERROR, limited, reason_of
-from truthlens.streaming.flow import Emit, Flow
+from truthlens.reading_pool import Pool
+from truthlens.streaming.driver import Emit, Flow
+from truthlens.streaming.finish import STREAM_ERROR, limited, reason_of
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
-from truthlens.telemetry.recent import Recent
-from truthlens.telemetry.signals import Signals
+from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer, describe
 
 log = structlog.get_logger("truthlens.pipeline")

@@ -10,8 +10,8 @@ import pytest
 from tests.attack.backend import DecodingBackend
 from tests.attack.gateway import Target
 from tests.attack.texts import WORD
-from tests.integration.backend import Backend
-from tests.integration.stack import Stack
+from tests.integration.support.backend import Backend
+from tests.integration.support.stack import Stack
 
 _GATE = "streaming: gate, threshold: 0.3, details: true"
 _PLANS = {

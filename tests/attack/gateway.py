@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests.attack.backend import SCRIPT, Answer, DecodingBackend
 from tests.attack.texts import PLAIN, TRUE
-from tests.integration.backend import completion
-from tests.integration.stack import Stack
+from tests.integration.support.backend import completion
+from tests.integration.support.stack import Stack
 
 NIGHTLY = os.environ.get("TRUTHLENS_ATTACK") == "nightly"
 _SHOWN = 3000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.attack.backend import Answer
 from tests.attack.gateway import Target, attacks, says, shown
 from tests.attack.texts import FALSE, TRUE, tells
-from tests.integration.backend import completion
+from tests.integration.support.backend import completion
 
 pytestmark = pytest.mark.envoy
 

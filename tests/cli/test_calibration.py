@@ -18,7 +18,7 @@ from truthlens.cli import calibration
 from truthlens.cli.policy import check
 from truthlens.core.errors import TruthLensError
 from truthlens.policy import load_policy
-from truthlens.policy.threshold_record import ThresholdRecord, parse_record
+from truthlens.policy.plans.threshold_record import ThresholdRecord, parse_record
 
 BUNDLED = "truthlens-minilm-en-v1"
 # Log-odds of the words that answers are made of: each wrong word has a score of its own.

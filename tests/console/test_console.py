@@ -17,8 +17,8 @@ from truthlens.core.plan import Plan
 from truthlens.core.records import Outcome, Reason, Span, unchecked
 from truthlens.detection.engine import Engine
 from truthlens.policy import PolicyHolder, compile_policy
-from truthlens.telemetry.recent import Recent
-from truthlens.telemetry.signals import Signals
+from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.recent_exchanges import Recent
 
 from datetime import UTC, datetime  # isort: skip
 

@@ -17,7 +17,7 @@ import truthlens.console
 from tests.console.test_console import POLICY, Parts
 from truthlens.core.calls import CallFailure, CallRecord, Role, Usage
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.mending import Attempt, Fate, Mended, Stop
+from truthlens.core.mitigation_result import Attempt, Fate, Mended, Stop
 from truthlens.core.plan import Plan
 from truthlens.core.records import (
     Action,

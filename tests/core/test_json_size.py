@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truthlens.core.cancellation import stopping
 from truthlens.core.errors import BodyTooLargeError, StoppedError
 from truthlens.core.json_size import check_values, count_values
-from truthlens.core.stopping import stopping
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
+from truthlens.api.requests import parse_request
 from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Endpoint
 from truthlens.demo import CONVERSATIONS, chat_request
 from truthlens.demo.answers import answer
 from truthlens.demo.conversations import Conversation
-from truthlens.exchange.chat import parse_request
 
 
 def given(body: str) -> str:

@@ -7,11 +7,11 @@ import shlex
 
 import pytest
 
+from truthlens.api.requests import parse_request
 from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Endpoint, Provenance
-from truthlens.core.text import is_chinese
 from truthlens.demo import BY_NAME, CONVERSATIONS, Conversation, Layout, chat_request, curl_lines
-from truthlens.exchange.chat import parse_request
+from truthlens.text.sentences import is_chinese
 
 PROVENANCES = {
     Layout.TAG: Provenance.USER,

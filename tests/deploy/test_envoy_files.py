@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from truthlens.core.hold import MARGIN_S, streamed_hold_s
 from truthlens.core.plan import Plan
 from truthlens.core.records import Streaming
+from truthlens.core.timeouts import MARGIN_S, streamed_hold_s
+from truthlens.envoy.config import FAIL_OPEN_HEADERS
+from truthlens.envoy.process import envoy_binary
 from truthlens.gateway.server import MAX_MESSAGE_BYTES
 from truthlens.policy import Limits
-from truthlens.proxy.config import FAIL_OPEN_HEADERS
-from truthlens.proxy.process import envoy_binary
 from truthlens.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]

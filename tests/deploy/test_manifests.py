@@ -12,12 +12,12 @@ import pytest
 import typer
 import yaml
 
+from truthlens.api.paths import PASSING_METHODS
 from truthlens.cli import app
 from truthlens.cli.options import CONSOLE_TOKEN_VARIABLE
-from truthlens.exchange.paths import PASSING_METHODS
-from truthlens.finalize import HEADER_NAMES
+from truthlens.delivery import HEADER_NAMES
+from truthlens.envoy.config import FAIL_OPEN_HEADERS
 from truthlens.policy import Severity, check_file
-from truthlens.proxy.config import FAIL_OPEN_HEADERS
 from truthlens.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]

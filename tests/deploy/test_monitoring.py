@@ -12,7 +12,7 @@ import yaml
 from prometheus_client import Counter, Gauge, Histogram
 
 from truthlens.core.records import Reason
-from truthlens.telemetry.signals import Signals
+from truthlens.telemetry.metrics import Signals
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus" / "rules.yaml").read_text("utf-8"))

@@ -16,10 +16,10 @@ import yaml
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from tests.fakes.ports import free_port
+from truthlens.envoy.config import Address, EnvoySettings, Upstream, envoy_config
+from truthlens.envoy.process import envoy_binary
 from truthlens.gateway import wire
 from truthlens.gateway.server import _route_metadata
-from truthlens.proxy.config import Address, EnvoySettings, Upstream, envoy_config
-from truthlens.proxy.process import envoy_binary
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0

@@ -19,7 +19,7 @@ from truthlens.core.records import (
     Status,
     Verdict,
 )
-from truthlens.detection.encoder import EncoderDetector
+from truthlens.detection.detectors.encoder import EncoderDetector
 from truthlens.detection.engine import Engine, load_encoder
 from truthlens.settings import models_folder
 

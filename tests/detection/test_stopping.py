@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from truthlens.core.cancellation import stopping
 from truthlens.core.errors import StoppedError
 from truthlens.core.records import (
     Answer,
@@ -19,11 +20,10 @@ from truthlens.core.records import (
     Status,
     Verdict,
 )
-from truthlens.core.stopping import stopping
-from truthlens.core.text import sentences
-from truthlens.detection.explain import explained
-from truthlens.detection.lexical import evidence_words, index_evidence, token_features
-from truthlens.detection.words import words
+from truthlens.detection.encoder.inputs.lexical import evidence_words, index_evidence, token_features
+from truthlens.detection.explain.explainer import explained
+from truthlens.text.sentences import sentences
+from truthlens.text.words import words
 
 TEXT = "Tea is free. Milk costs two euros. " * 200
 UNITS = evidence_words(TEXT)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from truthlens.core.records import Status, Verdict
-from truthlens.mitigation.claims import claims
-from truthlens.mitigation.comparison import ClaimView, Comparison, Stance, Voice
+from truthlens.mitigation.premium.consensus.comparison import ClaimView, Comparison, Stance, Voice
+from truthlens.text.claims.claims import claims
 
 THRESHOLD = 0.5
 

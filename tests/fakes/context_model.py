@@ -11,10 +11,10 @@ from tokenizers import Tokenizer
 
 from tests.fakes.tiny_encoder import word_tokenizer
 from truthlens.core.errors import DetectorError
-from truthlens.detection.encoder import EncoderDetector
-from truthlens.detection.manifest import InputFormat, Manifest
-from truthlens.detection.runtime import State, Stop, never
-from truthlens.detection.windows import Window
+from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest
+from truthlens.detection.encoder.inputs.windows import Window
+from truthlens.detection.models.runtime import State, Stop, never
 
 WORDS = ("red", "green", "blue", "lamp", "door", "hall", "nine", "euros", "river", "boats", "fee", "maps")
 TOKENIZER: Tokenizer = word_tokenizer(dict.fromkeys((*WORDS, ".", "Thanks", "!"), 0.0))

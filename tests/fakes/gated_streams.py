@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from truthlens.api.sse.chunks import Transcript, parse_chunk
+from truthlens.api.sse.frames import Decoder, Frame, encode
 from truthlens.core.plan import Plan, StreamSettings
 from truthlens.core.records import Endpoint, Exchange, Reason, Status, Streaming, Verdict, unchecked
-from truthlens.exchange.chunks import Transcript, parse_chunk
-from truthlens.exchange.sse import Decoder, Frame, encode
-from truthlens.streaming.contract import Ask, Entry
 from truthlens.streaming.gate import Gate
+from truthlens.streaming.types import Ask, Entry
 
 GOOD = Verdict(Status.CHECKED, score=0.1, threshold=0.6)
 BAD = Verdict(Status.CHECKED, score=0.9, threshold=0.6)

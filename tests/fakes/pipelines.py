@@ -10,18 +10,18 @@ from typing import Any
 import httpx
 
 from truthlens.detection.engine import Engine
-from truthlens.detection.similarity import Similarity
+from truthlens.detection.similarity.model import Similarity
 from truthlens.llm.client import LlmClient
-from truthlens.llm.marks import Marks
-from truthlens.memory import GiveBack
-from truthlens.mender import Mender
-from truthlens.mitigation.bandit import Bandit
+from truthlens.llm.loop_guard import Marks
+from truthlens.memory_release import GiveBack
+from truthlens.mitigation.auto.bandit import Bandit
+from truthlens.mitigator import Mender
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
-from truthlens.pool import Pool
-from truthlens.store.arms import MemoryArms
-from truthlens.telemetry.recent import Recent
-from truthlens.telemetry.signals import Signals
+from truthlens.reading_pool import Pool
+from truthlens.store.arm_store import MemoryArms
+from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer
 
 Answering = Callable[[dict[str, Any]], Awaitable[httpx.Response]]

@@ -23,9 +23,9 @@ from truthlens.core.records import (
     Status,
     Verdict,
 )
-from truthlens.core.text import sentences
-from truthlens.mitigation.asking import Opinion
-from truthlens.mitigation.contract import Task, Tools
+from truthlens.mitigation.interfaces import Task, Tools
+from truthlens.mitigation.prompts.questions import Opinion
+from truthlens.text.sentences import sentences
 
 HEIGHT = "The tower is 330 metres tall."
 WRONG_HEIGHT = "The tower is 312 metres tall."

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from truthlens.core.records import Aggregation
-from truthlens.hub.served import TokenReading
-from truthlens.hub.tally import Tally
+from truthlens.training.evaluate.score_table import Tally
+from truthlens.training.evaluate.served_encoder import TokenReading
 
 
 def made_tally(

@@ -23,7 +23,7 @@ from truthlens.core.records import (
     Verdict,
     unchecked,
 )
-from truthlens.mitigation.contract import Task, Tools
+from truthlens.mitigation.interfaces import Task, Tools
 
 THRESHOLD = 0.5
 FIRST = "The pump runs at 900 rpm. It was built in Ulm. The housing is made of cast iron."

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.backend import completion, json_reply
-from tests.integration.stack import Stack
-from tests.integration.stream_gateway import FAULTS, Gateway, policy
-from tests.integration.stream_stage import SteppedBackend, envoy_stats, metric, until
+from tests.integration.support.backend import completion, json_reply
+from tests.integration.support.stack import Stack
+from tests.integration.support.streams.gateway import FAULTS, Gateway, policy
+from tests.integration.support.streams.stage import SteppedBackend, envoy_stats, metric, until
 
 POLICY = """\
 trusted_headers: [x-domain, x-truthlens-details]

@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from tests.fakes.answer_fields import Form, alone, beside
-from tests.integration.backend import Raw, json_reply
-from tests.integration.models import BAD, GOOD, request
-from tests.integration.stack import Stack
-from tests.integration.stream_gateway import Gateway, policy_of
-from tests.integration.stream_stage import SteppedBackend, read_back
-from tests.integration.streams import sse
+from tests.integration.support.backend import Raw, json_reply
+from tests.integration.support.models import BAD, GOOD, request
+from tests.integration.support.stack import Stack
+from tests.integration.support.streams.gateway import Gateway, policy_of
+from tests.integration.support.streams.stage import SteppedBackend, read_back
+from tests.integration.support.streams.streams import sse
 
 pytestmark = pytest.mark.envoy
 

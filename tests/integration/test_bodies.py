@@ -12,8 +12,8 @@ import brotli
 import httpx
 import pytest
 
-from tests.integration.backend import Raw, Received, completion, http, json_reply
-from tests.integration.stack import Stack
+from tests.integration.support.backend import Raw, Received, completion, http, json_reply
+from tests.integration.support.stack import Stack
 
 pytestmark = pytest.mark.envoy
 

@@ -11,8 +11,8 @@ from typing import Any, Self
 import httpx
 import pytest
 
-from tests.integration.backend import completion, json_reply
-from tests.integration.stack import Stack
+from tests.integration.support.backend import completion, json_reply
+from tests.integration.support.stack import Stack
 from tests.integration.test_bodies import GROUNDED, REQUEST
 
 pytestmark = pytest.mark.envoy

@@ -16,9 +16,19 @@ import openai
 import pytest
 
 from tests.fakes.auto_redis_server import RedisServer
-from tests.integration.backend import Raw, completion, http, json_reply
-from tests.integration.models import BAD, GOOD, PASSAGES, QUESTION, WORSE, Models, Says, kind_of, request
-from tests.integration.stack import Stack, wait_for
+from tests.integration.support.backend import Raw, completion, http, json_reply
+from tests.integration.support.models import (
+    BAD,
+    GOOD,
+    PASSAGES,
+    QUESTION,
+    WORSE,
+    Models,
+    Says,
+    kind_of,
+    request,
+)
+from tests.integration.support.stack import Stack, wait_for
 
 MECHANISMS = ("judge", "segment_vote", "weighted_fusion", "replacement", "debate")
 DEADLINE_S = 6

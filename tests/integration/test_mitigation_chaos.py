@@ -20,10 +20,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.backend import Raw, completion, http
-from tests.integration.chaos_backend import ChaosBackend, HoldingBackend, framed, held
-from tests.integration.chaos_client import Got, post
-from tests.integration.chaos_rounds import (
+from tests.integration.support.backend import Raw, completion, http
+from tests.integration.support.chaos.backend import ChaosBackend, HoldingBackend, framed, held
+from tests.integration.support.chaos.client import Got, post
+from tests.integration.support.chaos.rounds import (
     DISCLAIMER,
     chaos_policy,
     complaints,
@@ -32,9 +32,9 @@ from tests.integration.chaos_rounds import (
     run_round,
     settle,
 )
-from tests.integration.models import BAD, GOOD, PASSAGES, QUESTION, Models, request
-from tests.integration.stack import Stack, free_port, wait_for
-from truthlens.proxy.config import Address
+from tests.integration.support.models import BAD, GOOD, PASSAGES, QUESTION, Models, request
+from tests.integration.support.stack import Stack, free_port, wait_for
+from truthlens.envoy.config import Address
 
 
 def slow(text: str, seconds: float) -> Raw:

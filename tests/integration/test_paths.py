@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.exchange.test_paths import spellings
-from tests.integration.decoding_backend import FALSE, OTHERS, DecodingBackend, own
-from tests.integration.stack import Stack, wait_for
-from tests.integration.stream_stage import metric
+from tests.api.test_paths import spellings
+from tests.integration.support.decoding_backend import FALSE, OTHERS, DecodingBackend, own
+from tests.integration.support.stack import Stack, wait_for
+from tests.integration.support.streams.stage import metric
 from tests.integration.test_bodies import REQUEST
-from truthlens.proxy.config import FAIL_OPEN_HEADERS
+from truthlens.envoy.config import FAIL_OPEN_HEADERS
 
 pytestmark = pytest.mark.envoy
 

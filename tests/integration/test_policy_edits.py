@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.backend import completion, json_reply
-from tests.integration.stack import Stack
+from tests.integration.support.backend import completion, json_reply
+from tests.integration.support.stack import Stack
 from tests.integration.test_bodies import GROUNDED, REQUEST
 from tests.policy.test_any_file import TEXTS
+from truthlens.model_store import BUNDLED_MODEL
 from truthlens.settings import models_folder
-from truthlens.shelves import BUNDLED_MODEL
 
 pytestmark = pytest.mark.envoy
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.integration.stack import wait_for
+from tests.integration.support.stack import wait_for
 from tests.integration.test_up import Up
 
 pytestmark = pytest.mark.envoy

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests.integration.chaos_rounds import complaints, resident_mb
-from tests.integration.stack import Stack
-from tests.integration.stream_chaos_backend import BEHAVIOURS, REFUSED, StreamChaosBackend
-from tests.integration.stream_faults import faults_of
-from tests.integration.stream_gateway import policy
-from tests.integration.stream_rounds import Round, run_round, settle
-from tests.integration.stream_stage import envoy_stats
+from tests.integration.support.chaos.rounds import complaints, resident_mb
+from tests.integration.support.chaos.stream_backend import BEHAVIOURS, REFUSED, StreamChaosBackend
+from tests.integration.support.chaos.stream_faults import faults_of
+from tests.integration.support.chaos.stream_rounds import Round, run_round, settle
+from tests.integration.support.stack import Stack
+from tests.integration.support.streams.gateway import policy
+from tests.integration.support.streams.stage import envoy_stats
 
 pytestmark = pytest.mark.envoy
 

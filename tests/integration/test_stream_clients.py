@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.integration import streams
-from tests.integration.models import BAD, GOOD, request
-from tests.integration.stack import Stack
-from tests.integration.stream_gateway import policy_of
-from tests.integration.streams import DONE, ODD_CUTS, Framing, StreamingModel
+from tests.integration.support.models import BAD, GOOD, request
+from tests.integration.support.stack import Stack
+from tests.integration.support.streams import streams
+from tests.integration.support.streams.gateway import policy_of
+from tests.integration.support.streams.streams import DONE, ODD_CUTS, Framing, StreamingModel
 from tests.sdk.readers import Job, NodeReader, PythonReader, RawAnswer, Read, Reader, read_raw, why_no_node
 from truthlens.core.records import Endpoint
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.fakes.copied_frames import BOOKKEEPING, COPIES, choice_of, tells
-from tests.integration.models import BAD, GOOD
-from tests.integration.stream_gateway import NOTICE, RIGHT, WRONG, Gateway
-from tests.integration.stream_stage import read_back
-from tests.integration.streams import DONE, answer, chunk, sse
+from tests.integration.support.models import BAD, GOOD
+from tests.integration.support.streams.gateway import NOTICE, RIGHT, WRONG, Gateway
+from tests.integration.support.streams.stage import read_back
+from tests.integration.support.streams.streams import DONE, answer, chunk, sse
 from truthlens.core.records import Endpoint
 
 pytestmark = pytest.mark.envoy

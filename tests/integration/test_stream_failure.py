@@ -8,10 +8,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.integration.chaos_rounds import complaints, resident_mb
-from tests.integration.models import GOOD
-from tests.integration.stack import Stack
-from tests.integration.stream_gateway import (
+from tests.integration.support.chaos.rounds import complaints, resident_mb
+from tests.integration.support.models import GOOD
+from tests.integration.support.stack import Stack
+from tests.integration.support.streams.gateway import (
     MARK,
     NOTICE,
     RIGHT,
@@ -21,7 +21,7 @@ from tests.integration.stream_gateway import (
     policy,
     sentence_ends,
 )
-from tests.integration.stream_stage import (
+from tests.integration.support.streams.stage import (
     LiveClient,
     Scene,
     SteppedBackend,
@@ -30,7 +30,7 @@ from tests.integration.stream_stage import (
     read_back,
     until,
 )
-from tests.integration.streams import answer, chunk, sse
+from tests.integration.support.streams.streams import answer, chunk, sse
 from truthlens.core.records import Endpoint
 
 pytestmark = pytest.mark.envoy

@@ -6,14 +6,14 @@ import uuid
 
 import pytest
 
-from tests.integration.backend import http
-from tests.integration.models import BAD, GOOD
-from tests.integration.stream_gateway import MODES, RIGHT, WARNING, WRONG, Gateway
-from tests.integration.stream_stage import (
+from tests.integration.support.backend import http
+from tests.integration.support.models import BAD, GOOD
+from tests.integration.support.streams.gateway import MODES, RIGHT, WARNING, WRONG, Gateway
+from tests.integration.support.streams.stage import (
     metric,
     read_back,
 )
-from tests.integration.streams import DONE, answer, chunk, sse
+from tests.integration.support.streams.streams import DONE, answer, chunk, sse
 from truthlens.core.records import Endpoint
 
 pytestmark = pytest.mark.envoy

@@ -13,10 +13,10 @@ import pytest
 from openai.types import Completion
 from openai.types.chat import ChatCompletionChunk
 
-from tests.integration import streams
-from tests.integration.backend import completion, http, json_reply
-from tests.integration.models import BAD, GOOD, PASSAGES, request
-from tests.integration.stream_gateway import (
+from tests.integration.support.backend import completion, http, json_reply
+from tests.integration.support.models import BAD, GOOD, PASSAGES, request
+from tests.integration.support.streams import streams
+from tests.integration.support.streams.gateway import (
     LENIENT,
     LIVE,
     MARK,
@@ -29,13 +29,13 @@ from tests.integration.stream_gateway import (
     Gateway,
     sentence_ends,
 )
-from tests.integration.stream_stage import (
+from tests.integration.support.streams.stage import (
     Scene,
     metric,
     read_back,
     until,
 )
-from tests.integration.streams import DONE, Framing, answer, chunk, sse
+from tests.integration.support.streams.streams import DONE, Framing, answer, chunk, sse
 from truthlens.core.records import Endpoint
 
 pytestmark = pytest.mark.envoy

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from tests.fakes.ports import free_port
-from tests.integration.backend import Raw, completion, http, json_reply
-from tests.integration.models import BAD, GOOD, request
-from tests.integration.stack import Stack, wait_for
-from tests.integration.stream_stage import LiveClient, read_back
-from tests.integration.streams import DONE, Framing, answer, chunk, sse
-from truthlens.proxy.config import Address, EnvoySettings, render
-from truthlens.proxy.process import is_listening
+from tests.integration.support.backend import Raw, completion, http, json_reply
+from tests.integration.support.models import BAD, GOOD, request
+from tests.integration.support.stack import Stack, wait_for
+from tests.integration.support.streams.stage import LiveClient, read_back
+from tests.integration.support.streams.streams import DONE, Framing, answer, chunk, sse
+from truthlens.envoy.config import Address, EnvoySettings, render
+from truthlens.envoy.process import is_listening
 
 pytestmark = pytest.mark.envoy
 
@@ -75,7 +75,7 @@ class RouterStack(Stack):
         return json.dumps(config)
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "tests.integration.second_processor", str(self.router)]
+        command = [sys.executable, "-m", "tests.integration.support.second_processor", str(self.router)]
         with (self.folder / "router.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, str(self._messages), "--late", str(_LATE_S)], stdout=log, stderr=log

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from tests.integration.backend import Backend
-from tests.integration.stack import Stack
-from tests.integration.starlette_backend import StarletteBackend
+from tests.integration.support.backend import Backend
+from tests.integration.support.stack import Stack
+from tests.integration.support.starlette_backend import StarletteBackend
 
 pytestmark = pytest.mark.envoy
 

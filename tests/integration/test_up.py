@@ -16,9 +16,9 @@ import httpx
 import openai
 import pytest
 
-from tests.integration.stack import free_port, wait_for
+from tests.integration.support.stack import free_port, wait_for
+from truthlens.delivery import HEADER_NAMES
 from truthlens.demo import BY_NAME, chat_request
-from truthlens.finalize import HEADER_NAMES
 from truthlens.settings import shipped_policy
 
 pytestmark = pytest.mark.envoy

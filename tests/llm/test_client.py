@@ -17,8 +17,8 @@ from truthlens.core.calls import CallFailure, ModelRequest, ModelSpec, TokenLogp
 from truthlens.core.deadline import Deadline
 from truthlens.core.records import Endpoint
 from truthlens.llm.client import LlmClient, Reply
-from truthlens.llm.failure import UnansweredError
-from truthlens.llm.marks import MARK_HEADER, Marks
+from truthlens.llm.errors import UnansweredError
+from truthlens.llm.loop_guard import MARK_HEADER, Marks
 
 BASE = "https://models.example/v1"
 ENVIRON = {"KEY": "k-123\n", "BLANK": " ", "ODD": "k\u00e9y"}

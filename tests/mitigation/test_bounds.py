@@ -10,11 +10,14 @@ import pytest
 
 from tests.fakes.standard_tools import task
 from truthlens.core.records import Passage, Provenance, Span
-from truthlens.core.text import is_json, sentences
-from truthlens.mitigation import accept, declining, fence, prompts, selfcheck
-from truthlens.mitigation.correction import correction_prompt
-from truthlens.mitigation.excerpt import excerpt, excerpts
-from truthlens.mitigation.tongue import same_language
+from truthlens.mitigation import candidate_checks
+from truthlens.mitigation.prompts import delimiters, render
+from truthlens.mitigation.prompts.excerpts import excerpt, excerpts
+from truthlens.mitigation.standard import self_check
+from truthlens.mitigation.standard.correction_prompt import correction_prompt
+from truthlens.text.claims import refusals
+from truthlens.text.same_language import same_language
+from truthlens.text.sentences import is_json, sentences
 
 _CHARS = 100_000
 # A sound function takes less than a tenth of a second for any of these, a quadratic one minutes.
@@ -27,13 +30,13 @@ def _repeated(piece: str, chars: int = _CHARS) -> str:
 
 def _rejected(first: str, text: str) -> str | None:
     mended = task(first, flagged=[first[:9]], structured=first.startswith(("[", "{")))
-    return accept.rejection(mended, text, finish_reason="stop")
+    return candidate_checks.rejection(mended, text, finish_reason="stop")
 
 
 def _rejected_where_every_other_sentence_is_flagged() -> None:
     text = _repeated("It is so. ")
     ranges = sentences(text)[::2]
-    accept.unflagged(text, [Span(start, end, 0.9) for start, end in ranges])
+    candidate_checks.unflagged(text, [Span(start, end, 0.9) for start, end in ranges])
 
 
 def _list_of(count: int, *, other: int = 0) -> str:
@@ -69,19 +72,19 @@ _INPUTS: dict[str, Callable[[], object]] = {
         "." * (_CHARS // 2) + ")" * (_CHARS // 2) + "x"
     ),
     "sentences without an end": lambda: sentences(_repeated("word ")),
-    "escape of backslashes": lambda: fence.escape("\\" * _CHARS),
-    "escape of brackets": lambda: fence.escape("<" * _CHARS),
-    "escape of brackets and slashes": lambda: fence.escape("<" + "/" * _CHARS),
-    "escape of brackets and bars": lambda: fence.escape(_repeated("<¦")),
-    "escape of references": lambda: fence.escape("&" + _repeated("amp;")),
-    "escape of zeros": lambda: fence.escape("&#" + "0" * _CHARS),
-    "escape of a URL's": lambda: fence.escape("%" + _repeated("25")),
-    "escape of accents": lambda: fence.escape("<t" + "\u0301" * _CHARS),
-    "imitations in backslashes": lambda: fence.imitations("\\" * _CHARS),
-    "unmarked tags": lambda: fence.unmarked(_repeated("<truthlens:")),
-    "unmarked look-alikes": lambda: fence.unmarked(_repeated("‹truthlens:") + "&" + _repeated("amp;")),
-    "marks that overlap": lambda: fence.marked("a" * _CHARS, [Span(0, _CHARS, 0.5)] * (_CHARS // 10)),
-    "title of white space": lambda: fence.evidence(
+    "escape of backslashes": lambda: delimiters.escape("\\" * _CHARS),
+    "escape of brackets": lambda: delimiters.escape("<" * _CHARS),
+    "escape of brackets and slashes": lambda: delimiters.escape("<" + "/" * _CHARS),
+    "escape of brackets and bars": lambda: delimiters.escape(_repeated("<¦")),
+    "escape of references": lambda: delimiters.escape("&" + _repeated("amp;")),
+    "escape of zeros": lambda: delimiters.escape("&#" + "0" * _CHARS),
+    "escape of a URL's": lambda: delimiters.escape("%" + _repeated("25")),
+    "escape of accents": lambda: delimiters.escape("<t" + "\u0301" * _CHARS),
+    "imitations in backslashes": lambda: delimiters.imitations("\\" * _CHARS),
+    "unmarked tags": lambda: delimiters.unmarked(_repeated("<truthlens:")),
+    "unmarked look-alikes": lambda: delimiters.unmarked(_repeated("‹truthlens:") + "&" + _repeated("amp;")),
+    "marks that overlap": lambda: delimiters.marked("a" * _CHARS, [Span(0, _CHARS, 0.5)] * (_CHARS // 10)),
+    "title of white space": lambda: delimiters.evidence(
         [Passage("a", Provenance.DOCUMENTS, title=" " * _CHARS + "x")]
     ),
     "evidence in many passages": _many_passages,
@@ -89,9 +92,15 @@ _INPUTS: dict[str, Callable[[], object]] = {
         _repeated("A b c. "), 20_000, around=[(place, place + 1) for place in range(0, _CHARS, 20)]
     ),
     "prompt with initials in its evidence": _prompt,
-    "clean of white space in a fence": lambda: accept.clean("```\n" + "a" + " " * _CHARS + "x", first="a"),
-    "clean of backticks": lambda: accept.clean("`" * (_CHARS // 2) + "\n" + "`" * (_CHARS // 2), first="a"),
-    "clean of a preface": lambda: accept.clean("here is the corrected and " + "w" * _CHARS, first="a"),
+    "clean of white space in a fence": lambda: candidate_checks.clean(
+        "```\n" + "a" + " " * _CHARS + "x", first="a"
+    ),
+    "clean of backticks": lambda: candidate_checks.clean(
+        "`" * (_CHARS // 2) + "\n" + "`" * (_CHARS // 2), first="a"
+    ),
+    "clean of a preface": lambda: candidate_checks.clean(
+        "here is the corrected and " + "w" * _CHARS, first="a"
+    ),
     "JSON with keys of their own": lambda: _rejected(_list_of(6000), _list_of(6000, other=6000)),
     "JSON with kinds of their own": lambda: _rejected(_list_of_kinds(1), _list_of_kinds("a")),
     "JSON with one item that differs": lambda: _rejected(
@@ -102,17 +111,17 @@ _INPUTS: dict[str, Callable[[], object]] = {
     "JSON that never closes": lambda: is_json("[" * _CHARS),
     "words": lambda: _rejected(_repeated("word "), _repeated("other ")),
     "Chinese": lambda: _rejected(_repeated("水泵的转速。"), _repeated("外壳的材料。")),
-    "abstentions": lambda: declining.abstains(_repeated("evidence cannot ")),
-    "white space in an abstention": lambda: declining.abstains("evidence cannot" + " " * _CHARS),
-    "refusals": lambda: declining.declines(_repeated("I'm sorry ")),
+    "abstentions": lambda: refusals.abstains(_repeated("evidence cannot ")),
+    "white space in an abstention": lambda: refusals.abstains("evidence cannot" + " " * _CHARS),
+    "refusals": lambda: refusals.declines(_repeated("I'm sorry ")),
     "flagged sentences": _rejected_where_every_other_sentence_is_flagged,
     "about something else": lambda: _rejected("The pump.", _repeated("bananas are yellow ", 500)),
     "languages": lambda: same_language(_repeated("`a "), "`" * _CHARS, _repeated("“a ")),
     "languages of code": lambda: same_language(_repeated("a ; "), _repeated("x : "), _repeated("= ")),
-    "questions": lambda: selfcheck.read_questions("[" * _CHARS),
-    "questions in objects": lambda: selfcheck.read_questions(_repeated('{"a":')),
-    "answers": lambda: selfcheck.read_answers(_repeated("[1] "), 5),
-    "lines of the prompt": lambda: prompts.normalised(_repeated("- ")),
+    "questions": lambda: self_check.read_questions("[" * _CHARS),
+    "questions in objects": lambda: self_check.read_questions(_repeated('{"a":')),
+    "answers": lambda: self_check.read_answers(_repeated("[1] "), 5),
+    "lines of the prompt": lambda: render.normalised(_repeated("- ")),
 }
 
 

@@ -42,13 +42,13 @@ _SPLICE = {
 
 @pytest.mark.parametrize("text", _CLAIMS.values(), ids=_CLAIMS)
 def test_claims_of_a_long_answer_take_linear_time(text: str) -> None:
-    _ends_in_time(f"from truthlens.mitigation.claims import claims\nn = {_CHARS}\nclaims({text})")
+    _ends_in_time(f"from truthlens.text.claims.claims import claims\nn = {_CHARS}\nclaims({text})")
 
 
 @pytest.mark.parametrize(("text", "cuts"), _SPLICE.values(), ids=_SPLICE)
 def test_edits_to_a_long_answer_take_linear_time(text: str, cuts: str) -> None:
     _ends_in_time(
-        "from truthlens.mitigation.splice import Edit, splice\n"
+        "from truthlens.mitigation.editing.splice import Edit, splice\n"
         f"n = {_CHARS}\ntext = {text}\nsplice(text, [Edit(*cut) for cut in {cuts}])"
     )
 
@@ -58,7 +58,7 @@ def test_edits_to_a_long_answer_take_linear_time(text: str, cuts: str) -> None:
 )
 def test_figures_of_a_long_claim_are_read_and_compared_in_bounded_time(sentence: str) -> None:
     _ends_in_time(
-        "from truthlens.mitigation.conflicts import conflicting, content\n"
+        "from truthlens.text.values.conflicts import conflicting, content\n"
         f"n = {_CHARS}\n"
         f"one, other = content({sentence}), content(({sentence}).replace('1', '8'))\n"
         "for _ in range(200):\n    conflicting(one, other)"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.mending import Fate
+from truthlens.core.mitigation_result import Fate
 from truthlens.core.records import Span, Status, Verdict
 from truthlens.mitigation.gain import LEAST_LOGIT_GAIN, Draft, fate_of
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import openai
 
-from tests.integration.streams import PATHS
+from tests.integration.support.streams.streams import PATHS
 from truthlens.core.records import Endpoint
 
 FOLDER = Path(__file__).parent

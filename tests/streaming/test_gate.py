@@ -24,9 +24,9 @@ from tests.fakes.gated_streams import (
     tell,
     text_of,
 )
+from truthlens.api.sse.frames import encode
 from truthlens.core.records import Endpoint, OnFlagged, OnUnchecked, Reason, Verdict, unchecked
-from truthlens.exchange.sse import encode
-from truthlens.streaming.contract import Ask
+from truthlens.streaming.types import Ask
 
 MARK, WITHHOLD, STOP = OnFlagged.MARK, OnFlagged.WITHHOLD, OnFlagged.STOP
 NOTICE = "[A sentence was withheld: the provided context does not support it.]"

@@ -18,8 +18,8 @@ from tests.fakes.gated_streams import (
     plan,
     read_back,
 )
+from truthlens.api.sse.frames import encode
 from truthlens.core.records import Endpoint, OnFlagged, OnUnchecked, Verdict
-from truthlens.exchange.sse import encode
 
 TRUE = "The bank opens at nine in the morning."
 FALSE = "A domestic wire transfer costs eleven thousand dollars a day."

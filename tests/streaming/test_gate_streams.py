@@ -24,7 +24,7 @@ from tests.fakes.gated_streams import (
     text_of,
 )
 from truthlens.core.records import OnFlagged, Verdict
-from truthlens.core.text import sentences
+from truthlens.text.sentences import sentences
 
 MARK, NOTICE = "<mark>", "<notice>"
 PIECES = st.sampled_from(

@@ -19,7 +19,7 @@ from tests.fakes.gated_streams import (
     text_of,
 )
 from truthlens.core.records import OnFlagged, OnUnchecked, Verdict
-from truthlens.streaming.ending import answers_of
+from truthlens.streaming.finish import answers_of
 
 MARK, WITHHOLD, STOP = OnFlagged.MARK, OnFlagged.WITHHOLD, OnFlagged.STOP
 THOUGHT = "The wrong way. Is it wrong?\nYes, wrong.\n"

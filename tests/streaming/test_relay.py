@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truthlens.api.sse.frames import Decoder
 from truthlens.core.records import Endpoint
-from truthlens.exchange.sse import Decoder
 from truthlens.streaming import relay as relay_module
-from truthlens.streaming.contract import Ack, Entry
 from truthlens.streaming.relay import Relay
+from truthlens.streaming.types import Ack, Entry
 
 DONE = b"data: [DONE]\n\n"
 VERDICT = b'data: {"choices": [], "truthlens": {}}\n\n'

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.streaming.test_relay import DONE, VERDICT, chunk, relay, texts
-from truthlens.exchange.sse import Decoder
+from truthlens.api.sse.frames import Decoder
 from truthlens.streaming.relay import Relay
 
 FINISH = chunk(finish="stop")

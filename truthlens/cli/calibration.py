@@ -16,12 +16,10 @@ from rich.table import Table
 
 from truthlens import __version__
 from truthlens.cli import options
-from truthlens.cli.target import Target, find_target, judging, set_threshold
+from truthlens.cli.calibration_target import Target, find_target, judging, set_threshold
 from truthlens.core.errors import TruthLensError
-from truthlens.hub.conformal import OperatingPoint
-from truthlens.hub.data import DataError, read_examples
-from truthlens.hub.threshold import Choice, LabelledScores, choose, score_labelled
-from truthlens.policy.threshold_record import (
+from truthlens.envoy.config import Address
+from truthlens.policy.plans.threshold_record import (
     CostGoal,
     DataFile,
     MissRateGoal,
@@ -29,8 +27,10 @@ from truthlens.policy.threshold_record import (
     ThresholdRecord,
     replace_file,
 )
-from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
+from truthlens.training.calibrate.conformal import OperatingPoint
+from truthlens.training.calibrate.threshold import Choice, LabelledScores, choose, score_labelled
+from truthlens.training.data.dataset import DataError, read_examples
 
 out = Console(highlight=False, soft_wrap=True, markup=False)
 # Progress goes where it does not mix with --json.

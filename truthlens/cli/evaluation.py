@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.table import Table
 
 from truthlens.cli import options
-from truthlens.hub.describe import BREAKDOWNS
-from truthlens.hub.evaluate import Evaluation, Quality
-from truthlens.hub.evaluate import evaluate as evaluate_files
-from truthlens.hub.report import machine, prepare, write_report
-from truthlens.hub.served import ServedEncoder, load_served
-from truthlens.proxy.config import Address
+from truthlens.envoy.config import Address
+from truthlens.model_store import find_model
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
-from truthlens.shelves import find_model
+from truthlens.training.evaluate.evaluation import Evaluation, Quality
+from truthlens.training.evaluate.evaluation import evaluate as evaluate_files
+from truthlens.training.evaluate.report import machine, prepare, write_report
+from truthlens.training.evaluate.served_encoder import ServedEncoder, load_served
+from truthlens.training.evaluate.summary import BREAKDOWNS
 
 out = Console(highlight=False, markup=False)
 # Progress goes where it does not mix with --json.

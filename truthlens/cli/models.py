@@ -17,10 +17,10 @@ from rich.text import Text
 
 from truthlens.cli import options
 from truthlens.core.errors import ModelError
-from truthlens.detection.manifest import load_manifest
-from truthlens.detection.similarity import load_similarity_manifest
+from truthlens.detection.encoder.inputs.manifest import load_manifest
+from truthlens.detection.similarity.model import load_similarity_manifest
+from truthlens.model_store import SIMILARITY_MODEL
 from truthlens.settings import models_folder
-from truthlens.shelves import SIMILARITY_MODEL
 
 # Names of folders may hold brackets, which are no markup.
 out = Console(highlight=False, markup=False)
@@ -157,9 +157,9 @@ def pull_model(
     known: Annotated[bool, typer.Option("--known", help="List the names that are known, and stop.")] = False,
 ) -> None:
     """Fetch a model of the Hugging Face hub into the models folder: revision pinned, every file checked by its digest."""
-    from truthlens.hub.known import KNOWN
-    from truthlens.hub.pull import pull
-    from truthlens.hub.remote import Hub
+    from truthlens.training.fetch.hf_client import Hub
+    from truthlens.training.fetch.known_checkpoints import KNOWN
+    from truthlens.training.fetch.pull import pull
 
     if known:
         # A name is to be typed: it is folded, never cut.
@@ -218,7 +218,7 @@ def export_model(
     ModernBERT layouts get block-local attention. Needs the extra: pip install 'truthlens[torch]'.
     """
     with _workshop("exporting"):
-        from truthlens.hub.convert import export_folder
+        from truthlens.training.export.convert import export_folder
     target = output or folder
     report = export_folder(folder, target, tolerance=tolerance, threads=threads)
     if as_json:
@@ -255,8 +255,8 @@ def quantize_model(
     Beyond them float32 is kept and the exit status is 1. Needs the extra: pip install 'truthlens[torch]'.
     """
     with _workshop("rounding"):
-        from truthlens.hub.data import read_examples
-        from truthlens.hub.quantize import quantize_folder
+        from truthlens.training.data.dataset import read_examples
+        from truthlens.training.export.quantize import quantize_folder
     rows = [] if data is None else read_examples(data)
     rows = rows[:: max(1, -(-len(rows) // limit))]
     target = output or folder

@@ -12,16 +12,16 @@ import typer
 from rich.console import Console
 
 from truthlens.cli import options
-from truthlens.cli.target import identifier, model_finder
+from truthlens.cli.calibration_target import identifier, model_finder
+from truthlens.envoy.checks.timeouts import clock_diagnostics, longest_hold_s, read_envoy
+from truthlens.envoy.config import Address
+from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.policy import InvalidPolicyError, Policy, compile_policy
 from truthlens.policy.compile import check_text, read_text
-from truthlens.policy.diagnostics import Diagnostic, Severity
-from truthlens.proxy.clock import clock_diagnostics, longest_hold_s, read_envoy
-from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
-from truthlens.shelves import ModelShelf, SimilarityShelf
-from truthlens.starting import make_ready
-from truthlens.telemetry.signals import Signals
+from truthlens.start_checks import make_ready
+from truthlens.telemetry.metrics import Signals
+from truthlens.yamlfile.diagnostics import Diagnostic, Severity
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 

@@ -19,13 +19,13 @@ from truthlens.cli.explanations import explanation_lines
 from truthlens.core.errors import DialectError
 from truthlens.core.plan import Plan
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
+from truthlens.delivery import format_score, verdict_object
 from truthlens.detection.engine import Engine, load_encoder
-from truthlens.detection.explain import explained
-from truthlens.finalize import format_score, verdict_object
+from truthlens.detection.explain.explainer import explained
+from truthlens.envoy.config import Address
+from truthlens.model_store import find_model
 from truthlens.policy import default_policy, load_policy
-from truthlens.proxy.config import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
-from truthlens.shelves import find_model
 
 out = Console(soft_wrap=True, highlight=False)
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from truthlens.core.errors import ModelError
-from truthlens.detection.runtime import cpu_quota
+from truthlens.detection.models.runtime import cpu_quota
 
 out = Console(highlight=False, markup=False)
 progress_out = Console(stderr=True, highlight=False)
@@ -52,8 +52,8 @@ def train(
     Needs the extra: pip install 'truthlens[train]'. Interrupted, the same command goes on from the last checkpoint.
     """
     try:
-        from truthlens.hub.build import build
-        from truthlens.hub.train import TrainSettings
+        from truthlens.training.build import build
+        from truthlens.training.train.trainer import TrainSettings
     except ImportError as error:
         raise ModelError(
             f"training needs {error.name}; install it with: pip install 'truthlens[train]'"

@@ -26,17 +26,17 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from truthlens.console.security import Access, Security
-from truthlens.console.shown import shown_entry
+from truthlens.console.views import shown_entry
 from truthlens.core.errors import BodyTooLargeError, OverloadedError
 from truthlens.core.json_size import check_values
 from truthlens.core.limits import Limits, check
 from truthlens.core.plan import Plan
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
-from truthlens.finalize import format_score, verdict_object
+from truthlens.delivery import format_score, verdict_object
 from truthlens.pipeline import Keep, Pipeline
 from truthlens.policy import PolicyHolder
-from truthlens.telemetry.recent import Recent
-from truthlens.telemetry.signals import Signals
+from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.recent_exchanges import Recent
 
 _FOLDER = Path(__file__).parent
 _SHOWN = 25

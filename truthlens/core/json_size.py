@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from truthlens.core.cancellation import checkpoint
 from truthlens.core.limits import check
-from truthlens.core.stopping import checkpoint
 
 _PIECE_CHARS = 1 << 17
 _QUOTE, _BACKSLASH, _COMMA = ord('"'), ord("\\"), ord(",")

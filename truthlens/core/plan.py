@@ -84,7 +84,7 @@ class PremiumSettings:
 class AutoSettings:
     """Settings of mode auto.
 
-    ``modes`` are the arms. The reward (0..1) of an exchange is what ``mitigation.reward`` says; the two weights
+    ``modes`` are the arms. The reward (0..1) of an exchange is what ``mitigation.auto.reward`` says; the two weights
     price its latency (per 10 s) and its extra tokens (per 10,000). Evidence loses half of its weight every
     ``half_life_s``.
     """

@@ -22,7 +22,7 @@ from truthlens.core.explanation import Explanation
 
 if TYPE_CHECKING:
     from truthlens.core.calls import CallRecord
-    from truthlens.core.mending import Mended
+    from truthlens.core.mitigation_result import Mended
     from truthlens.core.plan import Plan
 
 

@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass
 
 from truthlens.core.records import Exchange
-from truthlens.core.text import is_chinese, sentences
 from truthlens.demo.conversations import CONVERSATIONS, Conversation, Layout
+from truthlens.demo.correction_replies import second_look
 from truthlens.demo.requests import UNGROUNDED_MODEL
-from truthlens.demo.second_look import second_look
+from truthlens.text.sentences import is_chinese, sentences
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
 _NOISE = re.compile(r"[\W_]+")
@@ -89,7 +89,7 @@ def answer(exchange: Exchange, *, has_tools: bool, choice: int = 0) -> DemoAnswe
     Args:
         exchange: The parsed request; its model picks the grounded or the ungrounded answer. The model ``demo``
             gives the grounded one first and takes turns where several choices are asked for. On a second look
-            (``second_look``) every model gives the grounded one.
+            (``correction_replies``) every model gives the grounded one.
         has_tools: Whether the request offers tools.
         choice: Which of several choices this is, from 0.
     """

@@ -17,12 +17,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from truthlens.api.requests import parse_request
 from truthlens.core.errors import DialectError
 from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Endpoint, Exchange
 from truthlens.demo.answers import DemoAnswer, answer
 from truthlens.demo.requests import MODELS, tool_call
-from truthlens.exchange.chat import parse_request
 
 _MAX_CHOICES = 8
 _MAX_BODY_BYTES = 16 << 20

@@ -13,12 +13,12 @@ from functools import partial
 from truthlens.core.errors import DetectorError
 from truthlens.core.plan import DetectorSpec, Plan
 from truthlens.core.records import Answer, DetectorName, DetectorResult, Exchange, Verdict, unchecked
-from truthlens.detection.detectors import Detector, reason_not_to_run
-from truthlens.detection.following import Following
+from truthlens.detection.detectors.base import Detector, reason_not_to_run
 from truthlens.detection.fusion import fuse
-from truthlens.detection.jobs import Job, Step, Workers
-from truthlens.detection.loading import load_encoder
-from truthlens.detection.runtime import Stop
+from truthlens.detection.incremental import Following
+from truthlens.detection.models.loading import load_encoder
+from truthlens.detection.models.runtime import Stop
+from truthlens.detection.workers import Job, Step, Workers
 
 __all__ = ["Detector", "Engine", "load_encoder"]
 

@@ -33,7 +33,7 @@ from truthlens.gateway.session import (
     State,
     Ticket,
 )
-from truthlens.streaming.contract import Ack
+from truthlens.streaming.types import Ack
 
 log = structlog.get_logger("truthlens.gateway")
 

@@ -17,7 +17,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from truthlens.core.errors import TruthLensError
-from truthlens.core.headers import own_headers
+from truthlens.core.own_headers import own_headers
 from truthlens.core.records import Action, Outcome, Reason, RequestHead, ResponseHead, Status, Streaming
 from truthlens.gateway.events import (
     BodyMode,

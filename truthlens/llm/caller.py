@@ -18,9 +18,9 @@ from truthlens.core.errors import CallError
 from truthlens.core.records import Endpoint
 from truthlens.llm.budget import Budget, Reservation
 from truthlens.llm.client import LlmClient, Reply
-from truthlens.llm.estimate import prompt_tokens
-from truthlens.llm.failure import UnansweredError
+from truthlens.llm.errors import UnansweredError
 from truthlens.llm.fitting import expected_tokens, fitted, lengths, limited, needed, shorter
+from truthlens.llm.token_estimate import prompt_tokens
 
 # What is reserved for a completion. A request's own limit is often far above what is written; reserving all of it
 # would let the first of several models that are asked side by side starve the others.

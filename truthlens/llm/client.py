@@ -19,16 +19,16 @@ import httpx
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
-from truthlens.llm.answer import read_answer
-from truthlens.llm.estimate import most_usage, prompt_tokens
-from truthlens.llm.failure import AttemptError, UnansweredError
-from truthlens.llm.limiter import Limiter
-from truthlens.llm.marks import MARK_HEADER, Marks
-from truthlens.llm.outgoing import Outgoing, has_key, outgoing
-from truthlens.llm.pool import open_pool
-from truthlens.llm.resilience import Gate, Sleep, with_retries
-from truthlens.llm.transfer import post
-from truthlens.llm.windows import Windows
+from truthlens.llm.context_windows import Windows
+from truthlens.llm.errors import AttemptError, UnansweredError
+from truthlens.llm.http.attempt import post
+from truthlens.llm.http.connections import open_pool
+from truthlens.llm.http.request_builder import Outgoing, has_key, outgoing
+from truthlens.llm.http.response_parser import read_answer
+from truthlens.llm.loop_guard import MARK_HEADER, Marks
+from truthlens.llm.resilience.limiter import Limiter
+from truthlens.llm.resilience.retries import Gate, Sleep, with_retries
+from truthlens.llm.token_estimate import most_usage, prompt_tokens
 
 _MARK_VALID_S = 60.0
 # Larger answers are read on a thread, so that one does not hold up the others.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from truthlens.core.calls import ModelRequest
-from truthlens.llm.estimate import prompt_tokens
+from truthlens.llm.token_estimate import prompt_tokens
 
 LENGTH_FIELDS = ("max_tokens", "max_completion_tokens")
 # What a chat template and an estimate by characters may be short of.

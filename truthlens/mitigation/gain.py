@@ -15,10 +15,10 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
-from truthlens.core.language import FUNCTION_WORDS
-from truthlens.core.mending import Fate
+from truthlens.core.mitigation_result import Fate
 from truthlens.core.records import Status, Verdict
-from truthlens.core.text import sentences, touching
+from truthlens.text.language import FUNCTION_WORDS
+from truthlens.text.sentences import sentences, touching
 
 UNSCORED = "unscored"
 LESS_CHECKED = "less-checked"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from truthlens.core.text import sentences
-from truthlens.mitigation.declining import abstains
-from truthlens.mitigation.telling import tells
-from truthlens.mitigation.tongue import COMMON_WORDS
+from truthlens.text.claims.refusals import abstains
+from truthlens.text.claims.telling import tells
+from truthlens.text.same_language import COMMON_WORDS
+from truthlens.text.sentences import sentences
 
 _READ_CHARS = 4000
 _MOST_EMPTY_CHARS = 600

@@ -6,11 +6,11 @@ at answers or evidence, or carries anything out.
 
 from truthlens.core.limits import Limits
 from truthlens.policy.compile import check_file, compile_policy, default_policy, load_policy
-from truthlens.policy.diagnostics import Diagnostic, InvalidPolicyError, Severity
-from truthlens.policy.early import EarlyPlans
+from truthlens.policy.early_plans import EarlyPlans
 from truthlens.policy.holder import PolicyHolder
-from truthlens.policy.plan import Decision, Policy, Telemetry
+from truthlens.policy.policy import Decision, Policy, Telemetry
 from truthlens.policy.schema import json_schema
+from truthlens.yamlfile.diagnostics import Diagnostic, InvalidPolicyError, Severity
 
 __all__ = [
     "Decision",

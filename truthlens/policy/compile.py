@@ -14,8 +14,16 @@ from urllib.parse import urlsplit
 from truthlens.core.calls import ModelSpec, Price
 from truthlens.core.limits import Limits
 from truthlens.core.plan import Plan
-from truthlens.policy.calibrated import Calibrations, Contents, Identify, record_contents
-from truthlens.policy.diagnostics import (
+from truthlens.policy.lint import PlacedDecision, lint
+from truthlens.policy.plans.builder import PlanBuilder
+from truthlens.policy.plans.threshold_lookup import Calibrations, Contents, Identify, record_contents
+from truthlens.policy.policy import DEFAULT_DECISION, Decision, Policy, Telemetry
+from truthlens.policy.schema import Behaviour, Condition, Group, HallucinationPlugin, ModelEntry, PolicyFile
+from truthlens.policy.schema import Decision as DecisionSection
+from truthlens.policy.signals.compiler import Meanings, compile_signals
+from truthlens.policy.signals.rules import All, Any, Atom, ConditionType, Not, Rule
+from truthlens.policy.validation import Shaped, shape
+from truthlens.yamlfile.diagnostics import (
     Diagnostic,
     InvalidPolicyError,
     KeyPath,
@@ -23,22 +31,7 @@ from truthlens.policy.diagnostics import (
     Severity,
     render_path,
 )
-from truthlens.policy.lint import PlacedDecision, lint
-from truthlens.policy.meanings import Meanings, compile_signals
-from truthlens.policy.plan import DEFAULT_DECISION, Decision, Policy, Telemetry
-from truthlens.policy.rules import All, Any, Atom, ConditionType, Not, Rule
-from truthlens.policy.schema import (
-    Behaviour,
-    Condition,
-    Group,
-    HallucinationPlugin,
-    ModelEntry,
-    PolicyFile,
-)
-from truthlens.policy.schema import Decision as DecisionSection
-from truthlens.policy.settings import PlanBuilder
-from truthlens.policy.shape import Shaped, shape
-from truthlens.policy.source import MAX_BYTES, Document, read_document
+from truthlens.yamlfile.source import MAX_BYTES, Document, read_document
 
 _LATER_SECTIONS = ("detectors", "review", "cache")
 _BUILT_IN = "hallucination: {enabled: true}\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from truthlens.core.errors import PolicyError
-from truthlens.policy.plan import Policy
+from truthlens.policy.policy import Policy
 
 
 class PolicyHolder:

@@ -6,11 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from truthlens.core.plan import Plan
-from truthlens.policy.diagnostics import KeyPath, Report
-from truthlens.policy.plan import Decision
-from truthlens.policy.rules import Atom, ConditionType, Effort, Rule, atoms, can_match, evaluate, witness
-from truthlens.policy.signals import Signals
-from truthlens.policy.strength import weaknesses
+from truthlens.policy.policy import Decision
+from truthlens.policy.signals.conditions import Signals
+from truthlens.policy.signals.rules import (
+    Atom,
+    ConditionType,
+    Effort,
+    Rule,
+    atoms,
+    can_match,
+    evaluate,
+    witness,
+)
+from truthlens.policy.strictness import weaknesses
+from truthlens.yamlfile.diagnostics import KeyPath, Report
 
 # Conditions that are looked at for one file, some seconds of work; after that no more decisions are called unreachable.
 _EFFORT = 1_000_000

@@ -15,9 +15,9 @@ from pathlib import Path
 from watchfiles import awatch
 
 from truthlens.core.errors import PolicyError
-from truthlens.policy.calibrated import Identify
 from truthlens.policy.compile import load_policy, version_now
-from truthlens.policy.plan import Policy
+from truthlens.policy.plans.threshold_lookup import Identify
+from truthlens.policy.policy import Policy
 
 _DEBOUNCE_MS = 200
 # Some file systems report no events; looking again now and then finds what they kept to themselves.

@@ -11,15 +11,15 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from truthlens.api.members import Members
+from truthlens.api.sse.chunk_edits import done_frame
+from truthlens.api.sse.chunks import ChunkKind, Delta, Transcript
 from truthlens.core.plan import Plan
 from truthlens.core.records import Exchange, OnFlagged, OnUnchecked, Reason, Status, Verdict
-from truthlens.exchange.chunks import ChunkKind, Delta, Transcript
-from truthlens.exchange.edits import done_frame
-from truthlens.exchange.members import Members
-from truthlens.streaming.contract import Ask, Entry
+from truthlens.streaming.frame_edits import Changes, cleaned, rewrite, unread
 from truthlens.streaming.gated_choice import Fate, GatedChoice
 from truthlens.streaming.notices import mark_for, stop_notice, withheld_notice
-from truthlens.streaming.rewriting import Changes, cleaned, rewrite, unread
+from truthlens.streaming.types import Ask, Entry
 
 # So many choices are taken on with at once where they have much text.
 _STEP_CHOICES = 4

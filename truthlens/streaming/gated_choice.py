@@ -13,8 +13,8 @@ from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
 
-from truthlens.exchange.chunks import Choice
-from truthlens.streaming.sentences import SentenceSplitter
+from truthlens.api.sse.chunks import Choice
+from truthlens.text.sentence_splitter import SentenceSplitter
 
 _ALL = 1 << 62
 """Beyond the end of any text."""

@@ -6,7 +6,7 @@ The plan's own texts are used as they are written; the built-in ones are in the 
 from __future__ import annotations
 
 from truthlens.core.plan import Plan
-from truthlens.core.text import is_chinese
+from truthlens.text.sentences import is_chinese
 
 _MARK_EN = " [unverified]"
 _MARK_ZH = "［未经证实］"

@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from truthlens.api.sse.chunk_edits import content_chunk
+from truthlens.api.sse.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, parse_chunk, skimmed
+from truthlens.api.sse.frames import MAX_FRAME_BYTES, Decoder, Frame, encode, reread
 from truthlens.core.records import Endpoint
-from truthlens.exchange.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, parse_chunk, skimmed
-from truthlens.exchange.edits import content_chunk
-from truthlens.exchange.sse import MAX_FRAME_BYTES, Decoder, Frame, encode, reread
-from truthlens.streaming.contract import Ack, Entry
-from truthlens.streaming.frames import Frames, Placed, Tail, are_comments
-from truthlens.streaming.rewriting import disowned, lengthen
+from truthlens.streaming.frame_edits import disowned, lengthen
+from truthlens.streaming.frame_queue import Frames, Placed, Tail, are_comments
+from truthlens.streaming.types import Ack, Entry
 
 # A message is read in steps of so much: a few milliseconds where every frame holds one token.
 _STEP_BYTES = 16 << 10

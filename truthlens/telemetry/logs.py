@@ -15,7 +15,7 @@ import structlog
 
 from truthlens.core.records import Answer, Endpoint, Exchange, Outcome, Reason
 
-_exchange_log = structlog.get_logger("truthlens.exchange")
+_exchange_log = structlog.get_logger("truthlens.api")
 
 
 def configure(*, level: str = "info", console: bool = False) -> None:

@@ -96,7 +96,7 @@ class Tracer:
             {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
         )
         with self._tracer.start_as_current_span(
-            "truthlens.exchange", context=parent, record_exception=False, set_status_on_exception=False
+            "truthlens.api", context=parent, record_exception=False, set_status_on_exception=False
         ) as span:
             yield span
 

@@ -1,0 +1,1 @@
+"""Benchmarks: `make help` lists them; results go to `bench/results/`."""

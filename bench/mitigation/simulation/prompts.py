@@ -1,0 +1,89 @@
+"""Reads the prompts that the modes write, as a model that minds their tags would.
+
+Text inside a tag comes back as it was before it was escaped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from truthlens.mitigation.prompts.delimiters import unmarked
+
+_TAG = re.compile(r"<(?P<end>/?)truthlens:(?P<name>[a-z_-]+)(?P<attributes>(?:\s+[a-z_-]+=\"[^\"]*\")*)\s*>")
+_ATTRIBUTE = re.compile(r"([a-z_-]+)=\"([^\"]*)\"")
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One tagged part: ``text`` is plain, ``marks`` are (start, end) in it of the elements directly inside."""
+
+    name: str
+    attributes: Mapping[str, str]
+    text: str
+    marks: tuple[tuple[int, int, str], ...] = ()
+
+
+def prompt_of(body: Mapping[str, object]) -> str:
+    """The last message of a chat request."""
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    return str(messages[-1]["content"])
+
+
+def elements(prompt: str) -> list[Element]:
+    """All tagged parts, in the order in which they end.
+
+    Raises:
+        ValueError: the tags do not nest.
+    """
+    found: list[Element] = []
+    # Per open tag: name, attributes, text so far, marks so far.
+    stack: list[tuple[str, dict[str, str], list[str], list[tuple[int, int, str]]]] = []
+    at = 0
+    for match in _TAG.finditer(prompt):
+        if stack:
+            stack[-1][2].append(unmarked(prompt[at : match.start()]))
+        at = match.end()
+        if not match["end"]:
+            stack.append((match["name"], dict(_ATTRIBUTE.findall(match["attributes"])), [], []))
+            continue
+        if not stack or stack[-1][0] != match["name"]:
+            raise ValueError("the tags of a prompt do not nest")
+        name, attributes, parts, marks = stack.pop()
+        text = "".join(parts)
+        if text.startswith("\n") and text.endswith("\n") and len(text) > 1:
+            # Tags on lines of their own: the line breaks are theirs.
+            text = text[1:-1]
+            marks = [(start - 1, end - 1, inner) for start, end, inner in marks]
+        found.append(Element(name, attributes, text, tuple(marks)))
+        if stack:
+            outer = stack[-1]
+            start = sum(map(len, outer[2]))
+            outer[2].append(text)
+            outer[3].append((start, start + len(text), name))
+    if stack:
+        raise ValueError("a tag of a prompt is never closed")
+    return found
+
+
+def named(prompt: str, name: str) -> list[Element]:
+    """The tagged parts called ``name``."""
+    return [element for element in elements(prompt) if element.name == name]
+
+
+def json_lists(text: str) -> Iterator[list[object]]:
+    """Every JSON list in ``text``."""
+    decoder = json.JSONDecoder()
+    at = 0
+    while (start := text.find("[", at)) >= 0:
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except ValueError:
+            at = start + 1
+            continue
+        at = end
+        if isinstance(value, list):
+            yield value

@@ -1,0 +1,37 @@
+"""How long a plan may hold an answer, and what Envoy is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from truthlens.core.plan import MitigationSettings, Plan
+from truthlens.core.records import Mode
+from truthlens.core.timeouts import MARGIN_S, hold_s, override_s
+
+CALLING = [mode for mode in Mode if mode is not Mode.LIGHTWEIGHT]
+
+
+def test_lightweight_lives_on_one_detection() -> None:
+    """A deadline for calls says nothing about a plan that makes none, and no more time is asked for."""
+    plan = Plan("p", timeout_s=3.0, mitigation=MitigationSettings(deadline_s=90.0))
+    assert (hold_s(plan), override_s(plan)) == (3.0, None)
+
+
+@pytest.mark.parametrize(
+    ("mode", "seconds"), [(Mode.STANDARD, 30), (Mode.PREMIUM, 60), (Mode.AGENTIC, 60), (Mode.AUTO, 60)]
+)
+def test_each_mode_that_calls_models_has_a_default(mode: Mode, seconds: float) -> None:
+    """Envoy is asked for the hold and a margin."""
+    plan = Plan("p", mode=mode)
+    assert (hold_s(plan), override_s(plan)) == (seconds, seconds + MARGIN_S)
+
+
+@pytest.mark.parametrize("mode", CALLING)
+def test_the_plans_own_deadline_goes_before_the_default(mode: Mode) -> None:
+    """It may be shorter or longer."""
+    plan = Plan("p", mode=mode)
+    for seconds in (0.5, 300.0):
+        own = replace(plan, mitigation=MitigationSettings(deadline_s=seconds))
+        assert (hold_s(own), override_s(own)) == (seconds, seconds + MARGIN_S)

@@ -1,0 +1,107 @@
+"""The warning stands beside flagged answers that people read, once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truthlens.core.plan import Plan
+from truthlens.core.records import (
+    Action,
+    Answer,
+    AnswerKind,
+    Endpoint,
+    Exchange,
+    Outcome,
+    Reason,
+    Status,
+    Verdict,
+    WarningPosition,
+    unchecked,
+)
+from truthlens.delivery import apply_warning, warn, warning_for, worst
+
+PLAN = Plan(decision="d", threshold=0.6)
+EXCHANGE = Exchange(Endpoint.CHAT, "m", "q", ())
+FLAGGED = Verdict(Status.CHECKED, score=0.9, threshold=0.6)
+CLEAN = Verdict(Status.CHECKED, score=0.1, threshold=0.6)
+
+
+def text(content: str, index: int = 0) -> Answer:
+    return Answer(index, AnswerKind.TEXT, content)
+
+
+def outcome(*verdicts: Verdict, plan: Plan = PLAN) -> Outcome:
+    return Outcome(plan, worst(verdicts), verdicts, action=Action.WARN)
+
+
+def test_the_warning_follows_the_script_of_the_answer() -> None:
+    """Chinese answers get the white paper's template, others its English rendering."""
+    assert warning_for(PLAN, "渡轮八点出发。").startswith("⚠️ **注意**: 此响应可能包含")
+    assert warning_for(PLAN, "The ferry leaves.").startswith("⚠️ **Note**: This response may contain")
+
+
+def test_the_operators_template_is_used_as_written() -> None:
+    """Its surrounding white space goes, for every script."""
+    plan = replace(PLAN, warning_template="  Check this.\n")
+    assert warning_for(plan, "渡轮") == warning_for(plan, "ferry") == "Check this."
+
+
+def test_only_flagged_choices_are_warned() -> None:
+    """Of three choices the flagged one changes, with the shift of its positions."""
+    answers = [text("Good.", 0), text("Bad.", 1), text("Fine.", 2)]
+    warned = warn(outcome(CLEAN, FLAGGED, CLEAN), EXCHANGE, answers)
+    warning = warning_for(PLAN, "Bad.")
+    assert warned.texts == {1: f"{warning}\n\nBad."}
+    bad = warned.deliveries[1]
+    assert bad.warned
+    assert bad.text[bad.offset :] == "Bad."
+    assert warned.outcome.notes == ()
+
+
+def test_a_warning_after_the_answer_shifts_nothing() -> None:
+    """The position is the plan's."""
+    plan = replace(PLAN, warning_template="Check this.", warning_position=WarningPosition.AFTER)
+    delivery = warn(outcome(FLAGGED, plan=plan), EXCHANGE, [text("Bad.")]).deliveries[0]
+    assert (delivery.text, delivery.offset) == ("Bad.\n\nCheck this.", 0)
+
+
+@pytest.mark.parametrize(
+    ("exchange", "answer"),
+    [
+        (replace(EXCHANGE, structured=True), text("Bad.")),
+        (EXCHANGE, text(' {"answer": "bad"}\n')),
+        (EXCHANGE, text('["bad"]')),
+        (EXCHANGE, Answer(0, AnswerKind.TOOL_CALL, "Bad.")),
+        (EXCHANGE, Answer(0, AnswerKind.REFUSAL, "No.")),
+    ],
+)
+def test_answers_for_programs_stay_as_they_are(exchange: Exchange, answer: Answer) -> None:
+    """JSON mode, JSON text and tool calls are never pasted into; a note says that the headers carry the warning."""
+    warned = warn(outcome(FLAGGED), exchange, [answer])
+    assert warned.texts == {}
+    assert warned.deliveries[0].text == answer.text
+    assert warned.outcome.notes == ("warning-not-pasted",)
+
+
+@pytest.mark.parametrize("content", ["[1] is the source.", "{braces} in prose", "[" * 100_000])
+def test_text_that_only_begins_like_json_is_warned(content: str) -> None:
+    """A citation is no JSON."""
+    assert warn(outcome(FLAGGED), EXCHANGE, [text(content)]).texts[0].endswith(content)
+
+
+def test_unchecked_answers_are_not_warned() -> None:
+    """Without a score there is nothing to warn of; the headers say that it was not checked."""
+    assert warn(outcome(unchecked(Reason.TIMEOUT, threshold=0.0)), EXCHANGE, [text("x")]).texts == {}
+
+
+@given(content=st.text(), position=st.sampled_from(WarningPosition))
+def test_a_warning_is_given_once(content: str, position: WarningPosition) -> None:
+    """Warning a warned text changes nothing, and the answer stands in it whole."""
+    once = apply_warning(content, "Check this.", position)
+    assert content in once
+    assert apply_warning(once, "Check this.", position) == once
+    assert once.count("Check this.") == content.count("Check this.") + (once != content)

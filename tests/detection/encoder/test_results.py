@@ -1,0 +1,83 @@
+"""Tests of ``truthlens.detection.encoder.results``: what is said of a text, and of parts of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from truthlens.core.records import Aggregation, Coverage, Reason
+from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest
+from truthlens.detection.encoder.results import Scored, nothing, result_of
+from truthlens.detection.encoder.token_scores import Reading
+
+MANIFEST = Manifest(name="m", base="none", input=InputFormat(), tau_span=0.5, tau_token=0.5)
+TEXT = "Red lamp. Nine boats."
+OFFSETS = np.array([(0, 3), (4, 8), (8, 9), (10, 14), (15, 20), (20, 21)])
+COVERAGE = Coverage(6, 6, 40, 40, 30, 2)
+LAST = (10, 21)
+
+
+def scored(
+    odds: list[float],
+    *,
+    read: list[bool] | None = None,
+    evidence_read: float = 1.0,
+    reason: Reason | None = None,
+    unread: tuple[tuple[int, int], ...] = (),
+) -> Scored:
+    held = np.array(read if read is not None else [True] * 6)
+    return Scored(Reading(np.array(odds), held, OFFSETS, TEXT, unread), COVERAGE, evidence_read, reason)
+
+
+def test_a_part_is_scored_by_its_own_tokens() -> None:
+    """What is wrong elsewhere does not count, and spans and coverage are the part's."""
+    each = scored([4.0, 4.0, -4.0, -4.0, 2.0, -4.0])
+    whole = result_of(each, MANIFEST, Aggregation.SPAN_MAX)
+    part = result_of(each, MANIFEST, Aggregation.SPAN_MAX, part=LAST)
+    assert (whole.score, part.score) == pytest.approx((0.982, 0.881), abs=1e-3)
+    assert [(span.start, span.end) for span in whole.spans] == [(0, 8), (15, 20)]
+    assert [(span.start, span.end) for span in part.spans] == [(15, 20)]
+    assert part.coverage == Coverage(3, 3, 40, 40, 30, 2)
+    assert part.details["top_span"] == part.score
+
+
+def test_a_span_across_the_border_is_cut_at_it() -> None:
+    """A token that reaches into the part from before belongs to it, as far as it lies in it."""
+    each = scored([-4.0, -4.0, -4.0, 4.0, 4.0, -4.0])
+    (span,) = result_of(each, MANIFEST, Aggregation.SPAN_MAX, part=(12, 21)).spans
+    assert (span.start, span.end) == (12, 20)
+
+
+@pytest.mark.parametrize(
+    ("part", "unread", "reason"),
+    [
+        (LAST, (), Reason.TOO_LARGE),
+        (LAST, (LAST,), Reason.LANGUAGE),
+        ((9, 10), (), Reason.EMPTY_ANSWER),
+    ],
+)
+def test_a_part_without_scored_tokens_says_why(
+    part: tuple[int, int], unread: tuple[tuple[int, int], ...], reason: Reason
+) -> None:
+    """No window held it, its script is not read, or there is no token in it."""
+    each = scored([0.0] * 6, read=[True] * 3 + [False] * 3, unread=unread)
+    found = result_of(each, MANIFEST, Aggregation.SPAN_MAX, part=part)
+    assert (found.score, found.reason) == (None, reason)
+
+
+def test_where_only_parts_are_scored_the_whole_has_no_score() -> None:
+    """The reason is that of the whole; its parts are not touched by it."""
+    each = scored([4.0] * 6, reason=Reason.LANGUAGE)
+    assert result_of(each, MANIFEST, Aggregation.SPAN_MAX) == nothing(Reason.LANGUAGE)
+    assert result_of(each, MANIFEST, Aggregation.SPAN_MAX, part=LAST).score is not None
+
+
+def test_evidence_that_is_not_read_is_not_covered() -> None:
+    """By its share of the characters, and never all of it; the result says that a language is to blame."""
+    found = result_of(scored([0.0] * 6, evidence_read=0.999), MANIFEST, Aggregation.SPAN_MAX)
+    assert found.coverage is not None
+    assert found.coverage.evidence_tokens_seen == 39
+    assert found.reason is Reason.LANGUAGE
+    found = result_of(scored([0.0] * 6, evidence_read=0.5), MANIFEST, Aggregation.SPAN_MAX)
+    assert found.coverage is not None
+    assert found.coverage.evidence_tokens_seen == 20

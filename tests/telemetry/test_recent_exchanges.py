@@ -1,0 +1,133 @@
+"""The last exchanges: bounded in number and in bytes, without texts unless they are allowed."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from truthlens.core.calls import CallRecord, Role
+from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.mitigation_result import Mended, Stop
+from truthlens.core.plan import Plan
+from truthlens.core.records import (
+    Answer,
+    AnswerKind,
+    Endpoint,
+    Exchange,
+    Mode,
+    Outcome,
+    Passage,
+    Provenance,
+    Span,
+    Status,
+    Verdict,
+)
+from truthlens.telemetry.recent_exchanges import Recent
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def verdict(spans: int, differences: int = 0) -> Verdict:
+    """A verdict with so many spans, the strongest at the end of the answer."""
+    return Verdict(
+        Status.CHECKED,
+        score=0.9,
+        spans=tuple(
+            Span(
+                place * 2,
+                place * 2 + 1,
+                place / spans,
+                explanation=Explanation(
+                    SpanKind.UNSUPPORTED,
+                    0.5,
+                    "it is",
+                    differences=tuple(
+                        Difference(DifferenceKind.NUMBER, each, each + 1) for each in range(differences)
+                    ),
+                ),
+            )
+            for place in range(spans)
+        ),
+    )
+
+
+def outcome(answer: str = "Tea.", **fields: object) -> Outcome:
+    base = Outcome(Plan("d"), verdict(1), (verdict(1),), answers=(Answer(0, AnswerKind.TEXT, answer),))
+    return replace(base, **fields)  # type: ignore[arg-type]
+
+
+def exchange(text: str) -> Exchange:
+    return Exchange(Endpoint.CHAT, "m", "q", (Passage(text, Provenance.TOOL),))
+
+
+def test_ids_find_their_entries_and_cannot_be_guessed() -> None:
+    """64 random bits each; the oldest entries go first."""
+    recent = Recent(limit=3)
+    for number in range(5):
+        recent.add(outcome(latency_s=number), time=NOW)
+    kept = recent.entries()
+    assert [entry.outcome.latency_s for entry in kept] == [4, 3, 2]
+    assert len({entry.id for entry in kept} & {f"{n:016x}" for n in range(100)}) == 0
+    assert all(len(entry.id) == 16 and recent.get(entry.id) is entry for entry in kept)
+    assert recent.get("0" * 16) is None
+
+
+def test_without_leave_no_text_is_kept() -> None:
+    """Neither the answer's nor the body's nor a mended one's."""
+    recent = Recent()
+    mended = Mended("secret words", verdict(1), Mode.STANDARD, Stop.CLEAN)
+    recent.add(outcome("secret words", body=b"secret words", mended=(mended,)), time=NOW)
+    assert "secret" not in repr(recent.entries()[0])
+
+
+@pytest.mark.parametrize(("size", "kept"), [(1_000, True), (1_000_000, False)])
+def test_texts_that_are_too_large_are_dropped_and_said_to_be(size: int, kept: bool) -> None:
+    """Of question, evidence and answer together."""
+    recent = Recent()
+    recent.add(outcome("a" * size), time=NOW, exchange=exchange("b"))
+    recent.add(outcome(), time=NOW, exchange=exchange("b" * size))
+    for entry in recent.entries():
+        assert (entry.exchange is not None, bool(entry.outcome.answers), entry.text_dropped) == (
+            kept,
+            kept,
+            not kept,
+        )
+
+
+def test_a_large_exchange_keeps_its_strongest_spans_and_says_that_it_was_cut() -> None:
+    """In the answer's order; the count of all of them stays."""
+    recent = Recent()
+    large = verdict(5_000, differences=100)
+    recent.add(outcome(verdict=large, verdicts=(large,) * 50), time=NOW)
+    (entry,) = recent.entries()
+    (spans, *_) = [each.spans for each in entry.outcome.verdicts]
+    assert [span.start for span in spans] == sorted(span.start for span in large.spans[-len(spans) :])
+    assert (entry.spans, entry.cut) == (250_000, True)
+    recent.add(outcome(), time=NOW)
+    assert recent.entries()[0].cut is False
+
+
+def test_memory_is_bounded_whatever_the_exchanges_hold() -> None:
+    """A hundred of the largest stay within the bound, measured and not only estimated."""
+    bound = 4 << 20
+    recent = Recent(limit=100, max_bytes=bound)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(40):
+            hostile = outcome(
+                "é" * 60_000,
+                verdicts=tuple(verdict(300, differences=30) for _ in range(20)),
+                calls=tuple(CallRecord("m" * 100_000, Role.REFINER) for _ in range(100)),
+                body=b"x" * 1_000_000,
+            )
+            recent.add(hostile, time=NOW, exchange=exchange("b" * 100_000))
+        del hostile
+        held = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert recent.entries()
+    assert held < 1.5 * bound

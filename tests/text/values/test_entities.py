@@ -1,0 +1,132 @@
+"""Tests of ``truthlens.text.values.entities`` and ``truthlens.text.values.dates``."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truthlens.core.explanation import DifferenceKind
+from truthlens.text.values.entities import Mention, comparable, mentions, same_value
+from truthlens.text.words import words
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    """Kind and text of every mention."""
+    return [(each.kind.value, text[each.start : each.end]) for each in mentions(text, words(text))]
+
+
+def only(text: str) -> Mention:
+    """The one mention of ``text``."""
+    (mention,) = mentions(text, words(text))
+    return mention
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("take 45 mg twice", [("number", "45 mg")]),
+        ("it raised $1.5 million and 12.5% more", [("number", "$1.5 million"), ("number", "12.5%")]),
+        ("it weighs 3.5kg", [("number", "3.5kg")]),
+        ("add 1 1/2 cups", [("number", "1 1/2 cups")]),
+        ("bake at 180 degrees Celsius", [("number", "180 degrees Celsius")]),
+        ("about ten books", [("number", "ten books")]),
+        ("in May 2015 it closed", [("date", "May 2015")]),
+        ("on 3 March 2024 at 5:30 pm", [("date", "3 March 2024"), ("date", "5:30 pm")]),
+        ("due 2024-03-03 or 3/30/2024", [("date", "2024-03-03"), ("date", "3/30/2024")]),
+        ("it closed in 1999", [("date", "1999")]),
+        ("it has 2000 calories", [("number", "2000 calories")]),
+        ("they may march 20 miles", [("number", "20 miles")]),
+        ("于2024年3月5日开业", [("date", "2024年3月5日")]),
+        ("led by Anna Keller of Acme", [("name", "Anna Keller"), ("name", "Acme")]),
+        ("Anna Keller led it", [("name", "Anna Keller")]),
+        ("as Smith et al. (2023) report", [("citation", "Smith et al. (2023)")]),
+        ("see https://example.org/a.", [("citation", "https://example.org/a.")]),
+        ("nothing of the kind", []),
+    ],
+)
+def test_what_may_differ_is_found_with_its_unit(text: str, expected: list[tuple[str, str]]) -> None:
+    """A number takes its currency, scale and unit along, a date its parts, a name its words."""
+    assert found(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1.2 million euros", "€1,200,000"),
+        ("60 minutes", "an hour, 1 hour"),
+        ("500 mg", "0.5 g"),
+        ("12 %", "0.12"),
+        ("twenty books", "20 books"),
+        ("on 3 March 2024", "on 2024-03-03"),
+        ("in March 2024", "in 2024"),
+        ("at 5 pm", "at 17:00"),
+        ("on 3/30/2024", "on 30/3/2024"),
+        ("by Keller there", "by Anna Keller there"),
+    ],
+)
+def test_one_value_written_in_two_ways_is_the_same(one: str, other: str) -> None:
+    """Units are converted, readings compared, and dates compared by the parts that both give."""
+    assert same_value(only(one), only(other))
+    assert same_value(only(other), only(one))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("45 mg", "54 mg"),
+        ("45 mg", "45 g"),
+        ("20 minutes", "20 hours"),
+        ("180 °C", "180 °F"),
+        ("1.2 million euros", "1.2 euros"),
+        ("in May 2019", "in June 2019"),
+        ("at 5 pm", "at 5 am"),
+        ("by Anna Keller there", "by Paul Meyer there"),
+    ],
+)
+def test_another_value_is_not_the_same_and_may_contradict(one: str, other: str) -> None:
+    """What is compared is of one sort, and differs."""
+    assert not same_value(only(one), only(other))
+    assert comparable(only(one), only(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("45 mg", "45 minutes"),
+        ("12 %", "12 books"),
+        ("$12", "12 books"),
+        ("in 1999", "on Monday"),
+        ("45", "in 1999"),
+    ],
+)
+def test_different_sorts_are_never_set_against_each_other(one: str, other: str) -> None:
+    """A price does not contradict a duration, nor a weekday a year."""
+    assert not comparable(only(one), only(other))
+
+
+def test_a_range_gives_its_unit_to_both_ends() -> None:
+    """The four of "4-6 minutes" is minutes too, and keeps a unit of its own."""
+    first, second = mentions("4-6 minutes", words("4-6 minutes"))
+    assert (first.unit, second.unit) == (second.unit, first.unit)
+    first, second = mentions("5 kg or 6 litres", words("5 kg or 6 litres"))
+    assert first.unit != second.unit
+
+
+def test_a_known_name_is_one_at_the_start_of_a_sentence_too() -> None:
+    """There any word has a capital, so the evidence must tell."""
+    text = "Keller led it."
+    assert mentions(text, words(text)) == []
+    (name,) = mentions(text, words(text), names=frozenset({words("keller")[0].stem}))
+    assert (name.kind, name.start, name.end) == (DifferenceKind.NAME, 0, 6)
+
+
+@given(st.text(alphabet="aA1 9.,-/:%$°年月日mgMay(et al2023)\n", max_size=60))
+def test_any_text_gives_ordered_mentions_that_do_not_overlap(text: str) -> None:
+    """Positions are within the text, ascending, and agree with themselves."""
+    listed = mentions(text, words(text))
+    assert all(0 <= each.start < each.end <= len(text) for each in listed)
+    assert all(one.end <= other.start for one, other in pairwise(listed))
+    assert all(comparable(each, each) and same_value(each, each) for each in listed)

@@ -1,0 +1,120 @@
+"""Tests of ``truthlens.training.calibrate.calibration`` on made-up log-odds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from truthlens.core.records import Aggregation
+from truthlens.detection.encoder.response_score import Scoring
+from truthlens.detection.encoder.token_scores import Reading, sigmoid
+from truthlens.detection.fusion import spans_of
+from truthlens.training.calibrate.calibration import BASE_RATE, Calibration, calibrate
+from truthlens.training.data.dataset import Example
+from truthlens.training.evaluate.metrics import base_rate_weights, ece, prf
+
+TOKENS = 20
+TEXT = "ab " * TOKENS
+OFFSETS = np.array([(3 * i, 3 * i + 2) for i in range(TOKENS)], dtype=np.int64)
+
+
+def _answers(
+    count: int, *, temperature: float = 1.0, shift: float = 0.0, seed: int = 0
+) -> tuple[list[Reading], list[Example]]:
+    """Answers whose true token probability is ``sigmoid((odds + shift) / temperature)``; errors come in runs."""
+    dice = np.random.default_rng(seed)
+    scored, examples = [], []
+    for number in range(count):
+        true = np.full(TOKENS, -6.0) + dice.normal(0, 0.7, TOKENS)
+        if number % 3 == 0:
+            start = int(dice.integers(0, TOKENS - 5))
+            true[start : start + 5] += dice.normal(6.5, 1.5)
+        gold = dice.random(TOKENS) < sigmoid(true)
+        spans = tuple((int(s), int(e)) for s, e in OFFSETS[gold])
+        scored.append(_reading(true * temperature - shift))
+        examples.append(
+            Example(str(number), "made", "qa", "", ("c",), TEXT, int(gold.any()), spans, str(number))
+        )
+    return scored, examples
+
+
+def _reading(odds: np.ndarray) -> Reading:
+    return Reading(odds, np.isfinite(odds), OFFSETS[: len(odds)], TEXT)
+
+
+def _scores(scored: list[Reading], found: Calibration, aggregation: Aggregation) -> np.ndarray:
+    scoring = Scoring(tau=found.tau_token, calibrations=found.response)
+    values = []
+    for reading in scored:
+        p = reading.probabilities(temperature=found.temperature, shift=found.shift)
+        values.append(scoring.score(aggregation, p=p, spans=spans_of(p, OFFSETS, found.tau_span, TEXT)))
+    return np.array(values)
+
+
+def test_temperature_and_shift_are_found_again() -> None:
+    """Log-odds that were stretched and moved come back to what they were."""
+    found = calibrate(*_answers(800, temperature=2.5, shift=1.0), main="made")
+    assert found.temperature == pytest.approx(2.5, rel=0.1)
+    assert found.shift == pytest.approx(1.0, abs=0.5)
+
+
+def test_the_best_threshold_separates_as_well_as_the_figures_say() -> None:
+    """Scores at the named threshold reach the named F1, answers weighted to the expected base rate."""
+    scored, examples = _answers(300)
+    found = calibrate(scored, examples, main="made")
+    labels = np.array([example.label for example in examples], dtype=bool)
+    weights = base_rate_weights(labels, base_rate=BASE_RATE)
+    flagged = _scores(scored, found, found.aggregation) >= found.threshold
+    reached = prf(weights[flagged & labels].sum(), weights[flagged].sum(), weights[labels].sum()).f1
+    assert reached == pytest.approx(found.choices[found.aggregation.value]["best_f1"], abs=0.011)
+
+
+@pytest.mark.parametrize("aggregation", list(Aggregation))
+def test_scores_are_calibrated_to_the_expected_base_rate(aggregation: Aggregation) -> None:
+    """On other answers of the same kind the score is about as high as unsupported answers are frequent."""
+    found = calibrate(*_answers(900, seed=1), main="made")
+    scored, examples = _answers(900, seed=2)
+    labels = np.array([example.label for example in examples], dtype=bool)
+    weights = base_rate_weights(labels, base_rate=BASE_RATE)
+    values = _scores(scored, found, aggregation)
+    assert np.average(values, weights=weights) == pytest.approx(BASE_RATE, abs=0.05)
+    assert ece(labels, values, weights=weights) < 0.1
+    assert found.choices[aggregation.value]["ece"] < 0.06
+
+
+def test_other_sources_weigh_as_much_as_the_main_one() -> None:
+    """Rows of another source change the response calibration, but neither temperature nor limits."""
+    scored, examples = _answers(300)
+    more, others = _answers(60, temperature=3.0, seed=5)
+    alone = calibrate(scored, examples, main="made")
+    both = calibrate(
+        [*scored, *more], [*examples, *(replace(row, source="other") for row in others)], main="made"
+    )
+    assert both.temperature == pytest.approx(alone.temperature)
+    assert (both.tau_token, both.tau_span) == (alone.tau_token, alone.tau_span)
+    assert both.response != alone.response
+    assert all(found.slope >= 0.0 <= found.worst for found in both.response.values())
+
+
+def test_the_chosen_aggregation_ranks_best() -> None:
+    """No other aggregation has a higher AUROC on the calibration answers."""
+    found = calibrate(*_answers(300), main="made")
+    assert set(found.choices) == {aggregation.value for aggregation in Aggregation}
+    best = max(figures["auroc"] for figures in found.choices.values())
+    assert found.choices[found.aggregation.value]["auroc"] == best
+
+
+def test_silent_tokens_have_probability_zero() -> None:
+    """What claims nothing scores nothing, whatever the shift."""
+    answer = _reading(np.array([-np.inf, 0.0]))
+    assert answer.probabilities(temperature=0.5, shift=100.0).tolist() == [0.0, 1.0]
+
+
+def test_one_class_of_tokens_leaves_the_log_odds_alone() -> None:
+    """Without any error there is nothing to fit: temperature 1, no shift, the raw formulas."""
+    scored, examples = _answers(12)
+    clean = [Example(e.id, e.source, e.task, "", e.context, e.response, 0, (), e.group) for e in examples]
+    found = calibrate(scored, clean, main="made")
+    assert (found.temperature, found.shift, found.response) == (1.0, 0.0, {})

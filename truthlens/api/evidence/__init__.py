@@ -1,0 +1,1 @@
+"""Evidence in requests: passages, their provenance, and the question that is left."""

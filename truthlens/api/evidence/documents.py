@@ -1,0 +1,161 @@
+"""Passages from JSON: documents of a request's field, and results of tools.
+
+One document becomes one passage: its text, then its other plain fields as ``key: value`` lines, because an
+answer may well rest on a price or a date that stands beside the text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from truthlens.api.json_edit import show
+from truthlens.core.cancellation import checkpoint
+from truthlens.core.json_size import check_values
+from truthlens.core.limits import Limits
+from truthlens.core.records import Passage, Provenance
+
+_TEXT_KEYS = ("text", "content", "page_content", "snippet", "passage", "chunk", "body", "document", "data")
+_WEAK_TEXT_KEYS = ("abstract", "summary", "description", "answer", "value")
+_TITLE_KEYS = ("title", "name", "heading", "source", "file_name", "filename", "file", "url", "link")
+_ID_KEYS = ("id", "doc_id", "document_id", "chunk_id", "source_id", "passage_id", "index")
+_LIST_KEYS = (
+    "documents", "docs", "results", "passages", "items", "data", "hits", "chunks", "matches", "sources",
+    "records", "snippets", "contexts", "references", "rows", "content", "entries", "organic_results",
+)  # fmt: skip
+# Fields that describe the retrieval and not the world: no answer rests on them.
+_NOISE_KEYS = frozenset(
+    ("query", "q", "took", "took_ms", "ok", "success", "next_page", "cursor", "request_id", "embedding", "vector", "_index")
+)  # fmt: skip
+_RANKING_KEYS = frozenset(("score", "distance", "similarity", "rank", "_score"))
+_KINDS = ("text", "document", "search_result")
+_MAX_DEPTH = 4
+
+
+def document_passages(documents: Iterable[object], provenance: Provenance) -> list[Passage]:
+    """One passage per document: strings, or objects such as ``{title, text}`` and ``{id, data: {…}}``."""
+    passages: list[Passage] = []
+    for document in documents:
+        passages += _passages(document, provenance, 0)
+    return passages
+
+
+def json_passages(
+    text: str, provenance: Provenance, *, max_values: int = Limits().max_json_values
+) -> list[Passage] | None:
+    """One passage per document of a JSON text; ``None`` where it is no JSON or holds no documents.
+
+    Raises:
+        BodyTooLargeError: it holds more than ``max_values`` JSON values.
+    """
+    stripped = text.strip()
+    if not stripped.startswith(("[", "{")):
+        return None
+    check_values(stripped, max_values)
+    try:
+        value = json.loads(stripped)
+        if isinstance(value, dict) and _body_key(value) is None and _list_key(value) is None:
+            return None
+        if isinstance(value, list) and not any(isinstance(item, str | dict) for item in value):
+            return None
+        return _passages(value, provenance, 0) or None
+    except (ValueError, RecursionError):
+        # Not JSON after all, or deeper than can be held: the caller takes the raw text.
+        return None
+
+
+def _passages(value: object, provenance: Provenance, depth: int) -> list[Passage]:
+    checkpoint()
+    if isinstance(value, str):
+        return _kept(Passage(text=show(value).strip(), provenance=provenance))
+    if depth >= _MAX_DEPTH or not isinstance(value, dict | list):
+        return _kept(Passage(text=_compact(value), provenance=provenance))
+    if isinstance(value, list):
+        return [passage for item in value for passage in _passages(item, provenance, depth + 1)]
+    list_key = _list_key(value)
+    if list_key is not None:
+        found = _passages(value[list_key], provenance, depth + 1)
+        rest = _fields(value, leave=(list_key, *_ID_KEYS))
+        return found + _kept(Passage(text=rest, provenance=provenance))
+    return _kept(_document(value, provenance))
+
+
+def _document(document: Mapping[str, object], provenance: Provenance) -> Passage:
+    text_key = _body_key(document)
+    inner = document[text_key] if text_key is not None else None
+    if isinstance(inner, dict):
+        body = _document(inner, provenance)
+        rest = _fields(document, leave=(*_ID_KEYS, *_TITLE_KEYS, text_key or ""))
+        label, title = _first(document, _ID_KEYS) or body.id, _first(document, _TITLE_KEYS) or body.title
+        return Passage(text=_joined(body.text, rest), provenance=provenance, id=label, title=title)
+    title_key = next((key for key in _TITLE_KEYS if _plain(document.get(key))), "")
+    # A record without a text is its fields, the name among them: alone they would say nothing of whom.
+    rest = _fields(document, leave=(*_ID_KEYS, title_key, text_key) if text_key else _ID_KEYS)
+    text = show(inner).strip() if isinstance(inner, str) else ""
+    return Passage(
+        text=_joined(text, rest),
+        provenance=provenance,
+        id=_first(document, _ID_KEYS),
+        title=_plain(document.get(title_key)),
+    )
+
+
+def _body_key(document: Mapping[str, object]) -> str | None:
+    """The key under which the document's text stands: a string, or for ``data`` and the like an object."""
+    for key in (*_TEXT_KEYS, *_WEAK_TEXT_KEYS):
+        value = document.get(key)
+        if isinstance(value, str) and value.strip():
+            return key
+    return next((key for key in _TEXT_KEYS if isinstance(document.get(key), dict)), None)
+
+
+def _list_key(value: Mapping[str, object]) -> str | None:
+    for key in _LIST_KEYS:
+        items = value.get(key)
+        if isinstance(items, list) and items and all(isinstance(item, str | dict) for item in items):
+            return key
+    return None
+
+
+def _fields(document: Mapping[str, object], *, leave: Iterable[str]) -> str:
+    left = set(leave) | _NOISE_KEYS
+    lines: list[str] = []
+    for key, value in document.items():
+        if key in left or value is None or value == "" or _is_ranking(key, value):
+            continue
+        if isinstance(value, dict):
+            lines += [f"{show(inner)}: {_plain(item)}" for inner, item in value.items() if _plain(item)]
+        elif isinstance(value, list):
+            if any(not isinstance(item, int | float) for item in value):
+                lines.append(f"{show(key)}: {_compact(value)}")
+        else:
+            lines.append(f"{show(key)}: {_plain(value)}")
+    return "\n".join(lines)
+
+
+def _is_ranking(key: str, value: object) -> bool:
+    """Whether a field only places the document among others; a match's score, a text, is a fact."""
+    return (key in _RANKING_KEYS and isinstance(value, int | float)) or (key == "type" and value in _KINDS)
+
+
+def _first(document: Mapping[str, object], keys: Iterable[str]) -> str:
+    return next((text for key in keys if (text := _plain(document.get(key)))), "")
+
+
+def _plain(value: object) -> str:
+    """Text of a scalar, ``""`` for everything else."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return show(str(value)).strip() if isinstance(value, str | int | float) else ""
+
+
+def _compact(value: object) -> str:
+    return show(json.dumps(value, ensure_ascii=False))
+
+
+def _joined(text: str, rest: str) -> str:
+    return f"{text}\n{rest}" if text and rest else text or rest
+
+
+def _kept(passage: Passage) -> list[Passage]:
+    return [passage] if passage.text else []

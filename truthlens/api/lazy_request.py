@@ -1,0 +1,51 @@
+"""A request whose evidence is looked for while the model is at work."""
+
+from __future__ import annotations
+
+from truthlens.api.requests import Request, exchange_of
+from truthlens.core.limits import Limits
+from truthlens.core.plan import EvidenceRules
+from truthlens.core.records import Exchange
+
+_DEFAULTS = Limits()
+
+
+class Reading:
+    """The request half of an exchange: its texts are searched for evidence once, when that is first asked for.
+
+    Args:
+        request: with its texts.
+        rules: what counts as evidence.
+        limits: bounds on it.
+        size: bytes of the request.
+    """
+
+    def __init__(
+        self, request: Request, rules: EvidenceRules, limits: Limits = _DEFAULTS, *, size: int
+    ) -> None:
+        self.size = size
+        self._unread: tuple[Request, EvidenceRules, Limits] | None = (request, rules, limits)
+        self._exchange: Exchange | None = None
+
+    def read(self) -> None:
+        """Search the texts, off the event loop where they are long.
+
+        Raises:
+            BodyTooLargeError: there is more evidence than the limits allow.
+            StoppedError: nobody waits for it any more.
+        """
+        unread = self._unread
+        if unread is not None:
+            # In this order: another thread may look.
+            self._exchange = exchange_of(*unread)
+            self._unread = None
+
+    def give_up(self) -> None:
+        """Let go of the texts: they will not be searched, and there is no exchange."""
+        self._unread = None
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """Query and passages; ``None`` where the search was given up."""
+        self.read()
+        return self._exchange

@@ -1,0 +1,165 @@
+"""Reasoning that a model wrote into its answer's text: where it ends, and the answer begins.
+
+Servers with a reasoning parser send it in a field of its own. Without one it stands in the content, between marks. Only a
+block at the very beginning is one: marks that a text merely mentions, in prose or in code, are text like any other.
+
+Deliberately not here: reasoning in fields of its own (``responses``, ``chunks``).
+Source: the reasoning parsers and chat templates of DeepSeek-R1, Qwen3, Magistral, Kimi, gpt-oss, Seed-OSS, Command A, EXAONE
+and OpenThinker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+
+_HARMONY_FINAL = "<|channel|>final<|message|>"
+_PAIRS = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+    "<seed:think>": "</seed:think>",
+    "[THINK]": "[/THINK]",
+    "◁think▷": "◁/think▷",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|channel|>analysis": _HARMONY_FINAL,
+    "<|start|>assistant<|channel|>analysis": _HARMONY_FINAL,
+}
+_OPENING = re.compile("|".join(map(re.escape, sorted(_PAIRS, key=len, reverse=True))))
+_CLOSING = re.compile("|".join(map(re.escape, sorted(set(_PAIRS.values())))))
+_OPENING_OF = {closing: opening for opening, closing in reversed(_PAIRS.items())}
+_LONGEST = max(map(len, (*_PAIRS, *_PAIRS.values())))
+_FENCE = "```"
+
+
+class Place(StrEnum):
+    """Where the end of a growing text stands: before its first letter, within reasoning, or in the answer."""
+
+    BEFORE = "before"
+    WITHIN = "within"
+    ANSWER = "answer"
+
+
+def reasoning_end(text: str) -> int:
+    """Where the answer begins in ``text``: behind a leading block of reasoning and its white space; 0 without one.
+
+    Several blocks in a row count as one. A block that is not closed goes to the end of the text. A closing mark
+    without an opening one ends a block that the prompt's template opened: if it ends its line, text follows it, no
+    opening mark stands before it, and it does not stand in a code block.
+    """
+    reader = ReasoningReader()
+    reader.feed(text)
+    return reader.end or _end_of_unopened(text) or 0
+
+
+def split_reasoning(text: str) -> tuple[str, str]:
+    """``text`` cut into its reasoning, marks and white space behind it included, and its answer; see ``reasoning_end``."""
+    end = reasoning_end(text)
+    return text[:end], text[end:]
+
+
+class ReasoningReader:
+    """Finds the leading block of reasoning in a text that comes in pieces cut anywhere.
+
+    Attributes:
+        place: Where the end of the text stands. ``BEFORE``: what has come may still turn out to be an opening mark.
+        end: Characters that are known to be reasoning, with its marks and the white space behind them; 0 for none.
+    """
+
+    def __init__(self) -> None:
+        self.place = Place.BEFORE
+        self.end = 0
+        self._length = 0
+        self._closing = ""
+        # The text's end, as far as a mark may begin in it.
+        self._open = ""
+
+    def feed(self, text: str) -> None:
+        """Take in what comes next."""
+        self._length += len(text)
+        if self.place is Place.ANSWER:
+            return
+        self._open += text
+        while self._read():
+            pass
+
+    def _read(self) -> bool:
+        """Read on by one mark; whether there may be more to read."""
+        if self.place is Place.WITHIN:
+            return self._read_block()
+        bare = self._open.lstrip()
+        opening = _OPENING.match(bare)
+        if opening is not None:
+            self.place, self._closing = Place.WITHIN, _PAIRS[opening[0]]
+            self._open = bare[opening.end() :]
+            self.end = self._length
+            return True
+        if self.end:
+            self.end = self._length - len(bare)
+        if bare and not any(mark.startswith(bare) for mark in _PAIRS):
+            self.place, self._open = Place.ANSWER, ""
+        else:
+            self._open = bare
+        return False
+
+    def _read_block(self) -> bool:
+        found = self._open.find(self._closing)
+        self.end = self._length
+        if found < 0:
+            self._open = self._open[-_LONGEST:]
+            return False
+        self._open = self._open[found + len(self._closing) :]
+        self.place = Place.BEFORE
+        self.end = self._length - len(self._open)
+        return True
+
+
+class AnswerStart:
+    """Where the answer begins in a text that grows, as ``reasoning_end`` finds it in the text so far."""
+
+    def __init__(self) -> None:
+        self._reader = ReasoningReader()
+        self._tail = ""
+        self._closed = False
+        self._unopened: int | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the end of the text stands, as far as opening marks tell."""
+        return self._reader.place
+
+    def feed(self, text: str) -> None:
+        """Take in what comes next."""
+        self._reader.feed(text)
+        if self._closed or self._reader.end:
+            return
+        self._tail += text
+        self._closed = _CLOSING.search(self._tail) is not None
+        self._tail = self._tail[-_LONGEST:]
+
+    def of(self, text: Callable[[], str]) -> int:
+        """Where the answer begins in the text so far, which ``text`` gives; it is rarely needed."""
+        if self._reader.end or not self._closed:
+            return self._reader.end
+        if self._unopened is None:
+            self._unopened = _end_of_unopened(text())
+        return self._unopened or 0
+
+
+def _end_of_unopened(text: str) -> int | None:
+    """Where the answer begins behind a mark that closes what nothing opened; ``None`` while only text behind it can tell."""
+    mark = _CLOSING.search(text)
+    if mark is None:
+        return None
+    before, behind = text[: mark.start()], text[mark.end() :]
+    bare = behind.lstrip()
+    if not bare:
+        return None
+    own_line = "\n" in behind[: len(behind) - len(bare)]
+    quoted = before.count(_FENCE) % 2 == 1
+    if not before.strip() or quoted or not own_line or _OPENING_OF[mark[0]] in before:
+        return 0
+    return len(text) - len(bare)

@@ -1,0 +1,1 @@
+"""Server-sent event streams: frames, chunks, and streams with new answers."""

@@ -1,0 +1,99 @@
+"""What the page of one exchange shows of its entry: texts where they were kept, else positions alone."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+
+from truthlens.core.calls import CallRecord
+from truthlens.core.mitigation_result import Attempt, Mended
+from truthlens.core.records import Passage, Span, Verdict
+from truthlens.telemetry.recent_exchanges import Entry
+
+# A model that the configuration does not name is one that a client's request names: its name is a client's text.
+_BACKEND = "the backend's"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSpan:
+    """A span with the texts that belong to it, ``""`` where they were not kept."""
+
+    span: Span
+    text: str
+    nearest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChoice:
+    """One choice of the answer; ``pieces`` are its text in order, each with the span that it is, or nothing."""
+
+    index: int
+    verdict: Verdict
+    mended: Mended | None
+    attempts: tuple[tuple[str, Attempt], ...]
+    spans: tuple[ShownSpan, ...]
+    pieces: tuple[tuple[str, Span | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEntry:
+    """An entry, ready for its page; ``calls`` have the name by which a model may be shown."""
+
+    choices: tuple[ShownChoice, ...]
+    calls: tuple[tuple[str, CallRecord], ...]
+
+
+def shown_entry(entry: Entry, models: Container[str]) -> ShownEntry:
+    """Return what the page of ``entry`` shows.
+
+    Args:
+        entry: one of the last exchanges.
+        models: names of models that the configuration has.
+    """
+    outcome = entry.outcome
+    premium = outcome.plan.premium
+    named = {*premium.verification_models, *outcome.plan.model_refs, premium.judge_model}
+
+    def name(model: str) -> str:
+        return model if model in named or model in models else _BACKEND
+
+    passages = entry.exchange.passages if entry.exchange else ()
+    choices = []
+    for place, verdict in enumerate(outcome.verdicts):
+        answer = outcome.answers[place] if place < len(outcome.answers) else None
+        mended = outcome.mended[place] if place < len(outcome.mended) else None
+        text = answer.text if answer else ""
+        choices.append(
+            ShownChoice(
+                index=answer.index if answer else place,
+                verdict=verdict,
+                mended=mended,
+                attempts=tuple((name(each.model), each) for each in (mended.attempts if mended else ())),
+                spans=tuple(_shown_span(span, text, passages) for span in verdict.spans),
+                pieces=tuple(_pieces(text, verdict.spans)),
+            )
+        )
+    return ShownEntry(tuple(choices), tuple((name(call.model), call) for call in outcome.calls))
+
+
+def _shown_span(span: Span, text: str, passages: tuple[Passage, ...]) -> ShownSpan:
+    nearest = ""
+    sentence = span.explanation.sentence if span.explanation else None
+    if sentence is not None and span.passage is not None and span.passage < len(passages):
+        nearest = passages[span.passage].text[slice(*sentence)]
+    return ShownSpan(span, text[span.start : span.end], nearest)
+
+
+def _pieces(text: str, spans: tuple[Span, ...]) -> Iterator[tuple[str, Span | None]]:
+    """Yield ``text`` in order, cut at the spans; of spans that overlap, each has what the ones before it left."""
+    at = 0
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        start, end = max(at, span.start), min(span.end, len(text))
+        if start >= end:
+            continue
+        if start > at:
+            yield text[at:start], None
+        yield text[start:end], span
+        at = end
+    if at < len(text):
+        yield text[at:], None

@@ -1,0 +1,40 @@
+"""What leaves TruthLens: the headers, the warning, the ``truthlens`` object, the error of a held-back answer.
+
+Pure functions of records. Deliberately not here: JSON bodies of the API (``exchange``), header mutation
+(``gateway``), the choice of the action and the order of the stages (``pipeline``).
+"""
+
+from truthlens.delivery.bodies import blocked_body, calls_made, truthlens_object, usage_object, verdict_object
+from truthlens.delivery.headers import HEADER_NAMES, format_score, headers, pending_headers, risk_of, worst
+from truthlens.delivery.outcome import outcome_of
+from truthlens.delivery.warning import (
+    Delivery,
+    Warned,
+    apply_warning,
+    disclaimer_for,
+    takes_warning,
+    warn,
+    warning_for,
+)
+
+__all__ = [
+    "HEADER_NAMES",
+    "Delivery",
+    "Warned",
+    "apply_warning",
+    "blocked_body",
+    "calls_made",
+    "disclaimer_for",
+    "format_score",
+    "headers",
+    "outcome_of",
+    "pending_headers",
+    "risk_of",
+    "takes_warning",
+    "truthlens_object",
+    "usage_object",
+    "verdict_object",
+    "warn",
+    "warning_for",
+    "worst",
+]

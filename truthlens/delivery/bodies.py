@@ -1,0 +1,343 @@
+"""Bodies of TruthLens's own: the ``truthlens`` object, and the error in place of an answer that is held back.
+
+The ``truthlens`` object (all scores 0..1, offsets in characters of the text that the client receives)::
+
+    {"status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?, "decision", "mode", "action",
+     "iterations", "calls", "initial_score"?, "review_id"?,
+     "choices": [{"index", "warned", "status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?,
+                  "reasoning"?: {"characters", "scored", "status"?, "reason"?, "score"?, "spans"?: [...]},
+                  "spans": [{"start", "end", "text", "score", "detector", "kind"?, "confidence"?, "reason"?, "passage"?,
+                             "sentence"?: {"start", "end", "text"}, "similarity"?,
+                             "differences"?: [{"type", "start", "end", "answer", "evidence"?,
+                                               "evidence_start"?, "evidence_end"?}]}],
+                  "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?}],
+                  "mitigation"?: {"mode", "stop", "iterations", "consensus"?, "replaced"?,
+                                  "attempts": [{"model", "role", "fate", "score"?, "reason"?}]}}],
+     "passages": [{"index", "id"?, "title"?, "provenance", "excerpt"}],
+     "models": [...], "notes": [...],
+     "usage"?: {"calls", "prompt_tokens", "completion_tokens", "total_tokens", "cost_usd"?, "estimated"?,
+                "by_model": [{"model", "role", "calls", "prompt_tokens", ...}]}}
+
+``coverage`` is ``{"answer", "evidence", "answer_tokens", "answer_tokens_scored", "evidence_tokens",
+"evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1.
+``reasoning`` is there where reasoning stands beside the answer; its spans count the characters of the reasoning alone.
+A key with ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages,
+and ``passages`` lists those that some span names. ``kind`` is ``contradicted``, ``unsupported`` or ``fabricated`` and
+``confidence`` its probability. ``sentence`` is the one of that passage that comes nearest, ``similarity`` (0..1) how
+near, both with characters of the passage. ``iterations`` are refinement rounds, those of the choice that took the most;
+``calls`` the calls to models that were made for all choices. A difference without ``evidence`` is a value that stands nowhere in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from truthlens.core.calls import CallRecord, Usage
+from truthlens.core.explanation import Difference, Explanation
+from truthlens.core.mitigation_result import Attempt, Mended
+from truthlens.core.records import (
+    Coverage,
+    DetectorResult,
+    Exchange,
+    Outcome,
+    Passage,
+    Reason,
+    Reasoned,
+    Span,
+    Verdict,
+)
+from truthlens.delivery.headers import risk_of
+from truthlens.delivery.warning import Delivery, Warned
+
+_EXCERPT_CHARS = 300
+
+
+def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
+    """The ``truthlens`` object of a response body; its keys are in the module's docstring.
+
+    Args:
+        warned: The outcome and the texts that the client receives.
+        exchange: The request half.
+    """
+    outcome = warned.outcome
+    verdicts = outcome.verdicts
+    mended = outcome.mended or (None,) * len(verdicts)
+    reasoned = outcome.reasoned or (None,) * len(verdicts)
+    named = sorted(
+        {span.passage for verdict in verdicts for span in verdict.spans if span.passage is not None}
+    )
+    return _present(
+        {
+            **_verdict(outcome.verdict),
+            "decision": outcome.plan.decision,
+            "mode": outcome.mode.value,
+            "action": outcome.action.value,
+            "iterations": outcome.iterations,
+            "calls": calls_made(outcome.calls),
+            "initial_score": outcome.initial_score,
+            "review_id": outcome.review_id,
+            "choices": [
+                _choice(delivery, verdict, mend, thought, exchange.passages)
+                for delivery, verdict, mend, thought in zip(
+                    warned.deliveries, verdicts, mended, reasoned, strict=True
+                )
+            ],
+            "passages": [_passage(exchange, index) for index in named if index < len(exchange.passages)],
+            "models": _models(outcome),
+            "usage": usage_object(outcome.calls),
+            "notes": list(dict.fromkeys((*outcome.notes, *exchange.notes))),
+        }
+    )
+
+
+def calls_made(calls: Sequence[CallRecord]) -> int:
+    """Return the number of calls to models that were made; one that was refused before it began is none."""
+    return sum(call.attempts > 0 for call in calls)
+
+
+def usage_object(calls: Sequence[CallRecord]) -> dict[str, object] | None:
+    """Calls and tokens of extra generations, in all and by model and role; ``None`` where none was made."""
+    made = [call for call in calls if call.attempts > 0]
+    if not made:
+        return None
+    by_model: dict[tuple[str, str], list[CallRecord]] = {}
+    for call in made:
+        by_model.setdefault((call.model, call.role.value), []).append(call)
+    parts = [{"model": model, "role": role, **_tokens(own)} for (model, role), own in by_model.items()]
+    return {**_tokens(made), "by_model": parts}
+
+
+def _tokens(calls: Sequence[CallRecord]) -> dict[str, object]:
+    usage = sum((call.usage for call in calls), Usage())
+    costs = [call.cost_usd for call in calls if call.cost_usd is not None]
+    return _present(
+        {
+            "calls": len(calls),
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "total_tokens": usage.total_tokens,
+            "cost_usd": round(sum(costs), 6) if costs else None,
+            "estimated": True if usage.estimated else None,
+        }
+    )
+
+
+def verdict_object(
+    verdict: Verdict, *, text: str | None = None, passages: Sequence[Passage] = ()
+) -> dict[str, object]:
+    """One verdict as JSON: the keys of a choice without ``index`` and ``warned``.
+
+    Args:
+        verdict: What was found.
+        text: The answer that the spans point into; without it no text of spans and differences is shown.
+        passages: The exchange's passages; without them no text of sentences is shown.
+    """
+    return {
+        **_verdict(verdict),
+        "spans": [_span(span, text, passages) for span in verdict.spans],
+        "detectors": [_result(result) for result in verdict.results],
+    }
+
+
+def blocked_body(reason: Reason | None) -> bytes:
+    """Error body, in the API's own shape, of an answer that the plan holds back.
+
+    Args:
+        reason: Why the answer was not fully checked, or ``None`` where it was checked and is held back.
+    """
+    why = (
+        f"it was not fully checked ({reason.value})" if reason is not None else "its claims are not supported"
+    )
+    error = {
+        "message": f"The answer is held back by policy: {why}.",
+        "type": "truthlens_blocked",
+        "param": None,
+        "code": reason.value if reason is not None else "unsupported",
+    }
+    return json.dumps({"error": error}).encode()
+
+
+def _choice(
+    delivery: Delivery,
+    verdict: Verdict,
+    mended: Mended | None,
+    reasoned: Reasoned | None,
+    passages: Sequence[Passage],
+) -> dict[str, object]:
+    offset = len(delivery.lead) + delivery.offset
+    shown = replace(verdict, spans=tuple(_moved(span, offset) for span in verdict.spans))
+    return {
+        "index": delivery.index,
+        "warned": delivery.warned,
+        **verdict_object(shown, text=delivery.lead + delivery.text, passages=passages),
+        **({"reasoning": _reasoning(reasoned)} if reasoned is not None else {}),
+        **({"mitigation": _mitigation(mended)} if mended is not None else {}),
+    }
+
+
+def _reasoning(reasoned: Reasoned) -> dict[str, object]:
+    """How much reasoning there was, and what was found in it; without its text, which no answer repeats."""
+    verdict = reasoned.verdict
+    if verdict is None:
+        return {"characters": reasoned.characters, "scored": False}
+    return _present(
+        {
+            "characters": reasoned.characters,
+            "scored": verdict.score is not None,
+            "status": verdict.status.value,
+            "reason": verdict.reason.value if verdict.reason is not None else None,
+            "score": verdict.score,
+            "spans": [_span(span, None, ()) for span in verdict.spans],
+        }
+    )
+
+
+def _mitigation(mended: Mended) -> dict[str, object]:
+    return _present(
+        {
+            "mode": mended.mode.value,
+            "stop": mended.stop.value,
+            "iterations": mended.rounds,
+            "consensus": mended.consensus,
+            "replaced": True if mended.replaced else None,
+            "attempts": [_attempt(attempt) for attempt in mended.attempts],
+        }
+    )
+
+
+def _attempt(attempt: Attempt) -> dict[str, object]:
+    return _present(
+        {
+            "model": attempt.model,
+            "role": attempt.role.value,
+            "fate": attempt.fate.value,
+            "score": round(attempt.score, 4) if attempt.score is not None else None,
+            "reason": attempt.reason or None,
+        }
+    )
+
+
+def _models(outcome: Outcome) -> list[str]:
+    """Every model that had a part in the outcome, in the order of their first use."""
+    asked = [call.model for call in outcome.calls if call.attempts > 0]
+    return list(dict.fromkeys([outcome.model] * bool(outcome.model) + asked))
+
+
+def _moved(span: Span, offset: int) -> Span:
+    """``span``, and the differences in it, where they stand in a text that has ``offset`` more characters in front."""
+    explanation = span.explanation
+    if explanation is not None:
+        differences = tuple(
+            replace(each, start=each.start + offset, end=each.end + offset)
+            for each in explanation.differences
+        )
+        explanation = replace(explanation, differences=differences)
+    return replace(span, start=span.start + offset, end=span.end + offset, explanation=explanation)
+
+
+def _verdict(verdict: Verdict) -> dict[str, object]:
+    return _present(
+        {
+            "status": verdict.status.value,
+            "reason": verdict.reason.value if verdict.reason is not None else None,
+            "score": verdict.score,
+            "threshold": verdict.threshold,
+            "detected": verdict.flagged if verdict.score is not None else None,
+            "risk": risk_of(verdict.score).value if verdict.score is not None else None,
+            "coverage": _coverage(verdict.coverage) if verdict.coverage is not None else None,
+        }
+    )
+
+
+def _coverage(coverage: Coverage) -> dict[str, object]:
+    return {
+        "answer": coverage.answer_ratio,
+        "evidence": coverage.evidence_ratio,
+        "answer_tokens": coverage.answer_tokens,
+        "answer_tokens_scored": coverage.answer_tokens_scored,
+        "evidence_tokens": coverage.evidence_tokens,
+        "evidence_tokens_seen": coverage.evidence_tokens_seen,
+        "evidence_tokens_read": coverage.evidence_tokens_read,
+        "windows": coverage.windows,
+    }
+
+
+def _span(span: Span, text: str | None, passages: Sequence[Passage]) -> dict[str, object]:
+    found = span.passage is not None and span.passage < len(passages)
+    passage = passages[span.passage].text if span.passage is not None and found else None
+    return _present(
+        {
+            "start": span.start,
+            "end": span.end,
+            "text": text[span.start : span.end] if text is not None else None,
+            "score": span.score,
+            "detector": str(span.detector),
+            "passage": span.passage,
+            **(_explanation(span.explanation, text, passage) if span.explanation is not None else {}),
+        }
+    )
+
+
+def _explanation(explanation: Explanation, text: str | None, passage: str | None) -> dict[str, object]:
+    sentence = explanation.sentence
+    return {
+        "kind": explanation.kind.value,
+        "confidence": round(explanation.confidence, 3),
+        "reason": explanation.reason,
+        "sentence": _piece(sentence, passage) if sentence is not None else None,
+        "similarity": round(explanation.similarity, 3) if sentence is not None else None,
+        "differences": [_difference(each, text, passage) for each in explanation.differences] or None,
+    }
+
+
+def _piece(place: tuple[int, int], passage: str | None) -> dict[str, object]:
+    start, end = place
+    return _present({"start": start, "end": end, "text": passage[start:end] if passage is not None else None})
+
+
+def _difference(difference: Difference, text: str | None, passage: str | None) -> dict[str, object]:
+    first, last = difference.evidence or (None, None)
+    return _present(
+        {
+            "type": difference.kind.value,
+            "start": difference.start,
+            "end": difference.end,
+            "answer": text[difference.start : difference.end] if text is not None else None,
+            "evidence": passage[first:last] if passage is not None and first is not None else None,
+            "evidence_start": first,
+            "evidence_end": last,
+        }
+    )
+
+
+def _result(result: DetectorResult) -> dict[str, object]:
+    return _present(
+        {
+            "name": result.detector,
+            "score": result.score,
+            "reason": result.reason.value if result.reason is not None else None,
+            "weight": result.weight,
+            "duration_ms": round(result.duration_s * 1000, 1),
+            "explanation": result.explanation or None,
+            "details": dict(result.details) or None,
+        }
+    )
+
+
+def _passage(exchange: Exchange, index: int) -> dict[str, object]:
+    passage = exchange.passages[index]
+    return _present(
+        {
+            "index": index,
+            "id": passage.id or None,
+            "title": passage.title or None,
+            "provenance": passage.provenance.value,
+            "excerpt": passage.text[:_EXCERPT_CHARS],
+        }
+    )
+
+
+def _present(fields: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in fields.items() if value is not None}

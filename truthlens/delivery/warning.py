@@ -1,0 +1,136 @@
+"""The text of each choice as the client receives it: mended or not, with the warning or the disclaimer beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from truthlens.core.plan import Plan
+from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Outcome, Verdict, WarningPosition
+from truthlens.text.sentences import is_chinese, is_json
+
+WARNING_NOT_PASTED = "warning-not-pasted"
+
+_GAP = "\n\n"
+_WARNING_ZH = (
+    "⚠️ **注意**: 此响应可能包含无法根据提供的上下文完全验证的信息。\n在采取行动之前，请验证关键事实。"
+)
+_WARNING_EN = (
+    "⚠️ **Note**: This response may contain information that cannot be fully verified against the provided context.\n"
+    "Please verify key facts before acting on it."
+)
+_DISCLAIMER_ZH = (
+    "⚠️ **免责声明**: 此回答已对照所提供的上下文检查和修正，但其中仍有内容无法确认。请在使用前自行核实。"
+)
+_DISCLAIMER_EN = (
+    "⚠️ **Disclaimer**: This answer was checked against the provided context, and parts of it could still not be "
+    "confirmed.\nPlease verify them before relying on it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The text of one choice as the client receives it.
+
+    ``offset`` is what must be added to positions in the answer to get positions in ``text``; ``warned``
+    whether a warning or a disclaimer was put beside the answer; ``changed`` whether ``text`` is another than the
+    backend's. ``lead`` is reasoning that stands right before ``text``, in the same member, and stays.
+    """
+
+    index: int
+    text: str
+    offset: int = 0
+    warned: bool = False
+    changed: bool = False
+    lead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """An outcome after its warnings were placed; ``deliveries`` has one entry per choice."""
+
+    outcome: Outcome
+    deliveries: tuple[Delivery, ...]
+
+    @property
+    def texts(self) -> Mapping[int, str]:
+        """New texts by ``Answer.index``, of the changed choices alone."""
+        return {delivery.index: delivery.text for delivery in self.deliveries if delivery.changed}
+
+
+def warn(outcome: Outcome, exchange: Exchange, answers: Sequence[Answer]) -> Warned:
+    """The choices, mended where the outcome says so, each flagged one with what the plan puts beside it.
+
+    In mode lightweight that is the warning; in the others the disclaimer, where the plan requires one. An answer for
+    a program (``structured``, or JSON as a whole) is left as it is: the headers and the ``truthlens`` object carry
+    its warning, and the outcome gets the note ``warning-not-pasted``.
+
+    Args:
+        outcome: The scored exchange; ``verdicts`` has one entry per answer, ``mended`` one or is empty.
+        exchange: The request half.
+        answers: The choices as the backend gave them.
+    """
+    mended = outcome.mended or (None,) * len(answers)
+    deliveries = []
+    pasted = True
+    for place, (answer, verdict, mend) in enumerate(zip(answers, outcome.verdicts, mended, strict=True)):
+        final = answer if mend is None else replace(answer, text=mend.text)
+        notice = _notice(outcome, final, verdict, disputed=place in outcome.disputed)
+        if notice is not None and not takes_warning(exchange, final):
+            notice, pasted = None, False
+        deliveries.append(_deliver(outcome.plan, answer, final, notice))
+    if not pasted:
+        outcome = replace(outcome, notes=(*outcome.notes, WARNING_NOT_PASTED))
+    return Warned(outcome, tuple(deliveries))
+
+
+def takes_warning(exchange: Exchange, answer: Answer) -> bool:
+    """Whether a person reads the answer, so that a warning may be put beside it."""
+    return answer.kind is AnswerKind.TEXT and not exchange.structured and not is_json(answer.text)
+
+
+def warning_for(plan: Plan, answer_text: str) -> str:
+    """The plan's warning, else the built-in one in the script of the answer; no white space around it.
+
+    Source: white paper 6.1 (``warning_template``).
+    """
+    template = (plan.warning_template or "").strip()
+    return template or (_WARNING_ZH if is_chinese(answer_text) else _WARNING_EN)
+
+
+def disclaimer_for(plan: Plan, answer_text: str) -> str:
+    """The plan's disclaimer, else its warning, else the built-in one in the script of the answer."""
+    template = (plan.disclaimer_template or plan.warning_template or "").strip()
+    return template or (_DISCLAIMER_ZH if is_chinese(answer_text) else _DISCLAIMER_EN)
+
+
+def apply_warning(text: str, warning: str, position: WarningPosition) -> str:
+    """``text`` with ``warning`` before or after it, a blank line between.
+
+    A text that carries the warning at either end already stays as it is.
+    """
+    bare = text.strip()
+    if not warning or bare.startswith(warning) or bare.endswith(warning):
+        return text
+    return f"{warning}{_GAP}{text}" if position is WarningPosition.BEFORE else f"{text}{_GAP}{warning}"
+
+
+def _notice(outcome: Outcome, answer: Answer, verdict: Verdict, *, disputed: bool) -> str | None:
+    """What is to stand beside an answer, or ``None``."""
+    if outcome.mode is Mode.LIGHTWEIGHT:
+        return warning_for(outcome.plan, answer.text) if verdict.flagged else None
+    if disputed or (verdict.flagged and outcome.plan.require_disclaimer):
+        return disclaimer_for(outcome.plan, answer.text)
+    return None
+
+
+def _deliver(plan: Plan, first: Answer, final: Answer, notice: str | None) -> Delivery:
+    if notice is None:
+        return Delivery(final.index, final.text, changed=final.text != first.text, lead=first.lead)
+    text = apply_warning(final.text, notice, plan.warning_position)
+    warned = text != final.text
+    before = warned and plan.warning_position is WarningPosition.BEFORE
+    offset = len(notice) + len(_GAP) if before else 0
+    return Delivery(
+        final.index, text, offset=offset, warned=warned, changed=text != first.text, lead=first.lead
+    )

@@ -1,0 +1,98 @@
+"""What the engine demands of a detector, and of one that can score an answer while it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from truthlens.core.plan import Plan
+from truthlens.core.records import Aggregation, Answer, AnswerKind, DetectorResult, Exchange, Reason
+from truthlens.detection.models.runtime import Stop
+from truthlens.text.claims.plain_refusals import claims_nothing
+
+Ranges = Sequence[tuple[int, int]]
+"""Characters of an answer: start inclusive, end exclusive."""
+
+
+class Detector(Protocol):
+    """Scores the answers of one exchange; synchronous, and safe to call from several threads."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model that it runs, ``""`` where it runs none."""
+
+    def reads(self, exchange: Exchange, answer: Answer) -> bool:
+        """Whether it can score the answer as far as its language goes."""
+
+    def detect_all(
+        self, exchange: Exchange, answers: Sequence[Answer], *, aggregation: Aggregation | None, stop: Stop
+    ) -> Sequence[DetectorResult]:
+        """One result per answer, in order; a result may say why it has no score.
+
+        Any exception is taken for ``detector-error``. ``stop`` turns true once nobody waits for the results.
+        """
+
+
+class Follower(Protocol):
+    """Scores the answers of one exchange any number of times while they grow; synchronous, safe in several threads."""
+
+    def due(self, answers: Sequence[Answer]) -> bool:
+        """Whether ``ahead`` has something to do, by a rough count of characters; cheap."""
+
+    def ahead(self, answers: Sequence[Answer], *, stop: Stop) -> None:
+        """Do now what further text of the answers will not change."""
+
+    def detect_all(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: Stop,
+    ) -> Sequence[DetectorResult]:
+        """One result per answer, then one per range of the first answer, of the second, and so on.
+
+        Any exception is taken for ``detector-error``.
+        """
+
+    def detect_ranges(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: Stop,
+    ) -> Sequence[DetectorResult]:
+        """One result per range of the first answer, of the second, and so on, out of the text near it: cheaper.
+
+        Any exception is taken for ``detector-error``.
+        """
+
+
+class Followable(Detector, Protocol):
+    """A detector that remembers, while an answer grows, what it found of the text before."""
+
+    def follow(self, exchange: Exchange) -> Follower:
+        """A follower of the exchange's answers; it keeps what it knows until it is dropped."""
+
+
+def follower_of(detector: Detector, exchange: Exchange) -> Follower | None:
+    """A follower where the detector is ``Followable``."""
+    # Asking for the protocol would look at all its members, for every stream.
+    follow = getattr(detector, "follow", None)
+    return follow(exchange) if follow is not None else None
+
+
+def reason_not_to_run(plan: Plan, exchange: Exchange, answer: Answer) -> Reason | None:
+    """Why no detector needs to be asked of ``answer``, or ``None`` where they do."""
+    if not plan.enabled or not plan.detectors:
+        return Reason.DISABLED
+    empty = Reason.TOOL_CALL if answer.kind is AnswerKind.TOOL_CALL else Reason.EMPTY_ANSWER
+    if not answer.text.strip():
+        return empty
+    # What stands beside a call, or in a refusal, is an answer as soon as it claims something.
+    if answer.kind in (AnswerKind.TOOL_CALL, AnswerKind.REFUSAL) and claims_nothing(answer.text):
+        return empty
+    if not any(passage.text.strip() for passage in exchange.passages):
+        return Reason.NO_CONTEXT
+    return None

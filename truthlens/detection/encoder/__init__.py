@@ -1,0 +1,1 @@
+"""The encoder: windows through a token classifier, token scores to spans and a score."""

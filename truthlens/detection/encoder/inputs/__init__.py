@@ -1,0 +1,1 @@
+"""The encoder's input: manifest, windows, selected evidence, lexical features, prompts."""

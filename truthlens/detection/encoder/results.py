@@ -1,0 +1,109 @@
+"""From the token scores of an answer to what the encoder says of it, or of a part of it. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truthlens.core.records import Aggregation, Coverage, DetectorName, DetectorResult, Reason, Span
+from truthlens.detection.encoder.inputs.manifest import Manifest
+from truthlens.detection.encoder.token_scores import Reading
+from truthlens.detection.fusion import span_max, spans_of
+from truthlens.text.claims.non_claims import is_abstention
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The token scores of one text, and what they rest on.
+
+    ``coverage`` is that of its windows; ``evidence_read`` the share of the evidence, by characters, in a script that the
+    model reads. ``reason`` is set where only parts of the text are scored.
+    """
+
+    reading: Reading
+    coverage: Coverage
+    evidence_read: float
+    reason: Reason | None
+
+
+def result_of(
+    scored: Scored, manifest: Manifest, aggregation: Aggregation, *, part: tuple[int, int] | None = None
+) -> DetectorResult:
+    """What is said of the text, or of the characters ``part`` of it, as if they were a text by themselves.
+
+    Spans are characters of the text. Without a score the reason says why; see ``EncoderDetector.detect_all``.
+    """
+    if part is None and scored.reason is not None:
+        return nothing(scored.reason)
+    reading = scored.reading
+    start, end = part or (0, len(reading.text))
+    own = slice(None) if part is None else _tokens_of(reading.offsets, start, end)
+    p = reading.probabilities(temperature=manifest.temperature)[own]
+    read = reading.scored[own]
+    unread = any(first < end and last > start for first, last in reading.unread)
+    if part is not None and not read.any():
+        return nothing(Reason.LANGUAGE if unread else Reason.TOO_LARGE if len(p) else Reason.EMPTY_ANSWER)
+    spans = spans_of(p, reading.offsets[own], manifest.tau_span, reading.text)
+    if part is not None:
+        spans = tuple(_clipped(span, start, end) for span in spans)
+    abstains = is_abstention(reading.text[start:end], query=reading.query)
+    details: dict[str, float | str] = {
+        "model": manifest.name,
+        "aggregation": aggregation.value,
+        "max_token": float(p.max(initial=0.0)),
+        "top_span": span_max(spans),
+    }
+    return DetectorResult(
+        detector=DetectorName.ENCODER,
+        score=manifest.scoring.score(aggregation, p=reading.counted(p, own), spans=spans),
+        spans=spans,
+        coverage=_coverage(scored, read),
+        reason=Reason.LANGUAGE if unread or scored.evidence_read < 1.0 else None,
+        explanation="the answer only abstains" if abstains else "",
+        details=MappingProxyType(details),
+    )
+
+
+def nothing(reason: Reason) -> DetectorResult:
+    """The result of a text that was not scored."""
+    return DetectorResult(DetectorName.ENCODER, None, reason=reason)
+
+
+def claimless() -> DetectorResult:
+    """Return the result of a part in which nothing can be false: keys and punctuation of JSON."""
+    return DetectorResult(DetectorName.ENCODER, 0.0, coverage=Coverage(0, 0, 0, 0))
+
+
+def shifted(result: DetectorResult, by: int) -> DetectorResult:
+    """The result on a piece of a text, its spans in characters of that text, in which the piece begins at ``by``."""
+    spans = tuple(replace(span, start=span.start + by, end=span.end + by) for span in result.spans)
+    return replace(result, spans=spans)
+
+
+def _tokens_of(offsets: NDArray[np.int64], start: int, end: int) -> slice:
+    """The tokens that end within these characters; each token belongs to one of ranges that adjoin."""
+    first, last = np.searchsorted(offsets[:, 1], [start, end], side="right")
+    return slice(int(first), int(last))
+
+
+def _clipped(span: Span, start: int, end: int) -> Span:
+    return replace(span, start=max(span.start, start), end=min(span.end, end))
+
+
+def _coverage(scored: Scored, read: NDArray[np.bool_]) -> Coverage:
+    """The windows' coverage of these tokens, less what stands in a script that the model does not read."""
+    coverage = scored.coverage
+    seen = coverage.evidence_tokens_seen
+    if scored.evidence_read < 1.0:
+        # By characters, because tokenising what nobody reads would only cost; never all of it.
+        seen = min(math.floor(seen * scored.evidence_read), coverage.evidence_tokens - 1)
+    return replace(
+        coverage,
+        answer_tokens=len(read),
+        answer_tokens_scored=int(read.sum()),
+        evidence_tokens_seen=max(0, seen),
+    )

@@ -1,0 +1,384 @@
+"""The encoder's view of one exchange: its answers to windows, and from log-odds to spans and scores, again and again.
+
+What the answers share is read once, and windows that further text did not change are run once. Parts of an answer that
+grows are scored in narrow windows of their own, which are not kept. CPU-bound and synchronous. It decides nothing:
+thresholds, fusion with other detectors and deadlines are the engine's.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from tokenizers import Tokenizer
+
+from truthlens.core.errors import DetectorError
+from truthlens.core.records import Aggregation, Answer, DetectorResult, Exchange, Reason
+from truthlens.detection.detectors.base import Ranges
+from truthlens.detection.encoder.inputs.assignment import Chunk, chunks_of
+from truthlens.detection.encoder.inputs.evidence_tokens import Evidence
+from truthlens.detection.encoder.inputs.json_values import Rendering, render
+from truthlens.detection.encoder.inputs.layout import Layout
+from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest
+from truthlens.detection.encoder.inputs.tokens import encode
+from truthlens.detection.encoder.inputs.value_wordings import ValueWordings
+from truthlens.detection.encoder.inputs.windows import Window, Windows, build_windows, lay_out, read_evidence
+from truthlens.detection.encoder.range_context import Excerpt, excerpt_of
+from truthlens.detection.encoder.results import Scored, claimless, nothing, result_of, shifted
+from truthlens.detection.encoder.token_scores import read_answer
+from truthlens.detection.encoder.window_cache import Odds, WindowMemory
+from truthlens.detection.models.runtime import Stop, TokenModel
+from truthlens.text.script_support import readable
+from truthlens.text.sentences import sentences
+
+# English prose in word pieces; only says when looking again may be worth while.
+_CHARACTERS_PER_TOKEN = 4.0
+_MOST_REREAD = 20_000  # characters of an answer in which JSON is looked for anew with each of its parts
+_LOOK_AGAIN = 64  # characters after which a sentence that was not over may be
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prepared:
+    """What the answers of an exchange share. ``read`` is the share of the evidence, by characters, in a script read."""
+
+    passages: tuple[str, ...]
+    evidence: Evidence
+    layout: Layout
+    read: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One answer that is going to be scored; ``reason`` is set where only parts of it are."""
+
+    answer: Answer
+    windows: Windows
+    # Share of the evidence, by characters, whose script the model reads.
+    evidence_read: float
+    reason: Reason | None
+    silent: Ranges
+    values: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """An answer as it is scored, JSON in it written as text.
+
+    ``ranges``, ``silent`` and ``values`` are characters of that text. ``rendering`` is ``None`` where spans are given in characters of that text as well.
+    """
+
+    answer: Answer
+    ranges: Ranges
+    silent: Ranges = ()
+    values: Ranges = ()
+    rendering: Rendering | None = None
+
+    def sourced(self, result: DetectorResult) -> DetectorResult:
+        """The result, with spans in characters of the answer."""
+        if self.rendering is None:
+            return result
+        return replace(result, spans=self.rendering.sourced(result.spans))
+
+
+class EncoderFollower:
+    """Scores the answers of one exchange any number of times; see ``detectors.Follower``.
+
+    Args:
+        exchange: query and passages.
+        model: the loaded weights.
+        tokenizer: the model's own.
+        manifest: of the model.
+        max_windows: most windows for one answer.
+        most_bytes: what may be remembered of windows, see ``WindowMemory``; 0 for answers that are scored once.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        *,
+        model: TokenModel,
+        tokenizer: Tokenizer,
+        manifest: Manifest,
+        max_windows: int,
+        most_bytes: int,
+    ) -> None:
+        self.manifest = manifest
+        self._exchange = exchange
+        self._tokenizer = tokenizer
+        self._max_windows = max_windows
+        self._languages = manifest.languages or ("*",)
+        self._memory = WindowMemory(model, most_bytes=most_bytes)
+        self._passing = WindowMemory(model, most_bytes=0)
+        self._prepared: _Prepared | Reason | None = None
+        # By answer, the characters from which on `ahead` may find something.
+        self._due: dict[int, float] = {}
+        # By answer, the token behind the last chunk that was run ahead.
+        self._closed: dict[int, int] = {}
+        # Of what is remembered; parts are scored without waiting for it.
+        self._lock = threading.Lock()
+        self._preparing = threading.Lock()
+        self._wordings = ValueWordings(evidence_texts(exchange), query=exchange.query)
+
+    def due(self, answers: Sequence[Answer]) -> bool:
+        """Whether the evidence is not read yet, or an answer may have got long enough for a further window."""
+        prepared = self._prepared
+        if not isinstance(prepared, _Prepared):
+            return prepared is None and bool(answers)
+        first = (prepared.layout.chunk_size + 1) * _CHARACTERS_PER_TOKEN
+        return any(len(answer.text) >= self._due.get(answer.index, first) for answer in answers)
+
+    def ahead(self, answers: Sequence[Answer], *, stop: Stop) -> None:
+        """Read the evidence, and run the windows that further text of the answers will not change.
+
+        Raises:
+            DetectorError: the model failed, or ``stop`` said true; what was done by then is remembered.
+        """
+        with self._lock:
+            prepared = self._prepare()
+            if isinstance(prepared, Reason):
+                return
+            for answer in answers:
+                if self.due([answer]):
+                    further = self._run_ahead(prepared, self._view(answer, ()).answer, stop)
+                    self._due[answer.index] = len(answer.text) + further
+
+    def detect_all(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: Stop,
+    ) -> list[DetectorResult]:
+        """Score the answers so far, their windows batched together, and parts of them.
+
+        Args:
+            answers: only their text is looked at, and their ``index`` to know them again.
+            ranges: per answer the parts that are scored by themselves.
+            aggregation: how token scores become the response score; by default as the manifest says.
+            stop: asked between windows; once true, nobody waits for the result.
+
+        Returns:
+            One result per answer, then one per range, answer by answer; see ``EncoderDetector.detect_all``.
+
+        Raises:
+            DetectorError: the model failed, or ``stop`` said true.
+        """
+        started = time.perf_counter()
+        views = [self._view(answer, own) for answer, own in zip(answers, ranges, strict=True)]
+        with self._lock:
+            tasks = self._tasks(views, stop)
+            odds = self._memory.log_odds(_asked(tasks), stop=stop)
+        scored = self._scored(tasks, odds)
+        whole = [
+            view.sourced(self._whole(each, aggregation)) for view, each in zip(views, scored, strict=True)
+        ]
+        parts = [self._parts(view, each, aggregation) for view, each in zip(views, scored, strict=True)]
+        return _timed([*whole, *chain(*parts)], started)
+
+    def detect_ranges(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: Stop,
+    ) -> list[DetectorResult]:
+        """Score parts of the answers so far, each with the text right before it as its context; see ``excerpts``.
+
+        Nothing is remembered, and nothing that is remembered is waited for; arguments as of ``detect_all``.
+
+        Returns:
+            One result per range, answer by answer. Spans are characters of the answer; the coverage is that of the
+            part, beside the evidence that was chosen for it.
+
+        Raises:
+            DetectorError: the model failed, or ``stop`` said true.
+        """
+        started = time.perf_counter()
+        views = [
+            self._view(answer, own) if len(answer.text) <= _MOST_REREAD else _View(answer, own)
+            for answer, own in zip(answers, ranges, strict=True)
+            if own
+        ]
+        excerpts = [excerpt_of(view.answer, view.ranges) for view in views]
+        near = [_near(view, excerpt) for view, excerpt in zip(views, excerpts, strict=True)]
+        tasks = self._tasks(near, stop)
+        odds = self._passing.log_odds(_asked(tasks), stop=stop)
+        parts = [
+            view.sourced(shifted(part, excerpt.start))
+            for view, excerpt, own, each in zip(views, excerpts, near, self._scored(tasks, odds), strict=True)
+            for part in self._parts(own, each, aggregation)
+        ]
+        return _timed(parts, started)
+
+    def _view(self, answer: Answer, ranges: Ranges) -> _View:
+        """The answer as it is scored: JSON as text, which is read anew each time."""
+        rendering = render(answer.text, self._wordings)
+        if rendering is None:
+            return _View(answer, ranges)
+        places = tuple(rendering.place(start, end) for start, end in ranges)
+        return _View(
+            replace(answer, text=rendering.text), places, rendering.silent, rendering.values, rendering
+        )
+
+    def _prepare(self) -> _Prepared | Reason:
+        """What the answers share, or why none can be scored; made when first asked for."""
+        with self._preparing:
+            if self._prepared is None:
+                self._prepared = self._read_evidence()
+            return self._prepared
+
+    def _read_evidence(self) -> _Prepared | Reason:
+        passages = evidence_texts(self._exchange)
+        if not passages:
+            return Reason.NO_CONTEXT
+        foreign = [text for text in passages if not readable(text, self._languages)]
+        if len(foreign) == len(passages):
+            return Reason.LANGUAGE
+        fmt, query = self.manifest.input, self._exchange.query
+        evidence = read_evidence(self._tokenizer, fmt, passages)
+        layout = lay_out(self._tokenizer, fmt, query=query, passages=passages, evidence=evidence)
+        read = 1.0 - sum(map(len, foreign)) / sum(map(len, passages))
+        return _Prepared(tuple(passages), evidence, layout, read)
+
+    def _tasks(self, views: Sequence[_View], stop: Stop) -> list[_Task | Reason]:
+        """What is to be scored of each answer, or why nothing is."""
+        tasks = []
+        for view in views:
+            if stop():
+                raise DetectorError("scoring was given up after its deadline")
+            tasks.append(self._task(view))
+        return tasks
+
+    def _task(self, view: _View) -> _Task | Reason:
+        answer, ranges = view.answer, view.ranges
+        if not answer.text.strip():
+            return Reason.EMPTY_ANSWER
+        prepared = self._prepare()
+        if isinstance(prepared, Reason):
+            return prepared
+        reason = None if readable(answer.text, self._languages) else Reason.LANGUAGE
+        if reason and not any(readable(answer.text[start:end], self._languages) for start, end in ranges):
+            return reason
+        windows = self._windows(prepared, answer.text, self.manifest.input)
+        if not len(windows.offsets):
+            return Reason.EMPTY_ANSWER
+        if not windows.windows:
+            return Reason.TOO_LARGE
+        return _Task(answer, windows, prepared.read, reason, view.silent, view.values)
+
+    def _windows(self, prepared: _Prepared, text: str, fmt: InputFormat, *, after: int = 0) -> Windows:
+        return build_windows(
+            self._tokenizer,
+            fmt,
+            query=self._exchange.query,
+            passages=prepared.passages,
+            answer=text,
+            max_windows=self._max_windows,
+            evidence=prepared.evidence,
+            layout=prepared.layout,
+            after=after,
+        )
+
+    def _run_ahead(self, prepared: _Prepared, answer: Answer, stop: Stop) -> float:
+        """After how many further characters there may be more to run."""
+        text, fmt = answer.text, self.manifest.input
+        if not self._memory.keeps(features=fmt.features is not None):
+            return math.inf
+        if not readable(text, self._languages):
+            return _LOOK_AGAIN
+        ends = encode(self._tokenizer, text)[1][:, 1].tolist()
+        size, overlap = prepared.layout.chunk_size, fmt.answer_overlap
+        closed = _closed(chunks_of(len(ends), size=size, overlap=overlap), ends, text)
+        before = self._closed.get(answer.index, 0)
+        if closed > before:
+            # What runs ahead does not read the features, and making them would cost more than all else.
+            plain = fmt.model_copy(update={"features": None})
+            windows = self._windows(prepared, text, plain, after=before).windows
+            lasting = [window for window in windows if window.end <= closed]
+            self._memory.fill(answer.index, lasting, stop=stop)
+            self._closed[answer.index] = closed
+            if not self._memory.keeps(features=fmt.features is not None):
+                return math.inf
+        next_end = closed + size - overlap if closed else size + 1
+        return max(_LOOK_AGAIN, (next_end - len(ends)) * len(text) / max(len(ends), 1))
+
+    def _scored(
+        self, tasks: Sequence[_Task | Reason], odds: Sequence[Sequence[Odds]]
+    ) -> list[Scored | Reason]:
+        """The token scores of each task, from the odds of those that have windows; the reason where there is none."""
+        found = iter(odds)
+        return [task if isinstance(task, Reason) else self._read(task, next(found)) for task in tasks]
+
+    def _read(self, task: _Task, odds: Sequence[Odds]) -> Scored:
+        windows = task.windows
+        reading = read_answer(
+            windows.windows, odds, offsets=windows.offsets, text=task.answer.text,
+            query=self._exchange.query, fmt=self.manifest.input, languages=self._languages, silent=task.silent,
+            values=task.values,
+        )  # fmt: skip
+        return Scored(reading, windows.coverage, task.evidence_read, task.reason)
+
+    def _whole(self, scored: Scored | Reason, aggregation: Aggregation | None) -> DetectorResult:
+        if isinstance(scored, Reason):
+            return nothing(scored)
+        return result_of(scored, self.manifest, aggregation or self.manifest.aggregation)
+
+    def _parts(
+        self, view: _View, scored: Scored | Reason, aggregation: Aggregation | None
+    ) -> list[DetectorResult]:
+        chosen = aggregation or self.manifest.aggregation
+        results = []
+        for start, end in view.ranges:
+            if start == end:
+                results.append(claimless())
+            elif isinstance(scored, Reason):
+                results.append(nothing(scored))
+            else:
+                part = result_of(scored, self.manifest, chosen, part=(start, end))
+                results.append(view.sourced(part))
+        return results
+
+
+def evidence_texts(exchange: Exchange) -> list[str]:
+    """The texts of the passages that have any, each under its title: the model that answered saw both."""
+    return [
+        f"{passage.title}\n{passage.text}" if passage.title else passage.text
+        for passage in exchange.passages
+        if passage.text.strip()
+    ]
+
+
+def _near(view: _View, excerpt: Excerpt) -> _View:
+    """The excerpt of an answer as a view of its own."""
+    start, end = excerpt.start, excerpt.start + len(excerpt.answer.text)
+
+    def within(ranges: Ranges) -> Ranges:
+        cut = ((max(first, start) - start, min(last, end) - start) for first, last in ranges)
+        return tuple((first, last) for first, last in cut if first < last)
+
+    return _View(excerpt.answer, excerpt.ranges, within(view.silent), within(view.values))
+
+
+def _closed(chunks: Sequence[Chunk], ends: Sequence[int], text: str) -> int:
+    """The token behind the last chunk that further text will not change; ``ends`` are where tokens end.
+
+    Those are the chunks that end in a sentence that is over, for its words choose the evidence beside them.
+    """
+    ranges = sentences(text)
+    open_from = ranges[-1][0] if ranges else 0
+    return max((end for _, end in chunks if ends[end - 1] <= open_from), default=0)
+
+
+def _asked(tasks: Sequence[_Task | Reason]) -> list[tuple[int, Sequence[Window]]]:
+    return [(task.answer.index, task.windows.windows) for task in tasks if isinstance(task, _Task)]
+
+
+def _timed(results: Sequence[DetectorResult], started: float) -> list[DetectorResult]:
+    duration_s = time.perf_counter() - started
+    return [replace(result, duration_s=duration_s) for result in results]

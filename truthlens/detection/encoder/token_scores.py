@@ -1,0 +1,119 @@
+"""The token scores of one answer, from the model's log-odds per window: the one place where they are put together.
+
+Serving, calibration and evaluation all read them here, so that what is fitted and measured is what is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truthlens.detection.encoder.inputs.manifest import InputFormat
+from truthlens.detection.encoder.inputs.windows import Window
+from truthlens.detection.encoder.merging import merge_windows, quiet_punctuation, tokens_within
+from truthlens.text.claims.non_claims import claimless_ranges
+from truthlens.text.script_support import readable
+from truthlens.text.sentences import merge_ranges, sentences
+
+_ALL = slice(None)
+_VALUE_TOKENS = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """The tokens of one answer.
+
+    ``odds`` has shape (tokens,), float64: log-odds before the temperature, -inf where a token cannot be suspicious
+    (its sentence claims nothing, no window held it, or the model does not read its script). ``scored`` has the same
+    shape: whether a window held the token and the model reads it. ``offsets`` are its characters in ``text``. ``unread``
+    are the sentences, as character ranges, in a script that the model does not read. ``query`` is what the user asked.
+    ``values`` are the values of JSON in it, as character ranges.
+    """
+
+    odds: NDArray[np.float64]
+    scored: NDArray[np.bool_]
+    offsets: NDArray[np.int64]
+    text: str
+    unread: tuple[tuple[int, int], ...] = ()
+    query: str = ""
+    values: tuple[tuple[int, int], ...] = ()
+
+    def probabilities(self, *, temperature: float, shift: float = 0.0) -> NDArray[np.float64]:
+        """Shape (tokens,), 0..1: the probability that a token is unsupported; 0 where ``odds`` is -inf."""
+        silent = np.isneginf(self.odds)
+        return np.where(silent, 0.0, sigmoid((np.where(silent, 0.0, self.odds) + shift) / temperature))
+
+    def counted(self, p: NDArray[np.float64], own: slice = _ALL) -> NDArray[np.float64]:
+        """Return what of ``p``, the probabilities of the tokens ``own``, the response score counts.
+
+        A value of JSON is a claim of its own, however short: one of fewer than three tokens counts as three, its
+        worst. Otherwise a wrong figure of one token would be told apart from noise by the length of what it stands in.
+        """
+        if not self.values:
+            return p
+        ends = self.offsets[own, 1]
+        added = [p]
+        for start, end in self.values:
+            first, last = np.searchsorted(ends, [start, end], side="right")
+            if 0 < last - first < _VALUE_TOKENS:
+                added.append(np.full(_VALUE_TOKENS - (last - first), p[first:last].max()))
+        return np.concatenate(added)
+
+
+def read_answer(
+    windows: Sequence[Window],
+    odds: Sequence[NDArray[np.floating]],
+    *,
+    offsets: NDArray[np.int64],
+    text: str,
+    query: str,
+    fmt: InputFormat,
+    languages: Sequence[str] = ("*",),
+    silent: Sequence[tuple[int, int]] = (),
+    values: Sequence[tuple[int, int]] = (),
+) -> Reading:
+    """The answer's token scores, merged over its windows.
+
+    Args:
+        windows: the answer's windows.
+        odds: per window the log-odds of its answer tokens.
+        offsets: character ranges of the answer's tokens, shape (tokens, 2).
+        text: the answer.
+        query: what the user asked: sentences that only repeat it claim nothing.
+        fmt: how the windows of one chunk are merged.
+        languages: that the model reads.
+        silent: further characters that claim nothing, such as the keys of JSON.
+        values: characters of the values of JSON.
+    """
+    merged = merge_windows(
+        windows, [values.astype(np.float64) for values in odds], len(offsets), merge=fmt.merge, weights=fmt.merge_weights
+    )  # fmt: skip
+    merged = quiet_punctuation(merged, offsets, text)
+    unread = _unread(text, languages)
+    scored = ~np.isnan(merged) & ~tokens_within(offsets, text, unread)
+    spoken = [
+        (start + first, start + last)
+        for start, end in values
+        for first, last in claimless_ranges(text[start:end], query=query)
+    ]
+    claimless = tokens_within(
+        offsets, text, merge_ranges([*claimless_ranges(text, query=query), *spoken, *silent])
+    )
+    return Reading(
+        np.where(scored & ~claimless, merged, -np.inf), scored, offsets, text, unread, query, tuple(values)
+    )
+
+
+def sigmoid(odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logistic function, without overflow."""
+    small = np.exp(-np.abs(odds))
+    return np.where(odds >= 0, 1.0, small) / (1.0 + small)
+
+
+def _unread(text: str, languages: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    if text.isascii():
+        return ()
+    return tuple((start, end) for start, end in sentences(text) if not readable(text[start:end], languages))

@@ -1,0 +1,1 @@
+"""Explanations of flagged spans: nearest evidence, what differs, which kind of error."""

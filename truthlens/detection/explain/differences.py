@@ -1,0 +1,224 @@
+"""What a claim and a sentence of the evidence disagree on: numbers, dates, names, citations, negation, opposites. Pure.
+
+Compares two sentences that speak of one matter; it does not decide whether they do. A value that the sentence does
+not give is set against the one that it gives in its place: of the same sort, and in the same surroundings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from truthlens.core.explanation import Difference, DifferenceKind
+from truthlens.detection.encoder.inputs.lexical import keys_of
+from truthlens.detection.explain.evidence_search import Evidence, Match, Sentence
+from truthlens.detection.explain.opposites import OPPOSITES, OPPOSITES_ZH
+from truthlens.text.values.entities import Mention, comparable, mentions, same_value
+from truthlens.text.words import HAN, Word
+
+_AROUND = 5  # words on either side that are a value's surroundings
+_SCOPE = 3  # words that a negation reaches
+_REFERENCES = ("#passag", "#step", "#question", "#item")
+_NAMED = (DifferenceKind.NUMBER, DifferenceKind.DATE, DifferenceKind.NAME)
+_CLAUSE_END = re.compile(r"[,;:.!?()]")
+_NEGATION_ZH = re.compile(rf"[不没未无非](?:有|是|会|能|被|曾)?(?P<scope>[{HAN}]{{2}})")
+
+
+class Comparison:
+    """A sentence of the answer beside the sentence of the evidence that comes nearest.
+
+    Args:
+        text: the answer.
+        claim: the words of one of its sentences.
+        span: the characters of it that are flagged; only differences that touch them are named.
+        evidence: all of it: what stands elsewhere in it is not invented.
+        match: the nearest sentence, or ``None``.
+        known: keys that are no invention although the evidence lacks them, such as the query's.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        claim: Sequence[Word],
+        *,
+        span: tuple[int, int],
+        evidence: Evidence,
+        match: Match | None,
+        known: frozenset[str] = frozenset(),
+    ) -> None:
+        self._text, self._claim, self._span = text, claim, span
+        self._evidence, self._match, self._known = evidence, match, known
+        self._claim_keys = frozenset(key for word in claim for key in keys_of(word))
+        self._theirs: Sequence[Word] = match.sentence.words if match else ()
+        self._passage = evidence.passages[match.sentence.passage].text if match else ""
+        self._their_keys = evidence.keys(match.number) if match else frozenset()
+
+    def differences(self) -> tuple[Difference, ...]:
+        """What touches the span and differs, by position; values that stand nowhere have no ``evidence``."""
+        found = [*self._values(), *self._opposites(), *self._negations()]
+        if self._match is not None:
+            found += self._han(self._match.sentence)
+        return tuple(dict.fromkeys(sorted(found, key=lambda each: (each.start, each.end, each.kind))))
+
+    def _values(self) -> Iterator[Difference]:
+        mine = mentions(self._text, self._claim, names=self._evidence.names)
+        theirs = mentions(self._passage, self._theirs, names=self._evidence.names)
+        free = [other for other in theirs if not any(_agree(other, own) for own in mine)]
+        for own in mine:
+            if not self._flagged(own.start, own.end) or own.unit in _REFERENCES:
+                continue
+            if any(_agree(own, other) for other in theirs):
+                continue
+            other = self._counterpart(own, free)
+            if other is not None:
+                free.remove(other)
+                yield Difference(own.kind, own.start, own.end, (other.start, other.end))
+            elif self._is_nowhere(own):
+                yield Difference(own.kind, own.start, own.end)
+
+    def _counterpart(self, own: Mention, others: Sequence[Mention]) -> Mention | None:
+        candidates = [other for other in others if other.kind in _NAMED and comparable(own, other)]
+        if not candidates or self._match is None:
+            return None
+        around = _around(self._claim, own)
+        rated = [
+            (len(around & _around(self._theirs, other)) + 2.0 * _alike(own, other), other)
+            for other in candidates
+        ]
+        worth, best = max(rated, key=lambda each: each[0])
+        least = 2.0 if own.kind is DifferenceKind.NAME or not own.unit else 1.0
+        return best if worth >= least or (worth >= 1.0 and self._match.similarity >= 0.5) else None
+
+    def _is_nowhere(self, own: Mention) -> bool:
+        inside = [word for word in self._claim if own.start <= word.start < own.end and not word.stop]
+        if own.kind is DifferenceKind.CITATION:
+            return not all(self._stands(word) for word in inside)
+        if own.kind is DifferenceKind.DATE:
+            return any(not self._stands(word) for word in inside)
+        # A name is invented where its last word is, a number where none of its readings stands anywhere
+        word = next(
+            (word for word in reversed(inside) if word.numbers or word.entity or word.stem in own.keys), None
+        )
+        return word is not None and not self._stands(word)
+
+    def _stands(self, word: Word) -> bool:
+        return self._evidence.holds(word) or any(key in self._known for key in keys_of(word))
+
+    def _flagged(self, start: int, end: int) -> bool:
+        return start < self._span[1] and end > self._span[0]
+
+    def _opposites(self) -> Iterator[Difference]:
+        for place, word in enumerate(self._claim):
+            against = OPPOSITES.get(word.stem)
+            if not against or word.stem in self._their_keys or not self._flagged(word.start, word.end):
+                continue
+            for number, other in enumerate(self._theirs):
+                if (
+                    other.stem in against
+                    and other.stem not in self._claim_keys
+                    and _near(self._claim, place) & _near(self._theirs, number)
+                    and _negated(self._claim, place, self._text)
+                    == _negated(self._theirs, number, self._passage)
+                ):
+                    yield Difference(DifferenceKind.OPPOSITE, word.start, word.end, (other.start, other.end))
+                    break
+
+    def _negations(self) -> Iterator[Difference]:
+        """Words of content that one side negates and the other never does."""
+        mine = _polarity(self._claim, self._text)
+        theirs = _polarity(self._theirs, self._passage)
+        for key in mine.keys() & theirs.keys():
+            own, other = {place[2] for place in mine[key]}, {place[2] for place in theirs[key]}
+            if len(own) > 1 or len(other) > 1 or own == other:
+                continue
+            (start, end, _), (first, last, _) = mine[key][0], theirs[key][0]
+            if self._flagged(start, end):
+                yield Difference(DifferenceKind.NEGATION, start, end, (first, last))
+
+    def _han(self, sentence: Sentence) -> Iterator[Difference]:
+        start, end = max(self._span[0], self._claim[0].start), min(self._span[1], self._claim[-1].end)
+        claim = self._text[self._claim[0].start : self._claim[-1].end]
+        other = self._passage[sentence.start : sentence.end]
+        for word, against in OPPOSITES_ZH.items():
+            place = self._text.find(word, start, end)
+            there = next((each for each in against if each in other and each not in claim), None)
+            if place >= 0 and word not in other and there is not None:
+                at = sentence.start + other.index(there)
+                yield Difference(DifferenceKind.OPPOSITE, place, place + len(word), (at, at + len(there)))
+        for match in _NEGATION_ZH.finditer(self._text, start, end):
+            at = other.find(match["scope"])
+            if at >= 0 and not any(m["scope"] == match["scope"] for m in _NEGATION_ZH.finditer(other)):
+                yield Difference(
+                    DifferenceKind.NEGATION, *match.span(), (sentence.start + at, sentence.start + at + 2)
+                )
+        for match in _NEGATION_ZH.finditer(other):
+            at = self._text.find(match["scope"], start, end)
+            if at >= 0 and not any(m["scope"] == match["scope"] for m in _NEGATION_ZH.finditer(claim)):
+                there_start, there_end = match.span()
+                yield Difference(
+                    DifferenceKind.NEGATION,
+                    at,
+                    at + 2,
+                    (sentence.start + there_start, sentence.start + there_end),
+                )
+
+
+def _alike(one: Mention, other: Mention) -> bool:
+    """Whether they count the same things, or are dates that share a part."""
+    return bool(one.unit and one.unit == other.unit) or any(
+        one.parts[part] == other.parts[part] for part in one.parts.keys() & other.parts.keys()
+    )
+
+
+def _agree(one: Mention, other: Mention) -> bool:
+    return one.kind is other.kind and comparable(one, other) and same_value(one, other)
+
+
+def _around(listed: Sequence[Word], mention: Mention) -> set[str]:
+    inside = [place for place, word in enumerate(listed) if mention.start <= word.start < mention.end]
+    if not inside:
+        return set()
+    low, high = max(0, inside[0] - _AROUND), inside[-1] + 1 + _AROUND
+    return {
+        word.stem
+        for place, word in enumerate(listed[low:high], start=low)
+        if not word.stop and not inside[0] <= place <= inside[-1]
+    }
+
+
+def _near(listed: Sequence[Word], place: int) -> set[str]:
+    low, high = max(0, place - _AROUND), place + 1 + _AROUND
+    return {word.stem for word in listed[low:high] if not word.stop}
+
+
+def _negated(listed: Sequence[Word], place: int, text: str) -> bool:
+    """Whether a negation stands at most ``_SCOPE`` words before, in the same clause."""
+    for word in reversed(listed[max(0, place - _SCOPE) : place]):
+        if _CLAUSE_END.search(text, word.end, listed[place].start):
+            return False
+        if word.negation:
+            return True
+    return False
+
+
+def _polarity(listed: Sequence[Word], text: str) -> dict[str, list[tuple[int, int, bool]]]:
+    """Per stem of content its places, (start, end, negated); a negated one starts at its negation.
+
+    A negation counts for the first word of content behind it alone: "not open on Sundays" negates "open".
+    """
+    places: dict[str, list[tuple[int, int, bool]]] = {}
+    pending: Word | None = None
+    reach = 0
+    for word in listed:
+        if pending is not None and (reach == 0 or _CLAUSE_END.search(text, pending.end, word.start)):
+            pending = None
+        if word.negation:
+            pending, reach = word, _SCOPE
+            continue
+        reach -= pending is not None
+        if word.stop or word.numbers:
+            continue
+        start = pending.start if pending is not None else word.start
+        places.setdefault(word.stem, []).append((start, word.end, pending is not None))
+        pending = None
+    return places

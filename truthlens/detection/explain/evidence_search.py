@@ -1,0 +1,183 @@
+"""The sentence of the evidence that comes nearest to a claim, by shared words weighted by their rarity. Pure.
+
+No embeddings and no model: what is looked for is the sentence that speaks of the same matter, and a wrong figure is
+in none of them, so the words around it decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truthlens.core.records import Passage
+from truthlens.detection.encoder.inputs.lexical import keys_of
+from truthlens.text.sentences import sentences
+from truthlens.text.words import Word, words
+
+_LONGEST = 60  # words; longer "sentences" are tables and lists without full stops
+_PASSAGE_SHARE = 0.15  # how much the rest of a passage speaks for a sentence of it
+_LENGTH_SHARE = 0.12  # how much a long sentence must give back for what it shares by chance
+_MOST_CHARACTERS = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Characters ``start`` to ``end`` of passage number ``passage``, with the words in them."""
+
+    passage: int
+    start: int
+    end: int
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The nearest sentence of a claim; ``similarity`` is the share of the claim's weight that it holds, 0..1."""
+
+    number: int
+    sentence: Sentence
+    similarity: float
+
+
+class Evidence:
+    """The passages of an exchange, read once and only when something is first asked.
+
+    At most the first 400,000 characters are read; a passage beyond comes near to nothing.
+    """
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self.passages = passages
+        self._keys: dict[int, frozenset[str]] = {}
+        self._arrays: dict[str, NDArray[np.int64]] = {}
+
+    def nearest(
+        self, claim: Mapping[str, float], *, context: Mapping[str, float] = MappingProxyType({})
+    ) -> Match | None:
+        """The sentence that holds most of ``claim``; ``None`` where it holds none of it.
+
+        Args:
+            claim: weights by key (stem or number value).
+            context: further keys that help to choose between sentences and count for no similarity.
+        """
+        whole = sum(weight * self.idf(key) for key, weight in claim.items())
+        if not self.sentences or whole <= 0.0:
+            return None
+        held, by_passage = self._held(claim, whole)
+        score = held + _PASSAGE_SHARE * by_passage[self._passage_of]
+        for key in context.keys() - claim.keys():
+            if (places := self._places(key)) is not None:
+                score[places] += context[key] * self.idf(key) / whole
+        score *= (1.0 - _LENGTH_SHARE * self._relative_length) * (held > 0.0)
+        best = int(score.argmax())
+        if score[best] <= 0.0:
+            return None
+        return Match(best, self.sentences[best], min(float(held[best]), 1.0))
+
+    def _held(
+        self, claim: Mapping[str, float], whole: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Shapes (sentences,) and (passages,): the share of the claim that each holds."""
+        held = np.zeros(len(self.sentences))
+        by_passage = np.zeros(len(self.passages))
+        for key, weight in claim.items():
+            places = self._places(key)
+            if places is not None:
+                worth = weight * self.idf(key) / whole
+                held[places] += worth
+                by_passage += worth * (np.bincount(self._passage_of[places], minlength=len(by_passage)) > 0)
+        return held, by_passage
+
+    def idf(self, key: str) -> float:
+        """Rarity of ``key``, > 0; one that stands nowhere counts like one that stands once."""
+        places = self._postings.get(key)
+        return math.log(1.0 + len(self.sentences) / (1 if places is None else len(places)))
+
+    def holds(self, word: Word) -> bool:
+        """Whether a word of content (any value of a number) stands anywhere in the evidence."""
+        return any(key in self._postings for key in keys_of(word))
+
+    def follows(self, first: str, second: str) -> bool:
+        """Whether two stems stand side by side anywhere in a sentence of the evidence."""
+        return (first, second) in self._bigrams
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The evidence sentence by sentence, long ones in pieces, in order."""
+        found: list[Sentence] = []
+        room = _MOST_CHARACTERS
+        for number, passage in enumerate(self.passages):
+            text = passage.text[:room]
+            room -= len(text)
+            listed, place = words(text), 0
+            for begin, end in sentences(text):
+                first = place
+                while place < len(listed) and listed[place].start < end:
+                    place += 1
+                for start in range(first, place, _LONGEST):
+                    piece = tuple(listed[start : min(start + _LONGEST, place)])
+                    low = begin if start == first else piece[0].start
+                    high = end if start + _LONGEST >= place else piece[-1].end
+                    found.append(Sentence(number, low, high, piece))
+        return tuple(found)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Stems of the words that stand for names somewhere in the evidence."""
+        return frozenset(word.stem for each in self.sentences for word in each.words if word.entity)
+
+    def keys(self, number: int) -> frozenset[str]:
+        """Stems and number values of sentence ``number``, stop words among them."""
+        if number not in self._keys:
+            self._keys[number] = frozenset(
+                key for word in self.sentences[number].words for key in keys_of(word)
+            )
+        return self._keys[number]
+
+    @cached_property
+    def _postings(self) -> dict[str, list[int]]:
+        """Per key of content the numbers of the sentences it stands in, ascending; a title counts for all of its own."""
+        postings: dict[str, list[int]] = {}
+        titles = [[word for word in words(passage.title) if not word.stop] for passage in self.passages]
+        for number, sentence in enumerate(self.sentences):
+            listed: Sequence[Word] = sentence.words
+            if titles[sentence.passage]:
+                listed = [*listed, *titles[sentence.passage]]
+            for word in listed:
+                if word.stop:
+                    continue
+                for key in word.numbers or (word.stem,):
+                    places = postings.get(key)
+                    if places is None:
+                        postings[key] = [number]
+                    elif places[-1] != number:
+                        places.append(number)
+        return postings
+
+    def _places(self, key: str) -> NDArray[np.int64] | None:
+        if key not in self._arrays and key in self._postings:
+            self._arrays[key] = np.array(self._postings[key], dtype=np.int64)
+        return self._arrays.get(key)
+
+    @cached_property
+    def _bigrams(self) -> frozenset[tuple[str, str]]:
+        found: set[tuple[str, str]] = set()
+        for each in self.sentences:
+            stems = [word.stem for word in each.words]
+            found.update(pairwise(stems))
+        return frozenset(found)
+
+    @cached_property
+    def _passage_of(self) -> NDArray[np.int64]:
+        return np.array([each.passage for each in self.sentences], dtype=np.int64)
+
+    @cached_property
+    def _relative_length(self) -> NDArray[np.float64]:
+        lengths = np.array([len(each.words) for each in self.sentences], dtype=np.float64)
+        return np.minimum(lengths / max(float(lengths.mean()), 1.0), 3.0) / 3.0

@@ -1,0 +1,262 @@
+"""Scores the answers of one exchange while they are written: ahead of their end, sentence by sentence, and at the end.
+
+What is scored ahead is what further text cannot change, so the verdict at the end is the one that the whole answer gets
+when it is scored at once. It decides nothing about what becomes of the text, and writes no log and no metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from truthlens.core.errors import DetectorError
+from truthlens.core.plan import DetectorSpec, Plan
+from truthlens.core.records import Answer, DetectorResult, Exchange, Reason, Verdict, unchecked
+from truthlens.detection.detectors.base import Detector, Follower, Ranges, follower_of, reason_not_to_run
+from truthlens.detection.encoder.results import shifted
+from truthlens.detection.fusion import fuse
+from truthlens.detection.models.runtime import Stop
+from truthlens.detection.workers import Job, Step, Workers
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Verdicts on answers so far, and on parts of them.
+
+    ``verdicts`` has one per answer, as if it were whole. ``ranges`` has per answer one per range that was asked for: as
+    if the range were an answer by itself, with the text around it as its context; spans are characters of the answer.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    ranges: tuple[tuple[Verdict, ...], ...]
+
+
+class Following:
+    """Scores the answers of one exchange while they grow; with the detectors that it began with.
+
+    Args:
+        plan: which detectors, and the threshold.
+        exchange: query and passages.
+        chosen: the plan's detectors; ``None`` for one that is not loaded.
+        workers: the pool that all jobs go through.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        exchange: Exchange,
+        *,
+        chosen: Sequence[tuple[DetectorSpec, Detector | None]],
+        workers: Workers,
+    ) -> None:
+        self._plan = plan
+        self._exchange = exchange
+        self._workers = workers
+        self._parts = [
+            _Part(spec, detector, follower_of(detector, exchange) if detector is not None else None)
+            for spec, detector in chosen
+        ]
+        self._ahead: Job | None = None
+
+    def due(self, answers: Sequence[Answer]) -> bool:
+        """Whether ``ahead`` has something to do that further text will not change; cheap, by a count of characters."""
+        scorable = self._scorable(answers)
+        return bool(scorable) and any(follower.due(scorable) for _, follower in self._followers())
+
+    async def ahead(self, answers: Sequence[Answer]) -> None:
+        """Score what further text of ``answers`` cannot change; the first call prepares the evidence.
+
+        Never raises, and tells nothing: what was not done, because no worker was free or ``plan.timeout_s`` has passed,
+        is done by ``detect``. It gives way to ``detect``, and to every other job that waits for a worker.
+        """
+        scorable = self._scorable(answers)
+        followers = self._followers()
+        if not scorable or not followers or self._ahead is not None:
+            return
+        job = Job(
+            [Step(spec, partial(self._go_ahead, follower, scorable)) for spec, follower in followers], texts=0
+        )
+        self._ahead = job
+        try:
+            await self._workers.run(job, timeout_s=self._plan.timeout_s, spare=True)
+        finally:
+            self._ahead = None
+
+    async def detect(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges] | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> Followed:
+        """Verdicts on the answers as ``Engine.detect`` gives them, and on each of ``ranges``.
+
+        Args:
+            answers: the answers so far, or whole.
+            ranges: per answer the parts to be judged by themselves, none by default. A blank part is
+                ``empty-answer``.
+            timeout_s: the verdicts come within so many seconds; ``plan.timeout_s`` by default.
+
+        Raises:
+            ValueError: there are not as many lists of ranges as answers, or a range lies outside of its answer.
+        """
+        asked = [tuple(own) for own in ranges] if ranges is not None else [()] * len(answers)
+        found = self._look(answers, asked)
+        results = iter(
+            await self._run(
+                partial(self._detect, found.answers, found.ranges),
+                texts=len(found.answers) + sum(map(len, found.ranges)),
+                timeout_s=timeout_s,
+            )
+        )
+        verdicts = [
+            self._verdict(next(results)) if reason is None else self._none(reason) for reason in found.reasons
+        ]
+        return Followed(verdicts=tuple(verdicts), ranges=self._verdicts(answers, asked, found, results))
+
+    async def detect_ranges(
+        self, answers: Sequence[Answer], ranges: Sequence[Ranges], *, timeout_s: float | None = None
+    ) -> tuple[tuple[Verdict, ...], ...]:
+        """Verdicts on ``ranges`` of answers that go on: as ``detect`` gives them, out of the text near them alone.
+
+        What a sentence costs so does not grow with the answer; text far before it hardly tells more of it.
+        Arguments and errors as of ``detect``.
+        """
+        asked = [tuple(own) for own in ranges]
+        found = self._look(answers, asked)
+        results = await self._run(
+            partial(self._detect_ranges, found.answers, found.ranges),
+            texts=sum(map(len, found.ranges)),
+            timeout_s=timeout_s,
+        )
+        return self._verdicts(answers, asked, found, iter(results))
+
+    def _look(self, answers: Sequence[Answer], asked: Sequence[Ranges]) -> _Look:
+        """What of the answers and ranges is to be scored; a run ahead gives way to it."""
+        _demand_within(answers, asked)
+        if self._ahead is not None:
+            self._ahead.stop.set()
+        reasons = [reason_not_to_run(self._plan, self._exchange, answer) for answer in answers]
+        places = [place for place, reason in enumerate(reasons) if reason is None]
+        return _Look(
+            reasons,
+            [answers[place] for place in places],
+            [[part for part in asked[place] if _holds_text(answers[place], part)] for place in places],
+        )
+
+    def _verdicts(
+        self,
+        answers: Sequence[Answer],
+        asked: Sequence[Ranges],
+        found: _Look,
+        results: Iterator[list[DetectorResult]],
+    ) -> tuple[tuple[Verdict, ...], ...]:
+        """Per answer one verdict for each range, from the results of those that were scored."""
+        return tuple(
+            tuple(
+                self._none(reason or Reason.EMPTY_ANSWER)
+                if reason is not None or not _holds_text(answer, part)
+                else self._verdict(next(results))
+                for part in own
+            )
+            for answer, own, reason in zip(answers, asked, found.reasons, strict=True)
+        )
+
+    def _scorable(self, answers: Sequence[Answer]) -> list[Answer]:
+        return [answer for answer in answers if reason_not_to_run(self._plan, self._exchange, answer) is None]
+
+    def _followers(self) -> list[tuple[DetectorSpec, Follower]]:
+        return [(part.spec, part.follower) for part in self._parts if part.follower is not None]
+
+    def _go_ahead(
+        self, follower: Follower, answers: Sequence[Answer], stop: Stop
+    ) -> Sequence[DetectorResult]:
+        follower.ahead(answers, stop=lambda: stop() or self._workers.waiting > 0)
+        return ()
+
+    async def _run(
+        self, run: Callable[[_Part, Stop], Sequence[DetectorResult]], *, texts: int, timeout_s: float | None
+    ) -> list[list[DetectorResult]]:
+        """Per text one result for each detector, as ``run`` gives them for one detector."""
+        if not texts:
+            return []
+        job = Job([Step(part.spec, partial(run, part)) for part in self._parts], texts=texts)
+        limit_s = self._plan.timeout_s if timeout_s is None else timeout_s
+        ended = await self._workers.run(job, timeout_s=limit_s)
+        return job.results(missing=ended.reason)
+
+    def _detect(
+        self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: Stop
+    ) -> Sequence[DetectorResult]:
+        if part.follower is not None:
+            return part.follower.detect_all(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
+        pieces = _pieces(answers, ranges)
+        found = self._ask(part, [*answers, *(piece for piece, _ in pieces)], stop)
+        return [*found[: len(answers)], *_shifted(found[len(answers) :], pieces)]
+
+    def _detect_ranges(
+        self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: Stop
+    ) -> Sequence[DetectorResult]:
+        if part.follower is not None:
+            return part.follower.detect_ranges(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
+        pieces = _pieces(answers, ranges)
+        return _shifted(self._ask(part, [piece for piece, _ in pieces], stop), pieces)
+
+    def _ask(self, part: _Part, texts: Sequence[Answer], stop: Stop) -> Sequence[DetectorResult]:
+        if part.detector is None:
+            raise DetectorError("the plan lists a detector or a model that is not loaded")
+        return part.detector.detect_all(self._exchange, texts, aggregation=self._plan.aggregation, stop=stop)
+
+    def _verdict(self, results: Sequence[DetectorResult]) -> Verdict:
+        return fuse(results, threshold=self._plan.threshold)
+
+    def _none(self, reason: Reason) -> Verdict:
+        return unchecked(reason, threshold=self._plan.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A detector of the plan; ``follower`` where it can follow, ``detector`` ``None`` where it is not loaded."""
+
+    spec: DetectorSpec
+    detector: Detector | None
+    follower: Follower | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """``reasons`` per answer, ``None`` for those that are scored: ``answers``, and of each the ``ranges``."""
+
+    reasons: list[Reason | None]
+    answers: list[Answer]
+    ranges: list[Ranges]
+
+
+def _demand_within(answers: Sequence[Answer], ranges: Sequence[Ranges]) -> None:
+    if len(ranges) != len(answers):
+        raise ValueError(f"{len(ranges)} lists of ranges for {len(answers)} answers; expected one for each")
+    for answer, own in zip(answers, ranges, strict=True):
+        for start, end in own:
+            if not 0 <= start <= end <= len(answer.text):
+                raise ValueError(
+                    f"range {start} to {end} lies outside of its answer of {len(answer.text)} characters"
+                )
+
+
+def _holds_text(answer: Answer, part: tuple[int, int]) -> bool:
+    return bool(answer.text[part[0] : part[1]].strip())
+
+
+def _pieces(answers: Sequence[Answer], ranges: Sequence[Ranges]) -> list[tuple[Answer, int]]:
+    """The ranges as answers of their own, each with its place, for detectors that know no context."""
+    return [
+        (replace(answer, text=answer.text[start:end]), start)
+        for answer, own in zip(answers, ranges, strict=True)
+        for start, end in own
+    ]
+
+
+def _shifted(results: Sequence[DetectorResult], pieces: Sequence[tuple[Answer, int]]) -> list[DetectorResult]:
+    """The results of pieces, with spans in characters of their answers."""
+    return [shifted(result, by) for result, (_, by) in zip(results, pieces, strict=True)]

@@ -1,0 +1,1 @@
+"""Model folders and the runtimes that run them (ONNX, torch)."""

@@ -1,0 +1,114 @@
+"""From a model folder to a detector: manifest, digests, tokenizer, weights.
+
+A folder is either this project's own (``manifest.json``, ``model.onnx``, ``tokenizer.json``) or any Hugging Face
+token-classification folder, with an ONNX export in it or with safetensors weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from truthlens.core.errors import ModelError
+from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
+from truthlens.detection.encoder.inputs.windows import load_tokenizer
+from truthlens.detection.models.onnx_runtime import OnnxModel
+from truthlens.detection.models.runtime import Device, TokenModel
+from truthlens.detection.models.torch_runtime import TorchModel, torch_sees_gpu
+
+
+def load_encoder(
+    folder: Path,
+    *,
+    use_cpu: bool = True,
+    device: Device | None = None,
+    threads: int = 1,
+    max_windows: int = 256,
+) -> EncoderDetector:
+    """The encoder detector of a model folder, loaded but not yet warm.
+
+    Args:
+        folder: the model's folder.
+        use_cpu: run on the CPU; otherwise on a GPU, which must be there.
+        device: says the same with one more choice, ``auto``; where given, ``use_cpu`` does not count.
+        threads: threads inside one inference.
+        max_windows: most windows for one answer; beyond that its verdict is partial.
+
+    Raises:
+        ModelError: the folder cannot be used; the message says why and what to do.
+    """
+    manifest = load_manifest(folder)
+    verify_files(folder, manifest.files)
+    tokenizer = load_tokenizer(folder)
+    model = load_model(folder, manifest=manifest, use_cpu=use_cpu, device=device, threads=threads)
+    return EncoderDetector(model, tokenizer, manifest, max_windows=max_windows)
+
+
+def load_model(
+    folder: Path,
+    *,
+    manifest: Manifest,
+    use_cpu: bool = True,
+    device: Device | None = None,
+    threads: int = 1,
+) -> TokenModel:
+    """The weights of a model folder.
+
+    Chosen are, in this order: the ONNX file that the manifest lists, ``model.onnx``, ``onnx/model.onnx``, any other
+    ``onnx/model*.onnx``, and else the safetensors through PyTorch. On a GPU, safetensors come first; with ``auto``
+    that is where PyTorch finds one.
+
+    Raises:
+        ModelError: there are no weights, they cannot be loaded, or they do not fit the manifest.
+    """
+    where: Device = device or ("cpu" if use_cpu else "cuda")
+    onnx = _onnx_file(folder, manifest)
+    safetensors = any(folder.glob("*.safetensors"))
+    if onnx is None or (safetensors and (where == "cuda" or (where == "auto" and torch_sees_gpu()))):
+        if not safetensors:
+            raise ModelError(
+                f"{folder} holds no weights; expected model.onnx, onnx/model.onnx or *.safetensors "
+                "(pickled *.bin files are not loaded: convert them to safetensors)"
+            )
+        if manifest.input.features is not None:
+            raise ModelError(
+                f"{folder}: its manifest asks for features {manifest.input.features}, which only an ONNX graph "
+                "takes; put the exported model.onnx into the folder"
+            )
+        return TorchModel(folder, label=manifest.hallucinated_label, device=where, threads=threads)
+    model = OnnxModel(onnx, label=manifest.hallucinated_label, device=where, threads=threads)
+    if ("features" in model.inputs) != (manifest.input.features is not None):
+        raise ModelError(
+            f"{onnx}: the graph {'takes' if 'features' in model.inputs else 'does not take'} features, but "
+            f"input.features in the manifest is {manifest.input.features}; export the model again"
+        )
+    return model
+
+
+def verify_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Compare the files that a manifest lists with their SHA-256 digests (hex, by name).
+
+    Raises:
+        ModelError: a file is missing, lies outside the folder, or differs.
+    """
+    for name, expected in files.items():
+        file = folder / name
+        if not file.resolve().is_relative_to(folder.resolve()):
+            raise ModelError(f"{folder}: its manifest lists {name}, which is outside the folder; remove it")
+        if not file.is_file():
+            raise ModelError(f"{file} is missing, but the manifest lists it; fetch the model again")
+        with file.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        if found != expected:
+            raise ModelError(
+                f"{file} has SHA-256 {found[:12]}..., the manifest says {expected[:12]}...; "
+                "the file is damaged or was changed: fetch the model again"
+            )
+
+
+def _onnx_file(folder: Path, manifest: Manifest) -> Path | None:
+    listed = [folder / name for name in manifest.files if name.endswith(".onnx")]
+    usual = [folder / "model.onnx", folder / "onnx" / "model.onnx", *sorted(folder.glob("onnx/model*.onnx"))]
+    return next((file for file in [*listed, *usual] if file.is_file()), None)

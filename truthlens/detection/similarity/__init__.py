@@ -1,0 +1,1 @@
+"""Similarity of texts, by a sentence model and by shared words."""

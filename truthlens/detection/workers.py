@@ -1,0 +1,181 @@
+"""Jobs for the detectors on a bounded pool of worker threads, with deadlines, refusals and a way to give up.
+
+Knows neither plans nor answers: a job is steps, each of which gives results, and the names of the detectors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from truthlens.core.cancellation import stopping
+from truthlens.core.errors import DetectorError
+from truthlens.core.plan import DetectorSpec
+from truthlens.core.records import DetectorResult, Reason
+from truthlens.detection.models.runtime import Stop
+
+
+class Ended(Enum):
+    """What became of a job."""
+
+    FINISHED = auto()
+    LATE = auto()
+    REFUSED = auto()
+
+    @property
+    def reason(self) -> Reason:
+        """Why a detector that said nothing said nothing."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    Ended.FINISHED: Reason.DETECTOR_ERROR,
+    Ended.LATE: Reason.TIMEOUT,
+    Ended.REFUSED: Reason.OVERLOADED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One detector's part of a job: a result for each text of the job, in order."""
+
+    spec: DetectorSpec
+    run: Callable[[Stop], Sequence[DetectorResult]]
+
+
+class Job:
+    """Some texts on their way through their detectors; written by one worker, read by the event loop.
+
+    Args:
+        steps: one per detector, in the plan's order.
+        texts: how many results each step has to give.
+    """
+
+    def __init__(self, steps: Sequence[Step], *, texts: int) -> None:
+        self.stop = threading.Event()
+        self._steps = tuple(steps)
+        self._specs = tuple(step.spec for step in steps)
+        self._texts = texts
+        self._queued = time.perf_counter()
+        self._started: float | None = None
+        # Lists are only appended to, and only when complete: what the event loop sees is always whole.
+        self._done: list[list[DetectorResult]] = []
+
+    def run(self) -> None:
+        """Take the steps, until the job is given up."""
+        self._started = time.perf_counter()
+        for step in self._steps:
+            if self.stop.is_set():
+                return
+            try:
+                found = self._results_of(step)
+            except Exception as error:  # noqa: BLE001 - the stage border: a detector's failure is a verdict
+                found = [
+                    DetectorResult(
+                        step.spec.name, None, reason=Reason.DETECTOR_ERROR, explanation=type(error).__name__
+                    )
+                ] * self._texts
+            self._done.append([replace(result, weight=step.spec.weight) for result in found])
+
+    def results(self, *, missing: Reason) -> list[list[DetectorResult]]:
+        """Per text the results of all detectors; those that have none get the reason ``missing``."""
+        done = list(self._done)
+        late = [
+            DetectorResult(spec.name, None, reason=missing, weight=spec.weight)
+            for spec in self._specs[len(done) :]
+        ]
+        return [[*(results[place] for results in done), *late] for place in range(self._texts)]
+
+    def forget(self) -> None:
+        """Let go of the texts; the job will not run."""
+        self._steps = ()
+
+    def waited_s(self) -> float:
+        """Seconds from submission until a worker took the job, or until now."""
+        return (time.perf_counter() if self._started is None else self._started) - self._queued
+
+    def _results_of(self, step: Step) -> Sequence[DetectorResult]:
+        with stopping(self.stop.is_set):
+            found = step.run(self.stop.is_set)
+        if len(found) != self._texts:
+            raise DetectorError(f"{len(found)} results for {self._texts} answers")
+        return found
+
+
+class Workers:
+    """The bounded pool.
+
+    Args:
+        workers: jobs that run at once.
+        queue_limit: jobs that may wait; one more is refused.
+        queue_observer: told for each job the seconds that it waited, on the event loop's thread; spare ones apart.
+    """
+
+    def __init__(
+        self, *, workers: int, queue_limit: int, queue_observer: Callable[[float], None] | None
+    ) -> None:
+        self._queue_observer = queue_observer
+        self._workers = workers
+        self._limit = workers + queue_limit
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="truthlens-detect")
+        self._lock = threading.Lock()
+        self._closing = False
+        self.inflight = 0
+        """Jobs that a worker is running, those included whose deadline has passed."""
+        self.waiting = 0
+        """Jobs that wait for a worker."""
+
+    async def run(self, job: Job, *, timeout_s: float, spare: bool = False) -> Ended:
+        """What became of ``job``, at most ``timeout_s`` seconds after the call; cancelling gives the job up.
+
+        Args:
+            job: not run yet.
+            timeout_s: after so many seconds the job is given up.
+            spare: the job can be done without, and is refused unless a worker is free.
+        """
+        with self._lock:
+            taken = self.inflight + self.waiting
+            if self._closing or taken >= (self._workers if spare else self._limit):
+                return Ended.REFUSED
+            self.waiting += 1
+        future = self._pool.submit(self._work, job)
+        finished = asyncio.wrap_future(future)
+        try:
+            await asyncio.wait({finished}, timeout=timeout_s)
+            if not finished.done():
+                return Ended.LATE
+            finished.result()
+            return Ended.FINISHED
+        finally:
+            self._leave(job, future, spare=spare)
+
+    async def aclose(self) -> None:
+        """Refuse new work and wait until the workers have finished theirs."""
+        self._closing = True
+        await asyncio.to_thread(self._pool.shutdown)
+
+    def _work(self, job: Job) -> None:
+        with self._lock:
+            self.waiting -= 1
+            self.inflight += 1
+        try:
+            job.run()
+        finally:
+            with self._lock:
+                self.inflight -= 1
+
+    def _leave(self, job: Job, future: Future[None], *, spare: bool) -> None:
+        """Give the job up if it has not finished: its deadline passed, or the client went away."""
+        job.stop.set()
+        if future.cancel():
+            # The pool keeps what was cancelled until a worker comes to it; texts must not be kept so long.
+            job.forget()
+            with self._lock:
+                self.waiting -= 1
+        if self._queue_observer is not None and not spare:
+            self._queue_observer(job.waited_s())

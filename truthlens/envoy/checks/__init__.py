@@ -1,0 +1,1 @@
+"""Checks of an operator's Envoy configuration against a policy."""

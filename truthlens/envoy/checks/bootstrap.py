@@ -1,0 +1,363 @@
+"""What an Envoy bootstrap says about time and about the ext_proc filter, with the line of each value.
+
+Only what stands in the file is read: no routes or clusters that come over xDS, no filters wrapped in others, no
+settings of single weighted clusters. Whether Envoy would load the file is for ``envoy --mode validate``; whether its
+values are any good is for ``clock``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from truthlens.envoy.checks.nodes import Node, Setting, as_yaml, enum, flag, seconds
+from truthlens.yamlfile.diagnostics import Diagnostic, KeyPath, Report
+from truthlens.yamlfile.source import read_document
+
+_MANAGER = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
+_PROCESSOR = "envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor"
+_HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+_FILTER_CONFIG = "envoy.config.route.v3.FilterConfig"
+
+# Envoy's own values where a key is left out.
+_MESSAGE_TIMEOUT_S = 0.2
+_IDLE_TIMEOUT_S = 300.0
+_ROUTE_TIMEOUT_S = 15.0
+_MAX_REQUESTS = 1024
+
+_HEADER_MODES = ("DEFAULT", "SEND", "SKIP")
+_BODY_MODES = ("NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX_STREAMED", "GRPC")
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """What Envoy sends to the sidecar before any override, by the names of Envoy's enumerations."""
+
+    request_headers: Setting[str]
+    request_body: Setting[str]
+    response_headers: Setting[str]
+    response_body: Setting[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another ext_proc filter of the chain that Envoy waits for; ``first`` says that it comes before TruthLens's."""
+
+    name: str
+    first: bool
+    modes: Modes
+
+
+@dataclass(frozen=True, slots=True)
+class RouteClock:
+    """A route on which the filter is active. Times in seconds, 0 for no limit.
+
+    ``timeout`` and ``headers`` (of responses, set by the route; lower-case names) are ``None`` where the routes do not
+    stand in the file. ``decisions`` are the names that the route gives in the metadata ``truthlens-decision``.
+    ``neighbours`` are the other ext_proc filters that are active on the route.
+    """
+
+    path: KeyPath
+    idle: Setting[float]
+    stream: Setting[float]
+    modes: Modes
+    fails_open: Setting[bool]
+    timeout: Setting[float] | None = None
+    headers: Mapping[str, str] | None = None
+    decisions: frozenset[str] = frozenset()
+    neighbours: tuple[Neighbour, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RouteMatch:
+    """What a route matches, the clusters that it leads to (none for answers of Envoy's own), and whether the filter is on."""
+
+    path: KeyPath
+    match: Node
+    targets: frozenset[str]
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterClock:
+    """The sidecar's cluster: exchanges at one time, and the seconds that one may last (0: no limit)."""
+
+    max_requests: Setting[int]
+    stream: Setting[float]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorClock:
+    """An ext_proc filter that leads to TruthLens, and the routes on which it is active.
+
+    ``max_message_timeout`` is 0 where it is left out: Envoy then takes no override. ``cluster`` is ``None`` where it does
+    not stand in the file. ``hosts`` are all routes of each virtual host in their order, ``unnormalised`` the settings of the
+    ``manager`` by which paths are not normalised.
+    """
+
+    path: KeyPath
+    message_timeout: Setting[float]
+    max_message_timeout: Setting[float]
+    allow_mode_override: Setting[bool]
+    observability_mode: Setting[bool]
+    cluster: ClusterClock | None
+    routes: tuple[RouteClock, ...]
+    hosts: tuple[tuple[RouteMatch, ...], ...]
+    manager: KeyPath
+    unnormalised: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EnvoyClock:
+    """One bootstrap file; ``mistakes`` are those of the file itself, ``lines`` knows the line of every key."""
+
+    file: str
+    lines: Mapping[KeyPath, int]
+    mistakes: tuple[Diagnostic, ...]
+    processors: tuple[ProcessorClock, ...]
+
+
+def read_envoy(text: str, *, file: str) -> EnvoyClock:
+    """The clocks of the bootstrap ``text`` (YAML or JSON); its mistakes are kept in the result, never raised."""
+    document = read_document(as_yaml(text), file=file)
+    report = document.report
+    processors: tuple[ProcessorClock, ...] = ()
+    if document.data is not None:
+        processors = _Reader(Node(document.data, ()), report).processors()
+    mistakes = tuple(_about_envoy(diagnostic) for diagnostic in report.found)
+    return EnvoyClock(file, report.lines, mistakes, processors)
+
+
+def _about_envoy(diagnostic: Diagnostic) -> Diagnostic:
+    if "hallucination" in diagnostic.remedy:
+        return replace(diagnostic, remedy="name an Envoy bootstrap: a file with static_resources")
+    return diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    """What route configuration, virtual host and route say of one filter, the most specific last."""
+
+    off: bool
+    overrides: tuple[Node, ...] = ()
+
+    def find(self, name: str) -> Node | None:
+        """The most specific override of that name."""
+        return next((found for level in reversed(self.overrides) if (found := level[name]).written), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    root: Node
+    report: Report
+
+    def processors(self) -> tuple[ProcessorClock, ...]:
+        found = [
+            (manager, entry)
+            for manager in self._managers()
+            for entry in manager["http_filters"].each()
+            if entry["typed_config"].type == _PROCESSOR
+        ]
+        # Beside another processor of the chain, ours is known by its name.
+        ours = [pair for pair in found if _names_truthlens(pair[1])] or found
+        if not ours:
+            where = self.root.under("static_resources", "listeners")
+            self.report.error(
+                where.path,
+                "no listener of this file has an ext_proc filter, so that TruthLens sees no exchange",
+                "copy the filter from envoy/truthlens.yaml, or name the file that has it",
+            )
+        return tuple(self._processor(manager, entry) for manager, entry in ours)
+
+    def _managers(self) -> Iterator[Node]:
+        for listener in self.root.under("static_resources", "listeners").each():
+            for chain in (*listener["filter_chains"].each(), listener["default_filter_chain"]):
+                for entry in chain["filters"].each():
+                    if entry["typed_config"].type == _MANAGER:
+                        yield entry["typed_config"]
+
+    def _processor(self, manager: Node, entry: Node) -> ProcessorClock:
+        config = entry["typed_config"]
+        return ProcessorClock(
+            path=config.path,
+            message_timeout=seconds(self.report, config["message_timeout"], _MESSAGE_TIMEOUT_S),
+            max_message_timeout=seconds(self.report, config["max_message_timeout"], 0.0),
+            allow_mode_override=flag(config["allow_mode_override"]),
+            observability_mode=flag(config["observability_mode"]),
+            cluster=self._cluster(config.under("grpc_service", "envoy_grpc", "cluster_name")),
+            routes=tuple(self._routes(manager, entry)),
+            hosts=tuple(_hosts(manager["route_config"], entry)),
+            manager=manager.path,
+            unnormalised=tuple(_unnormalised(manager)),
+        )
+
+    def _routes(self, manager: Node, entry: Node) -> Iterator[RouteClock]:
+        config = entry["typed_config"]
+        idle = seconds(self.report, manager["stream_idle_timeout"], _IDLE_TIMEOUT_S)
+        stream = seconds(
+            self.report, manager.under("common_http_protocol_options", "max_stream_duration"), 0.0
+        )
+        table = manager["route_config"]
+        actions = [
+            (host, route)
+            for host in table["virtual_hosts"].each()
+            for route in host["routes"].each()
+            if route["route"].written
+        ]
+        if not actions:
+            self.report.warn(
+                table.path,
+                "the routes do not stand in this file; their timeouts and headers are not checked",
+                "check them by docs/time.md",
+            )
+            yield RouteClock(
+                path=manager.path,
+                idle=idle,
+                stream=stream,
+                modes=_modes([config]),
+                fails_open=flag(config["failure_mode_allow"]),
+                neighbours=tuple(_neighbours(manager, (), entry)),
+            )
+        for host, route in actions:
+            levels = _levels((table, host, route), entry)
+            if levels.off:
+                continue
+            action = route["route"]
+            own_idle = action["idle_timeout"]
+            own_stream = action.under("max_stream_duration", "max_stream_duration")
+            yield RouteClock(
+                path=route.path,
+                idle=seconds(self.report, own_idle, 0.0) if own_idle.written else idle,
+                stream=seconds(self.report, own_stream, 0.0) if own_stream.written else stream,
+                modes=_modes([config, *levels.overrides]),
+                fails_open=flag(levels.find("failure_mode_allow") or config["failure_mode_allow"]),
+                timeout=seconds(self.report, action["timeout"], _ROUTE_TIMEOUT_S),
+                headers=_headers((table, host, route)),
+                decisions=_decisions((config, *levels.overrides)),
+                neighbours=tuple(_neighbours(manager, (table, host, route), entry)),
+            )
+
+    def _cluster(self, name: Node) -> ClusterClock | None:
+        clusters = self.root.under("static_resources", "clusters")
+        cluster = next((c for c in clusters.each() if name.written and c["name"].value == name.value), None)
+        if cluster is None:
+            if name.written and not self.root.under("dynamic_resources", "cds_config").written:
+                self.report.error(
+                    name.path, f"there is no cluster {name.text!r} in this file", "add it, or mend the name"
+                )
+            return None
+        limits = cluster.under("circuit_breakers", "thresholds")
+        unset = Node({}, (*limits.path, 0))
+        limit = next((t for t in limits.each() if t["priority"].value in (None, "DEFAULT", 0)), unset)
+        node = limit["max_requests"]
+        requests = node.value if isinstance(node.value, int) else _MAX_REQUESTS
+        options = cluster.under(
+            "typed_extension_protocol_options", _HTTP_OPTIONS, "common_http_protocol_options"
+        )
+        stream = seconds(self.report, options["max_stream_duration"], 0.0)
+        return ClusterClock(Setting(requests, node.path, node.written), stream)
+
+
+def _names_truthlens(entry: Node) -> bool:
+    config = entry["typed_config"]
+    service = config["grpc_service"]
+    names = (
+        entry["name"],
+        config["stat_prefix"],
+        service.under("envoy_grpc", "cluster_name"),
+        service.under("google_grpc", "target_uri"),
+    )
+    return any("truthlens" in name.text.lower() for name in names)
+
+
+def _hosts(table: Node, entry: Node) -> Iterator[tuple[RouteMatch, ...]]:
+    for host in table["virtual_hosts"].each():
+        yield tuple(
+            RouteMatch(
+                route.path,
+                route["match"],
+                _targets(route["route"]),
+                not _levels((table, host, route), entry).off,
+            )
+            for route in host["routes"].each()
+        )
+
+
+def _targets(action: Node) -> frozenset[str]:
+    weighted = action.under("weighted_clusters", "clusters").each()
+    return frozenset(
+        name for node in (action, *weighted) if (name := node["cluster"].text or node["name"].text)
+    )
+
+
+def _unnormalised(manager: Node) -> Iterator[str]:
+    for name in ("normalize_path", "merge_slashes"):
+        if manager[name].value is not True:
+            yield name
+    # Sent on, sent back or refused; numbers are those of Envoy's enumeration.
+    slashes = manager["path_with_escaped_slashes_action"]
+    if slashes.value in (None, 0, 1, "IMPLEMENTATION_SPECIFIC_DEFAULT", "KEEP_UNCHANGED"):
+        yield "path_with_escaped_slashes_action"
+
+
+def _neighbours(manager: Node, places: tuple[Node, ...], ours: Node) -> Iterator[Neighbour]:
+    """The other processors of the chain; none where TruthLens's cannot be told from them."""
+    if not _names_truthlens(ours):
+        return
+    first = True
+    for entry in manager["http_filters"].each():
+        if entry.path == ours.path:
+            first = False
+            continue
+        config, levels = entry["typed_config"], _levels(places, entry)
+        waits = not flag(config["observability_mode"]).value
+        if config.type == _PROCESSOR and waits and not levels.off and not _names_truthlens(entry):
+            yield Neighbour(entry["name"].text, first, _modes([config, *levels.overrides]))
+
+
+def _levels(places: tuple[Node, ...], entry: Node) -> _Levels:
+    off = entry["disabled"].value is True
+    overrides: list[Node] = []
+    for place in places:
+        own = place["typed_per_filter_config"][entry["name"].text]
+        if own.type == _FILTER_CONFIG:
+            off = own["disabled"].value is True
+            own = own["config"]
+        elif own.written:
+            off = False
+        if own.written:
+            off = off or own["disabled"].value is True
+            overrides.append(own["overrides"])
+    return _Levels(off, tuple(overrides))
+
+
+def _modes(levels: list[Node]) -> Modes:
+    """The modes of the most specific level that has any: a level replaces the others' as a whole."""
+    written = [level["processing_mode"] for level in levels if level["processing_mode"].written]
+    modes = written[-1] if written else levels[0]["processing_mode"]
+    return Modes(
+        request_headers=enum(modes["request_header_mode"], _HEADER_MODES),
+        request_body=enum(modes["request_body_mode"], _BODY_MODES),
+        response_headers=enum(modes["response_header_mode"], _HEADER_MODES),
+        response_body=enum(modes["response_body_mode"], _BODY_MODES),
+    )
+
+
+def _headers(places: tuple[Node, ...]) -> dict[str, str]:
+    """Headers that a route adds to responses, by lower-case name; the most specific place wins."""
+    return {
+        entry["header"]["key"].text.lower(): entry["header"]["value"].text
+        for place in places
+        for entry in place["response_headers_to_add"].each()
+    }
+
+
+def _decisions(levels: tuple[Node, ...]) -> frozenset[str]:
+    found: frozenset[str] = frozenset()
+    for level in levels:
+        for metadata in (level.under("grpc_service", "initial_metadata"), level["grpc_initial_metadata"]):
+            for entry in metadata.each():
+                if entry["key"].text.lower().removeprefix("x-") == "truthlens-decision":
+                    names = entry["value"].text.split(",")
+                    found = frozenset(name.strip() for name in names if name.strip())
+    return found

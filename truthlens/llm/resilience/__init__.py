@@ -1,0 +1,1 @@
+"""Retries, circuit breakers and bounds on concurrent calls."""

@@ -1,0 +1,1 @@
+"""Mode auto: a bandit over the modes and its reward."""

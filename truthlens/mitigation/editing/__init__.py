@@ -1,0 +1,1 @@
+"""Edits of an answer that leave readable text."""

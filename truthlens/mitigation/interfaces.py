@@ -1,0 +1,73 @@
+"""What the modes are given and what they give back.
+
+Mitigation never imports detection, telemetry or an HTTP library: scoring, comparing and asking come in as the
+arguments of ``Tools``. A mode returns the best answer that it found, and never one that scores worse than the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+from truthlens.core.calls import Ask, ModelSpec, Role
+from truthlens.core.deadline import Deadline
+from truthlens.core.mitigation_result import Attempt, Fate, Mended, Stop
+from truthlens.core.plan import Plan
+from truthlens.core.records import Answer, Exchange, Verdict
+
+__all__ = ["Attempt", "Compare", "Fate", "Mended", "Rescore", "Stop", "Task", "Tools", "failed"]
+
+
+class Rescore(Protocol):
+    """Scores texts against the evidence of the exchange, with the plan's detectors and threshold."""
+
+    async def __call__(self, texts: Sequence[str]) -> Sequence[Verdict]:
+        """One verdict per text, in order; spans are offsets into that text. Never raises."""
+
+
+class Compare(Protocol):
+    """Compares texts with each other, without the evidence of the exchange."""
+
+    async def similar(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Semantic similarity of each left text to each right one, 0..1; shape (left, right)."""
+
+    async def support(self, claims: Sequence[str], text: str) -> Sequence[float | None]:
+        """How far ``text`` supports each claim, 0..1: 1 minus the detector's score with ``text`` as the only evidence.
+
+        ``None`` for a claim that could not be scored.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One answer to be mended.
+
+    ``request`` is the client's JSON request as it was sent, ``model`` the model that answered it (already resolved
+    where the request said ``auto``). ``verdict`` is what detection said of ``answer``. ``models`` has the configured
+    models by name; a name that is not in it is reached at the exchange's own backend.
+    """
+
+    plan: Plan
+    exchange: Exchange
+    request: Mapping[str, object]
+    model: str
+    answer: Answer
+    verdict: Verdict
+    models: Mapping[str, ModelSpec] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """All that a mode may use of the outside world."""
+
+    ask: Ask
+    rescore: Rescore
+    compare: Compare
+    deadline: Deadline
+
+
+def failed(model: str, role: Role, code: str) -> Attempt:
+    """The attempt of a call that gave no text, with the code of why not."""
+    return Attempt(model, role, Fate.FAILED, reason=code)

@@ -1,0 +1,84 @@
+"""The best text so far, and the account of every text that was set against it.
+
+A text wins only with a clear gain (``gain``) that rests on as much checking. Where texts come from is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from truthlens.core.calls import Role
+from truthlens.core.records import Verdict
+from truthlens.mitigation import candidate_checks
+from truthlens.mitigation.gain import Draft, weighed
+from truthlens.mitigation.interfaces import Attempt, Fate, Rescore, Task
+
+
+@dataclass(slots=True)
+class Contest:
+    """One answer's contest.
+
+    ``consensus`` is whether the models agree on the best text. ``decided`` is true once a text that they agree on, a
+    ruling that upholds the best one, or a better one, has settled the matter; ``scored`` once any candidate was scored.
+    """
+
+    task: Task
+    rescore: Rescore
+    best: Draft = field(init=False)
+    attempts: list[Attempt] = field(init=False, default_factory=list)
+    consensus: bool = field(init=False, default=False)
+    decided: bool = field(init=False, default=False)
+    scored: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self.best = Draft(self.task.answer.text, self.task.verdict)
+
+    async def offer(
+        self,
+        text: str,
+        *,
+        model: str,
+        role: Role,
+        replaced: bool,
+        consensus: bool,
+        rules: bool = False,
+        known: Verdict | None = None,
+        passing: Collection[str] = (),
+    ) -> None:
+        """Take ``text`` for the best one where it may stand in for the answer and is better.
+
+        Args:
+            text: the candidate.
+            model: whose words they are, for the account.
+            role: of that model.
+            replaced: whether another model's words than the first answer's stand in it.
+            consensus: whether the models agree on it.
+            rules: whether it is a judge's ruling, which settles the matter and is no agreement.
+            known: its verdict, where it was scored before.
+            passing: codes of ``accept`` that are no hindrance.
+        """
+        if text == self.best.text:
+            self.decided = self.decided or consensus or rules
+            self.consensus = self.consensus or consensus
+            self.attempts.append(Attempt(model, role, Fate.UNCHANGED, self.best.verdict.score))
+            return
+        code = candidate_checks.rejection(self.task, text, finish_reason=None)
+        if code is not None and code not in passing:
+            self.attempts.append(Attempt(model, role, Fate.REJECTED, reason=code))
+            return
+        verdict = known or (await self.rescore((text,)))[0]
+        self.scored = True
+        if await self.entered(text, verdict, model=model, role=role) is Fate.BETTER:
+            self.best = Draft(text, verdict, replaced)
+            self.consensus = consensus
+            self.decided = True
+
+    async def entered(self, text: str, verdict: Verdict, *, model: str, role: Role) -> Fate:
+        """Account for a text that was scored, and say how it compares with the best one, which stays."""
+        if text == self.best.text:
+            fate, reason = Fate.UNCHANGED, ""
+        else:
+            fate, reason = await weighed(Draft(text, verdict), self.best, first=self.task.verdict)
+        self.attempts.append(Attempt(model, role, fate, verdict.score, reason))
+        return fate

@@ -1,0 +1,1 @@
+"""Consensus mechanisms: one file each, over compared answers."""

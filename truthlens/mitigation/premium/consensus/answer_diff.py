@@ -1,0 +1,200 @@
+"""What several models' answers say of each other's claims, and how well the evidence bears each claim.
+
+``compare`` asks the tools for all figures and leaves every choice to the mechanisms (``vote``, ``fusion``,
+``replacement``) and to the judge. It calls no model and changes no text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+from typing import TypeVar
+
+from truthlens.core.records import Verdict
+from truthlens.mitigation.interfaces import Compare, Rescore, Tools
+from truthlens.mitigation.premium.consensus.alignment import Figures, Table, assembled
+from truthlens.mitigation.premium.consensus.comparison import ClaimView, Comparison, Stance, Voice
+from truthlens.text.claims.claims import Claim, claims
+from truthlens.text.sentences import touching
+
+__all__ = [
+    "ClaimView",
+    "Comparison",
+    "Difference",
+    "DifferenceKind",
+    "Stance",
+    "Voice",
+    "compare",
+    "differences",
+]
+
+MOST_VOICES = 6
+MOST_CLAIMS = 40
+"""Claims of one voice that are compared; those that detection flagged first, the others count as agreed."""
+
+_AT_ONCE_CHARS = 20_000
+"""Characters of all answers together from which reading their claims would hold up the other exchanges."""
+
+_AT_ONCE_PAIRS = 400
+"""Pairs of claims from which setting them side by side would."""
+
+
+_Result = TypeVar("_Result")
+
+
+class DifferenceKind(StrEnum):
+    """How another answer differs from the first one at a claim."""
+
+    CONTRADICTED = "contradicted"
+    MISSING = "missing"
+    ADDED = "added"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference between the first answer and another one, for a judge's prompt.
+
+    ``contradicted``: ``first`` and ``other`` speak of one matter and do not agree. ``missing``: the other answer
+    does not say ``first``. ``added``: the first answer does not say ``other``. Groundings are 0..1, ``None`` for the
+    side that says nothing.
+    """
+
+    kind: DifferenceKind
+    voice: int
+    first: str | None
+    other: str | None
+    first_grounding: float | None = None
+    other_grounding: float | None = None
+
+
+async def compare(voices: Sequence[Voice], tools: Tools) -> Comparison:
+    """The voices' claims with their groundings and with what each other voice says of them.
+
+    One scoring of all claims against the evidence, one similarity table per pair of voices, one support call per
+    ordered pair; the voices' calls run side by side. Cancellation ends them all. Where a tool raises, the first of its
+    exceptions is raised, and the other calls are ended.
+    """
+    kept = tuple(voices[:MOST_VOICES])
+    length = sum(len(voice.text) for voice in kept)
+    listed = await _placed(lambda: [_factual(voice) for voice in kept], large=length > _AT_ONCE_CHARS)
+    notes = ["voices-cut"] if len(voices) > len(kept) else []
+    if any(cut for _, cut in listed):
+        notes.append("claims-cut")
+    found = [own for own, _ in listed]
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            groundings = tasks.create_task(_groundings(kept, found, tools.rescore))
+            rows = [tasks.create_task(_row(place, kept, found, tools.compare)) for place in range(len(kept))]
+    except ExceptionGroup as raised:
+        raise raised.exceptions[0] from None
+    similar: dict[tuple[int, int], Table] = {}
+    support: dict[tuple[int, int], Sequence[float | None]] = {}
+    for task in rows:
+        for pair, table, own in task.result():
+            if table is not None:
+                similar[pair] = table
+            support[pair] = own
+    figures = Figures(found, groundings.result(), similar, support)
+    pairs = sum(len(one) * len(other) for one, other in combinations(found, 2))
+    large = length > _AT_ONCE_CHARS or pairs > _AT_ONCE_PAIRS
+    return await _placed(lambda: assembled(kept, figures, notes=notes), large=large)
+
+
+def differences(comparison: Comparison) -> list[Difference]:
+    """Where the other answers differ from the first one: its claims in order, then what they add.
+
+    A claim that several others add is listed once.
+    """
+    found: list[Difference] = []
+    for view in comparison.views[0]:
+        for stance in view.stances:
+            if stance.disputes and stance.partner is not None:
+                other = comparison.views[stance.voice][stance.partner]
+                found.append(_difference(DifferenceKind.CONTRADICTED, stance.voice, view, other))
+            elif stance.silent:
+                found.append(_difference(DifferenceKind.MISSING, stance.voice, view, None))
+    told: list[tuple[int, int]] = []
+    for voice in range(1, len(comparison.voices)):
+        for place, view in enumerate(comparison.views[voice]):
+            of = {stance.voice: stance for stance in view.stances}
+            if not of[0].silent:
+                continue
+            if not any(of[teller].partner == number for teller, number in told if teller in of):
+                found.append(_difference(DifferenceKind.ADDED, voice, None, view))
+            told.append((voice, place))
+    return found
+
+
+async def _placed(work: Callable[[], _Result], *, large: bool) -> _Result:
+    """What ``work`` gives; done on a thread where there is much of it."""
+    return await asyncio.to_thread(work) if large else work()
+
+
+def _factual(voice: Voice) -> tuple[list[Claim], bool]:
+    """The claims of a voice that are compared, and whether some were left out."""
+    found = [claim for claim in claims(voice.text) if claim.factual]
+    flagged = touching(
+        [(claim.start, claim.end) for claim in found],
+        [(span.start, span.end) for span in voice.verdict.spans],
+    )
+    ranked = sorted(range(len(found)), key=lambda place: not flagged[place])
+    kept = [found[place] for place in sorted(ranked[:MOST_CLAIMS])]
+    return kept, len(kept) < len(found)
+
+
+async def _groundings(
+    voices: Sequence[Voice], found: Sequence[Sequence[Claim]], rescore: Rescore
+) -> list[list[float | None]]:
+    """Per claim 1 minus the worse of its own score and that of a span of its answer's verdict that touches it.
+
+    ``None`` where there is neither.
+    """
+    texts = [claim.text for own in found for claim in own]
+    verdicts = iter(await rescore(texts) if texts else ())
+    return [
+        [_grounding(claim, next(verdicts), voice.verdict) for claim in own]
+        for voice, own in zip(voices, found, strict=True)
+    ]
+
+
+def _grounding(claim: Claim, alone: Verdict, whole: Verdict) -> float | None:
+    own = () if alone.score is None else (1.0 - alone.score,)
+    flagged = (1.0 - span.score for span in whole.spans if _overlap(claim, span.start, span.end))
+    return min((*own, *flagged), default=None)
+
+
+def _overlap(claim: Claim, start: int, end: int) -> bool:
+    return start < claim.end and end > claim.start
+
+
+async def _row(
+    one: int, voices: Sequence[Voice], found: Sequence[Sequence[Claim]], tool: Compare
+) -> list[tuple[tuple[int, int], Table | None, Sequence[float | None]]]:
+    """What all other voices say of one voice's claims; the table only for pairs in ascending order."""
+    told: list[tuple[tuple[int, int], Table | None, Sequence[float | None]]] = []
+    texts = [claim.text for claim in found[one]]
+    for other, voice in enumerate(voices):
+        if other == one:
+            continue
+        table: Table | None = None
+        theirs = [claim.text for claim in found[other]]
+        if one < other:
+            table = await tool.similar(texts, theirs) if texts and theirs else [[] for _ in texts]
+        told.append(((one, other), table, await tool.support(texts, voice.text) if texts else ()))
+    return told
+
+
+def _difference(
+    kind: DifferenceKind, voice: int, first: ClaimView | None, other: ClaimView | None
+) -> Difference:
+    return Difference(
+        kind,
+        voice,
+        first.claim.text if first else None,
+        other.claim.text if other else None,
+        first.grounding if first else None,
+        other.grounding if other else None,
+    )

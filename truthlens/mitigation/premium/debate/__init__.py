@@ -1,0 +1,1 @@
+"""Debate: arguments about claims, attacked, defended and concluded."""

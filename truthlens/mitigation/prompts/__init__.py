@@ -1,0 +1,1 @@
+"""Prompts: templates, delimiters around data, excerpts, questions to models."""

@@ -1,0 +1,133 @@
+"""Questions of our own about an exchange, and what a model makes of one.
+
+A failed call, a text that was cut off and a text that may not stand in for the answer are results here, not errors.
+What is asked, and what a usable text is good for, is decided by the caller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from truthlens.core.calls import Ask, CallFailure, ModelRequest, Role
+from truthlens.core.errors import CallError
+from truthlens.core.records import Endpoint
+from truthlens.mitigation import candidate_checks
+from truthlens.mitigation.interfaces import Attempt, Fate, Task, Tools, failed
+from truthlens.mitigation.prompts import delimiters, follow_up, render
+from truthlens.mitigation.standard.correction_prompt import evidence_for, with_evidence
+from truthlens.text.sentences import is_json
+
+# However short the first answer: some 15,000 words.
+_MOST_OPINION_CHARS = 100_000
+_MOST_TOKENS = 2000  # of an answer by the completions API, which gives 16 unless told
+_CUT_OFF = frozenset({"length", "max_tokens", "content_filter"})
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one model wrote, or why there is nothing of it to use.
+
+    ``text`` is ``None`` where the call failed (``failure``, and ``code`` where more is known) or the text cannot be used
+    (``rejected``, a code of ``accept``).
+    """
+
+    model: str
+    text: str | None
+    failure: CallFailure | None = None
+    rejected: str = ""
+    code: str = ""
+
+    def attempts(self, role: Role) -> tuple[Attempt, ...]:
+        """The account of an opinion that gave nothing; empty where there is a text, which has yet to be scored."""
+        if self.failure is not None:
+            return (failed(self.model, role, self.code or self.failure.value),)
+        return (Attempt(self.model, role, Fate.REJECTED, reason=self.rejected),) if self.rejected else ()
+
+
+async def said(ask: Ask, asked: ModelRequest, *, time_s: float | None = None) -> Opinion:
+    """What a model answers; ``time_s`` bounds the call where it is given."""
+    if time_s is not None and time_s <= 0.0:
+        return Opinion(asked.model, None, failure=CallFailure.DEADLINE)
+    try:
+        async with asyncio.timeout(time_s):
+            completion = await ask(asked)
+    except CallError as error:
+        code = "" if error.code == error.failure.value else error.code
+        return Opinion(asked.model, None, failure=error.failure, code=code)
+    except TimeoutError:
+        return Opinion(asked.model, None, failure=CallFailure.DEADLINE)
+    if completion.finish_reason in _CUT_OFF:
+        return Opinion(asked.model, None, rejected=candidate_checks.TRUNCATED)
+    return Opinion(asked.model, completion.text)
+
+
+async def written(task: Task, tools: Tools, asked: ModelRequest) -> Opinion:
+    """What a model writes in place of the first answer, cleaned, in the format that the client asked for."""
+    if "response_format" in task.request:
+        asked = replace(asked, body={**asked.body, "response_format": task.request["response_format"]})
+    opinion = await said(tools.ask, asked, time_s=tools.deadline.remaining_s)
+    # Who writes from several answers owes the first one not its words.
+    return acceptable(task, opinion, passing={candidate_checks.LOST_CONTENT})
+
+
+def acceptable(task: Task, opinion: Opinion, *, passing: Collection[str] = ()) -> Opinion:
+    """The opinion with its text cleaned, or without it where the text may not stand in for the first answer.
+
+    Args:
+        task: the first answer.
+        opinion: of any model.
+        passing: codes of ``accept`` that are no hindrance.
+    """
+    if opinion.text is None:
+        return opinion
+    # Before anything reads it: a text without bound would hold up every other exchange.
+    if len(opinion.text) > max(_MOST_OPINION_CHARS, candidate_checks.most_chars(task.answer.text)):
+        return Opinion(opinion.model, None, rejected=candidate_checks.TOO_LONG)
+    text = candidate_checks.clean(opinion.text, first=task.answer.text)
+    code = candidate_checks.rejection(task, text, finish_reason=None)
+    if code is not None and code not in passing:
+        return Opinion(opinion.model, None, rejected=code)
+    return Opinion(opinion.model, text)
+
+
+def prompted(
+    task: Task, prompt: str, *, model: str, role: Role, values: Mapping[str, object], own: bool = False
+) -> ModelRequest:
+    """A question about an exchange: the two parts of a prompt, with the evidence and the user's question in it.
+
+    Args:
+        task: the exchange.
+        prompt: name of the template.
+        model: who is asked.
+        role: for the accounts.
+        values: what the template names besides; data must have gone through ``fence``.
+        own: whether that is the model that gave the first answer; it is asked by the API of the exchange.
+    """
+    chinese = render.in_chinese(task.answer.text, task.exchange.query)
+    system = render.render(prompt, chinese=chinese, part="system")
+    endpoint = (
+        Endpoint.COMPLETIONS if own and task.exchange.endpoint is Endpoint.COMPLETIONS else Endpoint.CHAT
+    )
+
+    def body(most_chars: int) -> dict[str, object]:
+        user = render.render(
+            prompt,
+            chinese=chinese,
+            part="user",
+            evidence=evidence_for(task.exchange, task.verdict, text=task.answer.text, most_chars=most_chars),
+            question=delimiters.tag("question", task.exchange.query),
+            **values,
+        )
+        if endpoint is Endpoint.COMPLETIONS:
+            return follow_up.stand_alone_text(system=system, user=user, max_tokens=_MOST_TOKENS)
+        return follow_up.stand_alone(system=system, user=user)
+
+    asked = ModelRequest(model, role, {}, endpoint, own)
+    return with_evidence(asked, task.exchange, body, most_chars=delimiters.MOST_CHARS)
+
+
+def is_structured(task: Task) -> bool:
+    """Whether the answer is JSON, or should have been: nothing may be cut out of it or put into it."""
+    return task.exchange.structured or is_json(task.answer.text)

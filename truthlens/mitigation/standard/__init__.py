@@ -1,0 +1,1 @@
+"""Mode standard: the correction loop, its prompt and its self-check."""

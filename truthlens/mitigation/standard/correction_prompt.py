@@ -1,0 +1,207 @@
+"""The correction prompt: evidence, question, the answer with its doubtful stretches marked, and what is known of each.
+
+Only the values are made here; the wording (the white paper's four principles and five instructions, 3.2.3) stands in
+the templates. Who is asked and what becomes of the reply is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from truthlens.core.calls import ModelRequest
+from truthlens.core.explanation import Difference
+from truthlens.core.records import Endpoint, Exchange, Passage, Span, Verdict
+from truthlens.mitigation.prompts import delimiters, render
+from truthlens.mitigation.prompts.delimiters import Mark
+from truthlens.mitigation.prompts.evidence_selection import relevant
+from truthlens.text.sentences import is_json, sentences, touching
+
+MOST_CHARS = 60_000
+"""Characters of evidence in a correction prompt at most: a model that wrote from much must see it to mend."""
+
+# More than this no model works through one by one; all stay marked in the answer.
+_MOST_LISTED = 40
+_MOST_CLAIM_CHARS = 300
+_MOST_NEAREST_CHARS = 400
+# A passage as short as this is found by its number: quoting from it would say it twice.
+_SHORT_PASSAGE_CHARS = 600
+_MOST_VALUE_CHARS = 80
+_MOST_DIFFERENCES = 4
+_MOST_READ_TIMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    stated: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    number: int
+    confidence: str
+    claim: str
+    kind: str
+    passage: int | None
+    nearest: str
+    differences: tuple[_Difference, ...]
+
+
+def correction_prompt(
+    exchange: Exchange,
+    text: str,
+    verdict: Verdict,
+    *,
+    checks: str = "",
+    missed: str = "",
+    cue: bool | None = None,
+    most_chars: int = MOST_CHARS,
+) -> str:
+    """The prompt that asks for ``text`` without what ``verdict`` flags in it.
+
+    Args:
+        exchange: the request half.
+        text: the answer to be corrected.
+        verdict: on ``text``; its spans are marked, with their explanations where they have any.
+        checks: question and answer pairs of a self-check, fenced, or ``""``.
+        missed: the code for which the attempt before was not taken, or ``""``.
+        cue: whether the prompt ends by opening the answer; ``None``: where the API continues texts.
+        most_chars: characters of evidence at most.
+    """
+    verdict = with_spans(text, verdict)
+    found = delimiters.marks(text, verdict.spans)
+    return render.render(
+        "correct",
+        chinese=render.in_chinese(text, exchange.query),
+        evidence=evidence_for(exchange, verdict, text=text, most_chars=most_chars),
+        question=delimiters.tag("question", exchange.query),
+        answer=marked_answer(text, verdict),
+        marks=_shown(_listed(number, mark, text, exchange.passages) for number, mark in _chosen(found)),
+        checks=checks,
+        missed=missed,
+        json=exchange.structured or is_json(text),
+        cue=exchange.endpoint is Endpoint.COMPLETIONS if cue is None else cue,
+    )
+
+
+def with_spans(text: str, verdict: Verdict) -> Verdict:
+    """The verdict with a span over all of ``text`` where an answer is flagged and no stretch of it stands out.
+
+    Many slight doubts can flag an answer; a prompt that marked nothing would ask for nothing.
+    """
+    if verdict.spans or verdict.score is None or not text.strip():
+        return verdict
+    start = len(text) - len(text.lstrip())
+    return replace(verdict, spans=(Span(start, len(text.rstrip()), verdict.score),))
+
+
+def evidence_for(
+    exchange: Exchange, verdict: Verdict, *, text: str = "", most_chars: int = delimiters.MOST_CHARS
+) -> str:
+    """The fenced evidence; where it is too long, what bears on the flagged spans and on the question comes first.
+
+    First in line are the passages and sentences that explanations name, then those that share most with the flagged
+    sentences and the question.
+
+    Args:
+        exchange: the request half.
+        verdict: on ``text``.
+        text: the answer.
+        most_chars: characters of evidence at most.
+    """
+    near: list[int] = []
+    around: dict[int, list[tuple[int, int]]] = {}
+    for span in sorted(verdict.spans, key=lambda each: -each.score):
+        if span.passage is not None and 0 <= span.passage < len(exchange.passages):
+            near.append(span.passage)
+            if span.explanation is not None and span.explanation.sentence is not None:
+                around.setdefault(span.passage, []).append(span.explanation.sentence)
+    texts = [passage.text for passage in exchange.passages]
+    if sum(map(len, texts)) > most_chars > 0:
+        ranges = sentences(text)
+        flagged = touching(ranges, ((span.start, span.end) for span in verdict.spans))
+        about = [
+            text[start:end] for (start, end), is_flagged in zip(ranges, flagged, strict=True) if is_flagged
+        ]
+        found = relevant(texts, [*about, exchange.query], most_chars=most_chars)
+        near += found.passages
+        for passage, places in found.sentences.items():
+            around.setdefault(passage, []).extend(places)
+    return delimiters.evidence(exchange.passages, near=near, around=around, most_chars=most_chars)
+
+
+def with_evidence(
+    asked: ModelRequest, exchange: Exchange, body: Callable[[int], Mapping[str, object]], *, most_chars: int
+) -> ModelRequest:
+    """``asked`` with the body that ``body`` makes of so many characters of evidence, and a way to make it shorter."""
+    length = sum(len(passage.text) for passage in exchange.passages)
+    return replace(
+        asked,
+        body=body(most_chars),
+        cut=body if length else None,
+        evidence_chars=min(length, most_chars),
+        selected=length > most_chars,
+    )
+
+
+def marked_answer(text: str, verdict: Verdict) -> str:
+    """The fenced answer with its flagged spans marked."""
+    return (
+        f"<{delimiters.PREFIX}answer>\n{delimiters.marked(text, verdict.spans)}\n</{delimiters.PREFIX}answer>"
+    )
+
+
+def _chosen(found: Sequence[Mark]) -> list[tuple[int, Mark]]:
+    """The marks that are listed, in order: all, or those with the highest scores."""
+    numbered = list(enumerate(found, start=1))
+    return sorted(sorted(numbered, key=lambda each: -each[1].score)[:_MOST_LISTED], key=lambda each: each[0])
+
+
+def _shown(listed: Iterable[_Listed]) -> list[_Listed]:
+    """The marks, the sentence that comes nearest to several of them quoted at the first; its passage says where it is."""
+    told: set[str] = set()
+    shown: list[_Listed] = []
+    for each in listed:
+        shown.append(replace(each, nearest="") if each.nearest in told else each)
+        told.add(each.nearest)
+    return shown
+
+
+def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> _Listed:
+    span = _telling(mark)
+    explanation = span.explanation
+    passage = span.passage if span.passage is not None and 0 <= span.passage < len(passages) else None
+    source = passages[passage].text if passage is not None else ""
+    sentence = source[slice(*explanation.sentence)] if explanation and explanation.sentence else ""
+    differences = explanation.differences[:_MOST_DIFFERENCES] if explanation else ()
+    return _Listed(
+        number=number,
+        confidence=f"{mark.score:.2f}",
+        claim=delimiters.inline("claim", _cut(text[mark.start : mark.end], _MOST_CLAIM_CHARS)),
+        kind=explanation.kind.value if explanation else "",
+        passage=passage + 1 if passage is not None else None,
+        nearest=delimiters.inline("nearest", _cut(sentence, _MOST_NEAREST_CHARS))
+        if sentence.strip() and len(source) > _SHORT_PASSAGE_CHARS
+        else "",
+        differences=tuple(_difference(each, text, source) for each in differences),
+    )
+
+
+def _telling(mark: Mark) -> Span:
+    """The span of a mark that says most: an explained one before others, then the one with the highest score."""
+    return max(mark.spans, key=lambda span: (span.explanation is not None, span.score))
+
+
+def _difference(difference: Difference, text: str, source: str) -> _Difference:
+    found = source[slice(*difference.evidence)] if difference.evidence else ""
+    return _Difference(
+        stated=delimiters.inline("stated", _cut(text[difference.start : difference.end], _MOST_VALUE_CHARS)),
+        found=delimiters.inline("found", _cut(found, _MOST_VALUE_CHARS)) if found else "",
+    )
+
+
+def _cut(text: str, most_chars: int) -> str:
+    # White space goes: what is read may be more than what is shown, and no more than a few times as much.
+    line = " ".join(text[: _MOST_READ_TIMES * most_chars].split())
+    return line if len(line) <= most_chars else f"{line[: most_chars - 1]}…"

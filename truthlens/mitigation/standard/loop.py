@@ -1,0 +1,268 @@
+"""The correction loop: the model is shown what is doubtful in its answer until the answer is good enough.
+
+Bounded four ways (attempts, gain, time, and the budget behind ``Ask``), and never worse: a candidate is taken only
+where it is clearly better (``gain``). What this does not do: it brings in no second opinion (``panel``), and it adds no
+disclaimer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
+from truthlens.core.errors import CallError
+from truthlens.core.plan import Plan
+from truthlens.core.records import Endpoint, Mode, Verdict
+from truthlens.mitigation import candidate_checks
+from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, Draft, weighed
+from truthlens.mitigation.interfaces import Attempt, Fate, Mended, Stop, Task, Tools, failed
+from truthlens.mitigation.prompts import follow_up, render
+from truthlens.mitigation.standard.correction_prompt import MOST_CHARS, correction_prompt, with_evidence
+from truthlens.mitigation.standard.self_check import self_check
+
+UNCHANGED = "unchanged"
+WORSE = "worse"
+
+# What a scoring is taken to need before one was timed.
+_FIRST_SCORING_S = 0.25
+# A model that missed once may hit the next time: sampling differs, and the prompt says what was wrong with its last try,
+# so that no model is asked the same twice.
+_MOST_MISSES = 2
+# Below this, figures differ by rounding.
+_LEAST_GAIN = 1e-9
+# Of the time that is left: a check that takes longer would leave no time to correct.
+_SELF_CHECK_SHARE = 0.5
+# About: what is reserved for a text as long as the answer.
+_CHARS_PER_TOKEN = 3
+# Tags and prefaces may double a text; what is longer still is not worth the time of reading it.
+_MOST_WRAPPING = 2
+_STOPS = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """The best draft of a loop, why the loop ended, and every candidate in the order in which they came."""
+
+    draft: Draft
+    stop: Stop
+    attempts: tuple[Attempt, ...]
+    notes: tuple[str, ...]
+
+
+async def standard(task: Task, tools: Tools) -> Mended:
+    """The answer as the model that gave it mends it. Source: white paper 3.2, 5.4."""
+    done = await correct(
+        task,
+        tools,
+        Draft(task.answer.text, task.verdict),
+        model=task.model,
+        own=True,
+        role=Role.REFINER,
+        max_iterations=task.plan.standard.max_iterations,
+    )
+    return Mended(
+        text=done.draft.text,
+        verdict=done.draft.verdict,
+        mode=Mode.STANDARD,
+        stop=done.stop,
+        attempts=done.attempts,
+        replaced=done.draft.replaced,
+        notes=done.notes,
+    )
+
+
+async def correct(
+    task: Task, tools: Tools, draft: Draft, *, model: str, own: bool, role: Role, max_iterations: int
+) -> Corrected:
+    """The best of ``draft`` and its corrections by ``model``.
+
+    Nothing is asked where ``draft`` was not scored or its score does not reach the plan's threshold.
+
+    Args:
+        task: the first answer: what a candidate must keep and be like.
+        tools: of the exchange. Cancellation goes through; no call outlives it.
+        draft: the text to begin with.
+        model: who corrects.
+        own: whether that is the model that gave the first answer.
+        role: for the accounts.
+        max_iterations: corrections asked for at most, those that failed included.
+    """
+    loop = _Loop(task, tools, draft, model=model, own=own, role=role)
+    stop = await loop.run(max_iterations)
+    return Corrected(loop.best, stop, tuple(loop.attempts), tuple(loop.notes))
+
+
+def target_of(plan: Plan) -> float:
+    """The score (0..1) below which an answer counts as mended: never above the threshold."""
+    convergence = plan.standard.convergence_threshold
+    return plan.threshold if convergence is None else min(plan.threshold, convergence)
+
+
+@dataclass(slots=True)
+class _Loop:
+    """One run of the loop: the best draft so far and what was seen on the way."""
+
+    task: Task
+    tools: Tools
+    best: Draft
+    model: str = field(kw_only=True)
+    own: bool = field(kw_only=True)
+    role: Role = field(kw_only=True)
+    attempts: list[Attempt] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    first: Draft = field(init=False)
+    seen: set[str] = field(init=False)
+    checks: str = field(init=False, default="")
+    scoring_s: float = field(init=False, default=_FIRST_SCORING_S)
+
+    def __post_init__(self) -> None:
+        self.first = self.best
+        self.seen = {self.best.text.strip()}
+
+    async def run(self, max_iterations: int) -> Stop:
+        plan = self.task.plan
+        score = self.best.verdict.score
+        if score is None or score < plan.threshold:
+            return Stop.CLEAN
+        if max_iterations > 0 and plan.standard.self_check and self._time_s > 0.0:
+            await self._self_check()
+        missed, misses = "", 0
+        for _ in range(max_iterations):
+            if self._time_s <= 0.0:
+                return Stop.DEADLINE
+            before = self._score
+            outcome = await self._round(missed)
+            if isinstance(outcome, Stop):
+                return outcome
+            if self._score < target_of(plan):
+                return Stop.CONVERGED
+            gained = before - self._score >= max(plan.standard.min_gain, _LEAST_GAIN)
+            missed, misses = ("", 0) if gained else (outcome, misses + 1)
+            if misses == _MOST_MISSES:
+                return Stop.NO_GAIN
+        return Stop.MAX_ITERATIONS
+
+    @property
+    def _score(self) -> float:
+        assert self.best.verdict.score is not None
+        return self.best.verdict.score
+
+    @property
+    def _time_s(self) -> float:
+        """Seconds that a call may take so that its text can still be scored."""
+        return self.tools.deadline.remaining_s - self.scoring_s
+
+    async def _round(self, missed: str) -> Stop | str:
+        """One correction: why the loop ends, or why the candidate is not the best one now, or ``""`` where it is.
+
+        Args:
+            missed: the same of the round before, for the model to know.
+        """
+        # Much evidence takes long to choose from: that must not hold up the other exchanges.
+        completion = await self._ask(await asyncio.to_thread(self._question, missed))
+        if isinstance(completion, Stop):
+            return completion
+        first = self.task.answer.text
+        if len(completion.text) > _MOST_WRAPPING * candidate_checks.most_chars(first):
+            self._note(Fate.REJECTED, reason=candidate_checks.TOO_LONG)
+            return candidate_checks.TOO_LONG
+        text = candidate_checks.clean(completion.text, first=first)
+        code = candidate_checks.rejection(self.task, text, finish_reason=completion.finish_reason)
+        if text.strip() in self.seen:
+            self._note(Fate.UNCHANGED)
+            return UNCHANGED
+        self.seen.add(text.strip())
+        if code is not None:
+            self._note(Fate.REJECTED, reason=code)
+            return code
+        return await self._judge(text)
+
+    async def _judge(self, text: str) -> Stop | str:
+        """Score the candidate and keep it where it is better."""
+        verdict = await self._score_of(text)
+        if verdict is None:
+            self._note(Fate.REJECTED, reason=UNSCORED)
+            return Stop.DEADLINE
+        candidate = Draft(text, verdict, self.best.replaced or not self.own)
+        fate, reason = await weighed(candidate, self.best, first=self.first.verdict)
+        self._note(fate, score=verdict.score, reason=reason)
+        if fate is Fate.BETTER:
+            self.best = candidate
+            return ""
+        return Stop.NO_GAIN if reason in (UNSCORED, LESS_CHECKED) else reason or WORSE
+
+    async def _ask(self, asked: ModelRequest) -> Completion | Stop:
+        try:
+            async with asyncio.timeout(self._time_s):
+                return await self.tools.ask(asked)
+        except CallError as error:
+            self.attempts.append(failed(self.model, self.role, error.code))
+            return _STOPS.get(error.failure, Stop.CALL_FAILED)
+        except TimeoutError:
+            self.attempts.append(failed(self.model, self.role, CallFailure.DEADLINE.value))
+            return Stop.DEADLINE
+
+    async def _score_of(self, text: str) -> Verdict | None:
+        """The verdict on ``text``; ``None`` where the deadline came first."""
+        deadline = self.tools.deadline
+        before = deadline.remaining_s
+        try:
+            async with asyncio.timeout(before):
+                (verdict,) = await self.tools.rescore((text,))
+        except TimeoutError:
+            return None
+        self.scoring_s = max(self.scoring_s, before - deadline.remaining_s)
+        return verdict
+
+    async def _self_check(self) -> None:
+        try:
+            async with asyncio.timeout(self._time_s * _SELF_CHECK_SHARE):
+                found = await self_check(
+                    self.task, self.tools, self.best.text, self.best.verdict, model=self.model, own=self.own
+                )
+        except TimeoutError:
+            found = None
+        self.checks = found or ""
+        if not found:
+            self.notes.append("self-check-failed")
+
+    @property
+    def _as_client(self) -> bool:
+        """Whether the model is asked as the client asked: with its sampling, format and limits.
+
+        A model that did not answer a completions request is a chat model to us.
+        """
+        return self.own or self.task.exchange.endpoint is Endpoint.CHAT
+
+    def _question(self, missed: str) -> ModelRequest:
+        as_client, best = self._as_client, self.best
+
+        def body(most_chars: int) -> dict[str, object]:
+            prompt = correction_prompt(
+                self.task.exchange,
+                best.text,
+                best.verdict,
+                checks=self.checks,
+                missed=missed,
+                cue=None if as_client else False,
+                most_chars=most_chars,
+            )
+            if as_client:
+                return follow_up.follow_up(self.task, prompt=prompt, own=self.own)
+            chinese = render.in_chinese(best.text, self.task.exchange.query)
+            return follow_up.stand_alone(system=render.render("system", chinese=chinese), user=prompt)
+
+        endpoint = self.task.exchange.endpoint if as_client else Endpoint.CHAT
+        asked = ModelRequest(
+            self.model,
+            self.role,
+            {},
+            endpoint,
+            self.own,
+            answer_tokens=len(self.task.answer.text) // _CHARS_PER_TOKEN,
+        )
+        return with_evidence(asked, self.task.exchange, body, most_chars=MOST_CHARS)
+
+    def _note(self, fate: Fate, *, score: float | None = None, reason: str = "") -> None:
+        self.attempts.append(Attempt(self.model, self.role, fate, score, reason))

@@ -1,0 +1,365 @@
+"""Judges the answers of one exchange and mends what is unsupported: detection, calls and modes brought together.
+
+The modes know none of the others: they are given a way to ask, to score and to compare, bound to this exchange, its
+deadline and its budget. A mode that fails costs its work, never the first answer and its verdict. The order of the
+stages, and what becomes of the result, is the pipeline's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from truthlens.core.calls import CallRecord, ModelSpec
+from truthlens.core.deadline import Deadline
+from truthlens.core.errors import OverloadedError
+from truthlens.core.mitigation_result import Judged, Mended, Stop
+from truthlens.core.plan import Plan
+from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Reasoning, Verdict
+from truthlens.detection.engine import Engine
+from truthlens.detection.explain.explainer import explained
+from truthlens.llm.budget import Budget
+from truthlens.llm.caller import Caller
+from truthlens.llm.client import LlmClient
+from truthlens.mitigation.auto.bandit import Bandit, feasible_modes
+from truthlens.mitigation.auto.reward import reward
+from truthlens.mitigation.interfaces import Task, Tools
+from truthlens.mitigation.modes import asks_first, calls_models, mend, mode_to_run, needs_mending
+from truthlens.mitigation.premium.opinions import Opinion, opinions
+from truthlens.reading_pool import Pool
+from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.tracing import Tracer
+from truthlens.text_comparer import Comparer, SimilarityLoader
+
+log = structlog.get_logger("truthlens.mitigator")
+
+MITIGATION_ERROR = "mitigation-error"
+REQUEST_NOT_KEPT = "request-not-kept"
+# What a call is counted under where its model's name comes from a request.
+_UPSTREAM_LABEL = "upstream"
+_MOST_AT_ONCE = 16
+# Explanations help a correction; they must not take its time.
+_SHARE_TO_EXPLAIN = 0.2
+_EXPLAINING = Pool()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One exchange whose answers are to be judged.
+
+    ``request_body`` is the client's JSON, ``None`` where it could not be kept, and then nothing is mended. ``model`` is
+    the model that answered, ``path`` and ``authorization`` are what the client sent; ``models`` are the configured ones
+    by name.
+    """
+
+    plan: Plan
+    exchange: Exchange
+    answers: tuple[Answer, ...]
+    deadline: Deadline
+    request_body: bytes | None = None
+    model: str = ""
+    path: str = ""
+    authorization: str | None = None
+    models: Mapping[str, ModelSpec] | None = None
+
+
+class Mender:
+    """The parts that judging and mending take, wired once for a process."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        client: LlmClient,
+        bandit: Bandit,
+        signals: Signals,
+        *,
+        load_similarity: SimilarityLoader,
+        tracer: Tracer | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._engine = engine
+        self._client = client
+        self._bandit = bandit
+        self._signals = signals
+        self._load_similarity = load_similarity
+        self._tracer = tracer or Tracer()
+        self._clock = clock
+        self._learning: set[asyncio.Task[None]] = set()
+
+    async def judge(self, case: Case) -> Judged:
+        """The verdicts on the answers, mended as the plan says, within the case's deadline (and one detection)."""
+        asked = reasoning_to_score(case.plan, case.answers)
+        if not asked:
+            return await self._judge(case)
+        async with asyncio.TaskGroup() as group:
+            judging = group.create_task(self._judge(case))
+            thinking = group.create_task(self._detect(case, list(asked.values())))
+        found = dict(zip(asked, thinking.result(), strict=True))
+        reasoning = tuple(found.get(place) for place in range(len(case.answers)))
+        return replace(judging.result(), reasoning=reasoning)
+
+    async def _judge(self, case: Case) -> Judged:
+        plan = case.plan
+        if not calls_models(plan):
+            verdicts = await self._first(case)
+            return Judged(verdicts, verdicts)
+        if case.request_body is None:
+            verdicts = await self._first(case)
+            return Judged(verdicts, verdicts, notes=(REQUEST_NOT_KEPT,) if _any_flagged(verdicts) else ())
+        caller = self._caller(case)
+        asked: asyncio.Task[tuple[Opinion, ...]] | None = None
+        if asks_first(plan) and self._engine.scores(plan, case.exchange, case.answers):
+            asked = asyncio.create_task(_opinions(case, caller))
+        try:
+            judged = await self._mend(case, await self._first(case), caller, asked)
+        finally:
+            if asked is not None:
+                await _cancelled(asked)
+        # Only now: a call that was cancelled stands in the accounts as well.
+        return replace(judged, calls=caller.calls)
+
+    async def aclose(self) -> None:
+        """Wait until what was learned has been written."""
+        await asyncio.gather(*self._learning, return_exceptions=True)
+
+    async def _mend(
+        self,
+        case: Case,
+        first: tuple[Verdict, ...],
+        caller: Caller,
+        asked: asyncio.Task[tuple[Opinion, ...]] | None,
+    ) -> Judged:
+        plan = case.plan
+        mode = await self._mode(plan, first)
+        unmended = Judged(first, first, mode)
+        if not any(
+            needs_mending(verdict, mode, plan) and answer.kind is AnswerKind.TEXT
+            for answer, verdict in zip(case.answers, first, strict=True)
+        ):
+            return unmended
+        started = self._clock()
+        try:
+            with self._tracer.stage("mitigation"):
+                heard = await asked if asked is not None else ()
+                if mode is Mode.PREMIUM and asked is None:
+                    heard = await _opinions(case, caller)
+                mended = await self._work(case, first, caller, mode, heard)
+            verdicts = tuple(
+                verdict if each is None else each.verdict for verdict, each in zip(first, mended, strict=True)
+            )
+            judged = replace(unmended, verdicts=verdicts, mended=mended, mode=_ran(mended, mode))
+        except Exception as error:  # noqa: BLE001 - as in _guarded, for what comes before the modes
+            _log_failure(error, plan, mode)
+            judged = replace(unmended, notes=(MITIGATION_ERROR,))
+        judged = replace(judged, mending_s=self._clock() - started)
+        if plan.mode is Mode.AUTO:
+            tokens = sum(call.usage.total_tokens for call in caller.calls)
+            self._learn(plan, mode, judged, tokens=tokens)
+        return judged
+
+    async def _mode(self, plan: Plan, first: Sequence[Verdict]) -> Mode:
+        if plan.mode is not Mode.AUTO:
+            return mode_to_run(plan)
+        # An answer that is not flagged needs no mode, so nothing is chosen or learned.
+        feasible = feasible_modes(plan)
+        if not feasible or not _any_flagged(first):
+            return Mode.LIGHTWEIGHT
+        mode = await self._bandit.choose(plan, feasible)
+        self._signals.auto_choices.labels(plan.decision, mode.value).inc()
+        if mode is Mode.LIGHTWEIGHT:
+            self._learn(plan, mode, Judged(tuple(first), tuple(first)), tokens=0)
+        return mode
+
+    async def _work(
+        self,
+        case: Case,
+        first: tuple[Verdict, ...],
+        caller: Caller,
+        mode: Mode,
+        heard: Sequence[Opinion],
+    ) -> tuple[Mended | None, ...]:
+        # The nearest passage and the figures that differ go into the prompt of a correction.
+        known = await explained_in_time(
+            case.exchange,
+            case.answers,
+            first,
+            time_s=case.deadline.remaining_s * _SHARE_TO_EXPLAIN,
+        )
+        request = await _request(case)
+        comparer = Comparer(
+            self._load_similarity,
+            lambda exchange, answers: self._detect(case, answers, exchange),
+            case.exchange,
+        )
+        tools = Tools(caller, lambda texts: self._rescore(case, texts), comparer, case.deadline)
+
+        async def one(answer: Answer, verdict: Verdict) -> Mended | None:
+            # Of other kinds nothing can be changed.
+            if answer.kind is not AnswerKind.TEXT or not needs_mending(verdict, mode, case.plan):
+                return None
+            task = Task(case.plan, case.exchange, request, case.model, answer, verdict, case.models or {})
+            return await self._guarded(mend(task, tools, mode=mode, opinions=heard), task, mode)
+
+        return await _all([one(answer, verdict) for answer, verdict in zip(case.answers, known, strict=True)])
+
+    async def _guarded(self, work: Coroutine[Any, Any, Mended], task: Task, mode: Mode) -> Mended:
+        """What a mode makes of one answer; where it breaks, the answer as it was."""
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001 - the border of the modes: their failure costs no answer and no verdict
+            _log_failure(error, task.plan, mode)
+            return Mended(task.answer.text, task.verdict, mode, Stop.FAILED, notes=(MITIGATION_ERROR,))
+
+    async def _rescore(self, case: Case, texts: Sequence[str]) -> tuple[Verdict, ...]:
+        answers = [Answer(place, AnswerKind.TEXT, text) for place, text in enumerate(texts)]
+        return await self._detect(case, answers)
+
+    async def _first(self, case: Case) -> tuple[Verdict, ...]:
+        """The verdicts on the answers as they came: all of them in the time of one detection."""
+        return await self._detect(case, case.answers, within=Deadline.after(case.plan.timeout_s))
+
+    async def _detect(
+        self,
+        case: Case,
+        answers: Sequence[Answer],
+        exchange: Exchange | None = None,
+        *,
+        within: Deadline | None = None,
+    ) -> tuple[Verdict, ...]:
+        plan = case.plan
+        found: list[Verdict] = []
+        with self._tracer.stage("detection"):
+            # Claims come by the dozen: one job of all of them would run into the time of one detection.
+            for start in range(0, len(answers), _MOST_AT_ONCE):
+                left_s = min(each.remaining_s for each in (case.deadline, within) if each is not None)
+                plan = replace(plan, timeout_s=min(case.plan.timeout_s, left_s))
+                part = answers[start : start + _MOST_AT_ONCE]
+                found += await self._engine.detect(plan, exchange or case.exchange, part)
+        return tuple(found)
+
+    def _caller(self, case: Case) -> Caller:
+        bounds = case.plan.mitigation
+        models = case.models or {}
+        named = {*models, *_names(case.plan)}
+
+        def label(model: str) -> str:
+            return model if model in named else _UPSTREAM_LABEL
+
+        def observe(call: CallRecord) -> None:
+            self._signals.observe_call(call, label=label(call.model))
+
+        return Caller(
+            self._client,
+            deadline=case.deadline,
+            budget=Budget(bounds.max_tokens, bounds.max_cost_usd),
+            models=models,
+            path=case.path,
+            authorization=case.authorization if bounds.forward_authorization else None,
+            label=label,
+            observe=observe,
+            trace=self._tracer.call,
+        )
+
+    def _learn(self, plan: Plan, mode: Mode, judged: Judged, *, tokens: int) -> None:
+        firsts = [verdict.score for verdict in judged.first if verdict.score is not None]
+        finals = [verdict.score for verdict in judged.verdicts if verdict.score is not None]
+        if not firsts or not finals:
+            return
+        worth = reward(
+            first=max(firsts),
+            final=max(finals),
+            threshold=plan.threshold,
+            latency_s=judged.mending_s,
+            tokens=tokens,
+            settings=plan.auto,
+        )
+        # In the background: the client need not wait for the store.
+        task = asyncio.create_task(self._bandit.learn(plan, mode, worth))
+        self._learning.add(task)
+        task.add_done_callback(self._learning.discard)
+
+
+def reasoning_to_score(plan: Plan, answers: Sequence[Answer]) -> dict[int, Answer]:
+    """By an answer's place, its reasoning as an answer of its own, where the plan has it scored."""
+    if plan.reasoning is not Reasoning.SCORE:
+        return {}
+    # An index that no answer has: what is remembered of texts is remembered by it.
+    return {
+        place: Answer(-1 - place, AnswerKind.REASONING, answer.reasoning)
+        for place, answer in enumerate(answers)
+        if answer.reasoning.strip()
+    }
+
+
+async def explained_in_time(
+    exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict], *, time_s: float
+) -> tuple[Verdict, ...]:
+    """The verdicts with their spans explained, or as they are where that takes longer than ``time_s``."""
+    size = sum(len(passage.text) for passage in exchange.passages)
+    try:
+        return await _EXPLAINING.run(
+            lambda: explained(exchange, answers, verdicts), size=size, timeout_s=time_s
+        )
+    except (TimeoutError, OverloadedError):
+        return tuple(verdicts)
+
+
+def _any_flagged(verdicts: Sequence[Verdict]) -> bool:
+    return any(verdict.flagged for verdict in verdicts)
+
+
+def _names(plan: Plan) -> tuple[str, ...]:
+    """Models that the configuration names for a plan."""
+    judge = (plan.premium.judge_model,) if plan.premium.judge_model else ()
+    return (*plan.model_refs, *plan.premium.verification_models, *judge)
+
+
+def _ran(mended: Sequence[Mended | None], mode: Mode) -> Mode:
+    """The mode that did the work; a mode may hand its work down."""
+    ran = {each.mode for each in mended if each is not None}
+    return ran.pop() if len(ran) == 1 else mode
+
+
+async def _opinions(case: Case, caller: Caller) -> tuple[Opinion, ...]:
+    request = await _request(case)
+    return await opinions(
+        plan=case.plan,
+        exchange=case.exchange,
+        request=request,
+        models=case.models or {},
+        ask=caller,
+        deadline=case.deadline,
+    )
+
+
+async def _request(case: Case) -> dict[str, object]:
+    """The client's JSON, read on a thread: it may be large, and nested as deeply as one stack can hold."""
+    assert case.request_body is not None
+    request: dict[str, object] = await asyncio.to_thread(json.loads, case.request_body)
+    return request
+
+
+def _log_failure(error: Exception, plan: Plan, mode: Mode) -> None:
+    # The type alone: a message or a traceback may quote the text that was being mended.
+    log.error("mitigation failed", error=type(error).__name__, decision=plan.decision, mode=mode.value)
+
+
+async def _all(works: Sequence[Coroutine[Any, Any, Mended | None]]) -> tuple[Mended | None, ...]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work) for work in works]
+    return tuple(task.result() for task in tasks)
+
+
+async def _cancelled(task: asyncio.Task[Any]) -> None:
+    """End a task that nobody waits for any more, and see that it has ended."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        # Whoever needed the result has seen its exception; nobody else is to be told of it.
+        task.exception()

@@ -1,0 +1,154 @@
+"""The model folders of a process: found by name or path, loaded once.
+
+Not here: what a model does (``detection``), and who decides which ones are needed (``app``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from truthlens.core.errors import ModelError
+from truthlens.core.plan import Plan
+from truthlens.core.records import ModelIdentity
+from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.engine import load_encoder
+from truthlens.detection.models.fingerprint import model_identity
+from truthlens.detection.similarity.model import Similarity
+from truthlens.policy import Policy
+from truthlens.settings import Settings, models_folder
+from truthlens.telemetry.metrics import Signals
+
+BUNDLED_MODEL = "truthlens-minilm-en-v1"
+SIMILARITY_MODEL = "truthlens-similarity-en-v1"
+
+
+def has_model(model_id: str, settings: Settings) -> bool:
+    """Whether there is a folder for ``model_id``."""
+    try:
+        find_model(model_id, settings)
+    except ModelError:
+        return False
+    return True
+
+
+def scoring_folder(model_id: str | None, settings: Settings) -> Path:
+    """The folder of the model that scores for ``model_id``: the bundled one where there is no such folder."""
+    return find_model(model_id if model_id is not None and has_model(model_id, settings) else None, settings)
+
+
+class SimilarityShelf:
+    """The similarity model, loaded when it is first needed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = asyncio.Lock()
+        self._loaded: Similarity | None = None
+
+    async def __call__(self) -> Similarity:
+        """The model, loaded and warm.
+
+        Raises:
+            ModelError: its folder is missing or damaged.
+        """
+        async with self._lock:
+            if self._loaded is None:
+                self._loaded = await asyncio.to_thread(self._load)
+            return self._loaded
+
+    def _load(self) -> Similarity:
+        model = Similarity.load(
+            models_folder(self._settings.models) / SIMILARITY_MODEL, threads=self._settings.threads
+        )
+        model.warm_up()
+        return model
+
+
+class ModelShelf:
+    """Encoders by the ``model_id`` of the policy; each folder is loaded once."""
+
+    def __init__(self, settings: Settings, signals: Signals) -> None:
+        self._settings = settings
+        self._signals = signals
+        self._loaded: dict[tuple[Path, bool, int], EncoderDetector] = {}
+
+    def encoders_for(self, policy: Policy) -> dict[str | None, EncoderDetector]:
+        """The encoder of every model that ``policy`` names, loaded and warm; ``None`` is the bundled one.
+
+        A named folder that does not exist is replaced by the bundled model; the policy's own warning says so
+        wherever an operator looks (log, ``/readyz``, console, ``truthlens check``).
+
+        Raises:
+            ModelError: a folder exists but cannot be used.
+        """
+        windows = policy.limits.max_windows
+        encoders: dict[str | None, EncoderDetector] = {
+            None: self._load(find_model(None, self._settings), True, windows)
+        }
+        for plan in (policy.default, *policy.plans):
+            if plan.model_id not in encoders and plan.enabled:
+                encoders[plan.model_id] = self.encoder_of(plan, windows)
+        self._signals.model_info.clear()
+        for configured, encoder in encoders.items():
+            self._signals.model_info.labels(encoder.manifest.name, configured or "").set(1)
+        return encoders
+
+    def encoder_of(self, plan: Plan, max_windows: int) -> EncoderDetector:
+        """The encoder of one plan, loaded and warm.
+
+        Raises:
+            ModelError: its folder, or that of the bundled model, cannot be used.
+        """
+        named = plan.model_id if self.is_named(plan.model_id) else None
+        return self._load(find_model(named, self._settings), plan.use_cpu or named is None, max_windows)
+
+    def is_named(self, model_id: str | None) -> bool:
+        """Whether ``model_id`` names a model of its own; where it does not, the bundled one scores."""
+        return model_id is not None and self.has(model_id)
+
+    def identity(self, model_id: str | None) -> ModelIdentity:
+        """Which model scores for ``model_id``."""
+        return model_identity(scoring_folder(model_id, self._settings))
+
+    def has(self, model_id: str) -> bool:
+        """Whether there is a folder for ``model_id``."""
+        return has_model(model_id, self._settings)
+
+    def _load(self, folder: Path, use_cpu: bool, max_windows: int) -> EncoderDetector:
+        key = (folder.resolve(), use_cpu, max_windows)
+        if key not in self._loaded:
+            encoder = load_encoder(
+                folder, use_cpu=use_cpu, threads=self._settings.threads, max_windows=max_windows
+            )
+            encoder.warm_up()
+            self._loaded[key] = encoder
+        return self._loaded[key]
+
+
+def find_model(model_id: str | None, settings: Settings) -> Path:
+    """The folder of a model: a path as it stands, or a name below the models folder.
+
+    Raises:
+        ModelError: there is none.
+    """
+    shelf = models_folder(settings.models)
+    if model_id is None:
+        candidates = [shelf / BUNDLED_MODEL]
+    else:
+        candidates = [Path(model_id), shelf / model_id, shelf / Path(model_id).name]
+    for candidate in candidates:
+        # Path.is_dir raises where a name is longer than names may be.
+        if os.path.isdir(candidate):  # noqa: PTH112
+            return candidate
+    there = ", ".join(sorted(_names(shelf)))
+    raise ModelError(
+        f"there is no model {model_id or BUNDLED_MODEL!r}: {shelf} holds {there or 'none'}, and no folder of that path"
+        " exists; name one of these, or put its folder there"
+    )
+
+
+def _names(shelf: Path) -> Iterator[str]:
+    if shelf.is_dir():
+        yield from (e.name for e in shelf.iterdir() if e.is_dir() and e.name != SIMILARITY_MODEL)

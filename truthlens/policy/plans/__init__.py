@@ -1,0 +1,1 @@
+"""Plans: settings of a decision, inherited, checked and compiled."""

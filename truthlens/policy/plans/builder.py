@@ -1,0 +1,207 @@
+"""From the keys of `hallucination` and of a plugin's configuration to a plan: inheritance and checks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import regex
+
+from truthlens.core.calls import ModelSpec
+from truthlens.core.plan import DetectorSpec, EvidenceRules, Plan
+from truthlens.core.records import DetectorName, Mode
+from truthlens.core.thresholds import threshold_from_cost
+from truthlens.policy.plans.modes import ModeSettings
+from truthlens.policy.plans.streams import check_streams, stream_settings
+from truthlens.policy.plans.threshold_lookup import Calibrations
+from truthlens.policy.plans.threshold_record import ThresholdRecord
+from truthlens.policy.policy import DEFAULT_DECISION
+from truthlens.policy.schema import (
+    Behaviour,
+    CostThreshold,
+    MissRateThreshold,
+    PluginConfiguration,
+    WeightedDetector,
+)
+from truthlens.policy.validation import suggest
+from truthlens.yamlfile.diagnostics import KeyPath, Report
+
+AVAILABLE_DETECTORS = frozenset({DetectorName.ENCODER})
+_LOWEST_SENSIBLE_THRESHOLD = 0.05
+_LONGEST_PATTERN = 2_000
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBuilder:
+    """Makes plans and reports what is wrong with them.
+
+    ``model_exists`` says whether a ``model_id`` can be loaded; ``models`` has what stands under
+    ``models:`` by name, or is ``None`` where any name may be called. Without ``calibrations`` no threshold record is read, and a plan that
+    names one keeps the threshold that it inherits.
+    """
+
+    report: Report
+    model_exists: Callable[[str], bool]
+    models: Mapping[str, ModelSpec] | None
+    calibrations: Calibrations | None = None
+    # The record that a decision's threshold stands in, for the plans that inherit it.
+    _records: dict[str, ThresholdRecord] = field(default_factory=dict)
+
+    def build(self, base: Plan, keys: Behaviour, path: KeyPath) -> Plan:
+        """``base`` with the written ``keys`` over it; ``path`` is where they stand."""
+        mode = self._mode(base, keys, path)
+        plan = replace(
+            base,
+            mode=mode,
+            enabled=_or(keys.enabled, base.enabled),
+            threshold=self._threshold(base, keys, path),
+            aggregation=_or(keys.aggregation, base.aggregation),
+            streaming=_or(keys.streaming, base.streaming),
+            stream=stream_settings(base.stream, keys),
+            on_unchecked=_or(keys.on_unchecked, base.on_unchecked),
+            reasoning=_or(keys.reasoning, base.reasoning),
+            details=_or(keys.details, base.details),
+            detectors=self._detectors(base, keys, path),
+            model_id=_or(keys.model_id, base.model_id),
+            use_cpu=_or(keys.use_cpu, base.use_cpu),
+            warning_template=_or(keys.warning_template, base.warning_template),
+            warning_position=_or(keys.warning_position, base.warning_position),
+            require_disclaimer=_or(keys.require_disclaimer, base.require_disclaimer),
+            disclaimer_template=_or(keys.disclaimer_template, base.disclaimer_template),
+            timeout_s=_or(keys.timeout_s, base.timeout_s),
+            evidence=self._evidence(base.evidence, keys, path),
+        )
+        self._check_model_folder(plan, keys, path)
+        plan = ModeSettings(self.report, self.models, self.check_model).apply(plan, keys, path)
+        if plan.enabled:
+            check_streams(plan, keys, path, self.report)
+        self._check_calibrated(plan, keys, path)
+        return plan
+
+    def check_model(self, name: str, path: KeyPath) -> None:
+        """Report a model that has no entry under ``models:``, where there is such a section."""
+        if self.models is not None and name not in self.models:
+            remedy = suggest(name, self.models, otherwise=f"add {name!r} to `models`")
+            self.report.error(path, f"the model {name!r} is not under `models`", remedy)
+
+    def _mode(self, base: Plan, keys: Behaviour, path: KeyPath) -> Mode:
+        if isinstance(keys, PluginConfiguration) and keys.mode is not None:
+            if keys.default_mode is not None:
+                message = "mode and default_mode are both written and mean the same"
+                self.report.error((*path, "default_mode"), message, "keep mode")
+            return keys.mode
+        return _or(keys.default_mode, base.mode)
+
+    def _threshold(self, base: Plan, keys: Behaviour, path: KeyPath) -> float:
+        match keys.threshold:
+            case None:
+                return base.threshold
+            case CostThreshold(cost_ratio=cost_ratio, prior=prior):
+                threshold = threshold_from_cost(cost_ratio=cost_ratio, prior=prior)
+                if threshold < _LOWEST_SENSIBLE_THRESHOLD:
+                    self.report.warn(
+                        (*path, "threshold"),
+                        f"cost_ratio {cost_ratio:g} and prior {prior:g} give the threshold {threshold:.3f}, "
+                        "at which nearly every answer is flagged",
+                        "lower cost_ratio, or write a number",
+                    )
+                return threshold
+            case MissRateThreshold():
+                return self._calibrated(base, keys.threshold, (*path, "threshold"))
+            case number:
+                return float(number)
+
+    def _calibrated(self, base: Plan, keys: MissRateThreshold, path: KeyPath) -> float:
+        if self.calibrations is None:
+            return base.threshold
+        record = self.calibrations.record(keys, path, decision=base.decision)
+        if record is None:
+            return base.threshold
+        self._records[base.decision] = record
+        return record.threshold
+
+    def _check_calibrated(self, plan: Plan, keys: Behaviour, path: KeyPath) -> None:
+        own = keys.threshold is not None
+        record = self._records.get(plan.decision if own else DEFAULT_DECISION)
+        if self.calibrations is not None and record is not None and plan.enabled:
+            self.calibrations.check(record, plan, (*path, "threshold") if own else path)
+
+    def _detectors(self, base: Plan, keys: Behaviour, path: KeyPath) -> tuple[DetectorSpec, ...]:
+        if keys.detectors is None:
+            return base.detectors
+        specs: list[DetectorSpec] = []
+        available = ", ".join(sorted(AVAILABLE_DETECTORS))
+        for index, entry in enumerate(keys.detectors):
+            weighted = entry if isinstance(entry, WeightedDetector) else WeightedDetector(name=entry)
+            place = (*path, "detectors", index)
+            if weighted.name not in list(DetectorName):
+                remedy = suggest(weighted.name, DetectorName, otherwise=f"available: {available}")
+                self.report.error(place, f"there is no detector {weighted.name!r}", remedy)
+            elif weighted.name not in AVAILABLE_DETECTORS:
+                message = f"the detector {weighted.name!r} is not in this version and does not run"
+                self.report.warn(
+                    place, message, f"leave it for a later version, or remove it; available: {available}"
+                )
+            elif any(spec.name == weighted.name for spec in specs):
+                self.report.error(place, f"the detector {weighted.name!r} is listed twice", "keep one")
+            else:
+                specs.append(DetectorSpec(weighted.name, weighted.weight))
+        if not specs and all(_detector_name(entry) in list(DetectorName) for entry in keys.detectors):
+            self.report.error(
+                (*path, "detectors"), "no detector is left that runs", f"add one of: {available}"
+            )
+            return base.detectors
+        return tuple(specs)
+
+    def _evidence(self, base: EvidenceRules, keys: Behaviour, path: KeyPath) -> EvidenceRules:
+        section = keys.evidence
+        if section is None:
+            return base
+        for index, pattern in enumerate(section.user_patterns or ()):
+            self._check_pattern(pattern, (*path, "evidence", "user_patterns", index))
+        patterns = section.user_patterns
+        return EvidenceRules(
+            system_min_chars=_or(section.system_min_chars, base.system_min_chars),
+            system_instruction_share=_or(section.system_instruction_share, base.system_instruction_share),
+            user_patterns=base.user_patterns if patterns is None else tuple(patterns),
+        )
+
+    def _check_pattern(self, pattern: str, path: KeyPath) -> None:
+        if len(pattern) > _LONGEST_PATTERN:
+            message = f"the pattern has {len(pattern)} characters, at most {_LONGEST_PATTERN} are read"
+            self.report.error(path, message, "write several shorter ones")
+            return
+        try:
+            groups = re.compile(pattern).groups
+            # What it is matched with. The two differ in details, and the first one's messages are the better ones.
+            regex.compile(pattern, regex.MULTILINE | regex.DOTALL)
+        except (re.error, regex.error) as error:
+            self.report.error(path, f"not a regular expression: {error}", "mend it (Python's re syntax)")
+            return
+        except (RecursionError, OverflowError):
+            self.report.error(path, "the pattern nests too deeply", "write it flatter")
+            return
+        if groups != 1:
+            message = f"the pattern has {groups} groups, expected the one that captures a passage"
+            self.report.error(path, message, "write other groups as (?:...)")
+
+    def _check_model_folder(self, plan: Plan, keys: Behaviour, path: KeyPath) -> None:
+        written = keys.model_fields_set
+        if "model_id" in written and plan.model_id is not None and not self.model_exists(plan.model_id):
+            self.report.warn(
+                (*path, "model_id"),
+                f"there is no model folder {plan.model_id!r}; the bundled model is used instead",
+                "put the model there, mend the path, or remove the key",
+            )
+
+
+def _or(written: _T | None, inherited: _T) -> _T:
+    return inherited if written is None else written
+
+
+def _detector_name(entry: str | WeightedDetector) -> str:
+    return entry.name if isinstance(entry, WeightedDetector) else entry

@@ -1,0 +1,190 @@
+"""A compiled policy: it chooses the plan of an exchange.
+
+How it is made from a file is in ``compile``; nothing here knows YAML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from truthlens.core.calls import ModelSpec
+from truthlens.core.limits import Limits
+from truthlens.core.plan import Plan
+from truthlens.core.records import Facts, RequestHead
+from truthlens.policy.signals.conditions import Signals, View, route_values
+from truthlens.policy.signals.matching import UserText
+from truthlens.policy.signals.rules import Atom, Rule, Truth, evaluate
+from truthlens.policy.strictness import strictest, weaknesses
+from truthlens.yamlfile.diagnostics import Diagnostic
+
+DEFAULT_DECISION = "default"
+MAX_SEARCHED = 1_000_000
+"""Characters of a request in which words are looked for: two seconds of work at worst."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A plan and when it applies.
+
+    ``client_may_choose`` lets what the client sends lead to this plan although it is weaker than the
+    one that would apply otherwise.
+    """
+
+    plan: Plan
+    priority: int
+    rule: Rule
+    client_may_choose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """What may be logged: ``log_text`` allows texts of users and models."""
+
+    log_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """All decisions of one policy file.
+
+    ``decisions`` come in the order in which they are tried. ``version`` is the start of the SHA-256 of
+    the file's text and threshold records. ``models`` has the entries of ``models:`` by name, or is ``None`` where the section is left out
+    and every model is reached at the upstream. Names of ``trusted_headers`` are lower-case. ``places`` has line and key of
+    each ``("decision", name)`` and ``("model", name)``.
+    """
+
+    file: str
+    version: str
+    decisions: tuple[Decision, ...]
+    default: Plan
+    default_may_be_chosen: bool = False
+    signals: Signals = field(default_factory=Signals)
+    limits: Limits = field(default_factory=Limits)
+    telemetry: Telemetry = Telemetry()
+    models: Mapping[str, ModelSpec] | None = None
+    warnings: tuple[Diagnostic, ...] = ()
+    places: Mapping[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the decisions, in the order in which they are tried; without the default."""
+        return tuple(decision.plan for decision in self.decisions)
+
+    @property
+    def decision_names(self) -> tuple[str, ...]:
+        """Every name that an exchange's decision can have."""
+        return (*(plan.decision for plan in self.plans), self.default.decision)
+
+    @property
+    def trusted_headers(self) -> frozenset[str]:
+        """Lower-case names of the headers that only an upstream router can set."""
+        return self.signals.trusted_headers
+
+    @property
+    def header_names(self) -> frozenset[str]:
+        """Every request header (lower-case) that the choice of a plan can depend on."""
+        return self.signals.header_names
+
+    def early(self, head: RequestHead) -> Plan | None:
+        """The plan that ``select`` will give whatever the body says, or ``None`` where that is open."""
+        pinned = self._pinned(head)
+        if pinned is not None:
+            return pinned
+        certain = [
+            self._certain(self.signals.head_view(head, with_client=with_client))
+            for with_client in (True, False)
+        ]
+        return certain[0] if certain[0] is certain[1] else None
+
+    def select(self, facts: Facts) -> Plan:
+        """The plan of an exchange: of the decisions that match, the first in order.
+
+        The route's ``truthlens-decision`` metadata goes before all rules. A decision that is weaker than
+        the one that would apply had the client said nothing is passed over, unless it has
+        ``client_may_choose``: nothing that a client sends picks a weaker plan.
+
+        The user's own text decides. A question may stand in any other message as well: the plan that applied if all texts
+        were the user's is taken where it is the stricter one. So no question escapes its plan by its place, and no document
+        picks a less strict plan by accident.
+        Of texts too long to be searched in time, every condition on text may hold: the strictest plan applies.
+        """
+        pinned = self._pinned(facts.head)
+        if pinned is not None:
+            return pinned
+        if len(facts.text) + sum(map(len, facts.context)) > MAX_SEARCHED:
+            return self.strictest(facts.head, model=facts.model)
+        floor = self._first(self.signals.neutral_view(facts))
+        plan = self._chosen(facts, UserText(facts.text, facts.language), floor)
+        if not facts.context:
+            return plan
+        wider = self._chosen(facts, UserText(facts.text, facts.language, facts.context), floor)
+        return strictest((plan, wider))
+
+    def strictest(self, head: RequestHead, *, model: str | None = None) -> Plan:
+        """The strictest plan that ``select`` could give if all that is known of an exchange is its head.
+
+        Args:
+            head: of the request.
+            model: its model, where that is known.
+        """
+        pinned = self._pinned(head)
+        if pinned is not None:
+            return pinned
+        # Without what the client says in its headers as well: that cannot lead to a weaker plan.
+        views = (self.signals.head_view(head, with_client=each, model=model) for each in (True, False))
+        return strictest(plan for view in views for plan in self._possible(view))
+
+    def _possible(self, view: View) -> Iterator[Plan]:
+        truth = partial(self._truth, view)
+        for decision in self.decisions:
+            value = evaluate(decision.rule, truth)
+            if value is not False:
+                yield decision.plan
+            if value:
+                return
+        yield self.default
+
+    def _chosen(self, facts: Facts, text: UserText, floor: Plan) -> Plan:
+        truth = partial(self._truth, self.signals.full_view(facts, text))
+        for decision in self.decisions:
+            if evaluate(decision.rule, truth) and (
+                decision.client_may_choose or not weaknesses(decision.plan, than=floor)
+            ):
+                return decision.plan
+        if self.default_may_be_chosen or not weaknesses(self.default, than=floor):
+            return self.default
+        return floor
+
+    def unknown_route_values(self, head: RequestHead) -> tuple[str, ...]:
+        """What the route's metadata name that this policy does not know, as ``key=value``.
+
+        Such a decision is ignored and such a domain matches nothing; the values are the operator's own,
+        from the Envoy configuration, so they may be logged.
+        """
+        known = {"decision": set(self.decision_names), "domain": set(self.signals.domains)}
+        return tuple(
+            f"truthlens-{what}={value}"
+            for what, names in known.items()
+            for value in sorted(route_values(head.route, what) - names)
+        )
+
+    def _pinned(self, head: RequestHead) -> Plan | None:
+        names = route_values(head.route, "decision")
+        return next((plan for plan in (*self.plans, self.default) if plan.decision in names), None)
+
+    def _first(self, view: View) -> Plan:
+        truth = partial(self._truth, view)
+        return next((d.plan for d in self.decisions if evaluate(d.rule, truth)), self.default)
+
+    def _certain(self, view: View) -> Plan | None:
+        truth = partial(self._truth, view)
+        for decision in self.decisions:
+            value = evaluate(decision.rule, truth)
+            if value is not False:
+                return decision.plan if value else None
+        return self.default
+
+    def _truth(self, view: View, atom: Atom) -> Truth:
+        return self.signals.truth(atom, view)

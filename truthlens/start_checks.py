@@ -1,0 +1,123 @@
+"""What a policy needs of the place where it is served: one check for ``truthlens check``, the start and every reload.
+
+Not here: what does not depend on the policy (ports, certificates, Envoy), and what depends on how the server is called
+(whether it has an upstream).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from truthlens.core.errors import ModelError
+from truthlens.core.plan import Plan
+from truthlens.core.records import Mode
+from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.mitigation.modes import calls_models
+from truthlens.model_store import ModelShelf, SimilarityShelf
+from truthlens.policy import Diagnostic, InvalidPolicyError, Policy, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The encoder of every ``model_id`` of a policy, warm, and what an operator should know before it is served."""
+
+    encoders: dict[str | None, EncoderDetector]
+    warnings: tuple[Diagnostic, ...]
+
+
+async def make_ready(
+    policy: Policy, shelf: ModelShelf, similarity: SimilarityShelf, *, environ: Mapping[str, str]
+) -> Ready:
+    """Load what the plans of ``policy`` need; nothing that is in force changes.
+
+    Args:
+        policy: to be served.
+        shelf: loads encoders.
+        similarity: loads the model by which modes find claims to compare.
+        environ: where the keys of models come from.
+
+    Raises:
+        InvalidPolicyError: a model that a plan needs cannot be used here; each with the plan that needs it.
+    """
+    errors: list[Diagnostic] = []
+    for plan in _by_model(policy):
+        try:
+            await asyncio.to_thread(shelf.encoder_of, plan, policy.limits.max_windows)
+        except ModelError as error:
+            errors.append(_of_plan(policy, plan, f"its model cannot be used here: {error}"))
+    comparing = [plan for plan in _plans(policy) if compares(plan)]
+    if comparing:
+        try:
+            await similarity()
+        except ModelError as error:
+            message = f"it compares answers by meaning, and the model for that cannot be used here: {error}"
+            errors.append(_of_plan(policy, comparing[0], message))
+    if errors:
+        raise InvalidPolicyError(errors)
+    encoders = await asyncio.to_thread(shelf.encoders_for, policy)
+    warnings = [*_elsewhere(policy, shelf), *_keys(policy, environ)]
+    return Ready(encoders, tuple(sorted(warnings, key=lambda each: each.line)))
+
+
+def compares(plan: Plan) -> bool:
+    """Whether ``plan`` needs the similarity model."""
+    return calls_models(plan) and bool(plan.premium.verification_models) and plan.mode is not Mode.STANDARD
+
+
+def called(plan: Plan) -> tuple[str, ...]:
+    """The models that ``plan`` calls by name."""
+    judge = (plan.premium.judge_model,) if plan.premium.judge_model else ()
+    return () if plan.mode is Mode.STANDARD else (*plan.premium.verification_models, *judge)
+
+
+def _plans(policy: Policy) -> Iterator[Plan]:
+    yield policy.default
+    yield from policy.plans
+
+
+def _by_model(policy: Policy) -> Iterator[Plan]:
+    """The first plan of each model: the default, whose model is always loaded, and those that are switched on."""
+    seen: set[str | None] = set()
+    for plan in _plans(policy):
+        if plan.model_id not in seen and (plan.enabled or plan is policy.default):
+            seen.add(plan.model_id)
+            yield plan
+
+
+def _elsewhere(policy: Policy, shelf: ModelShelf) -> Iterator[Diagnostic]:
+    """Plans whose ``use_cpu`` is not followed: a model runs in one place, the bundled one on the CPU."""
+    first = {plan.model_id: plan for plan in reversed(list(_by_model(policy)))}
+    for plan in _plans(policy):
+        on_cpu = not shelf.is_named(plan.model_id) or first.get(plan.model_id, plan).use_cpu
+        if plan.enabled and plan.use_cpu is not on_cpu:
+            where = "the CPU" if on_cpu else "a GPU"
+            message = f"use_cpu is {str(plan.use_cpu).lower()}, but its model runs on {where}"
+            remedy = "write use_cpu where model_id is written, the same for every decision with that model_id"
+            yield _of_plan(policy, plan, message, remedy, Severity.WARNING)
+
+
+def _keys(policy: Policy, environ: Mapping[str, str]) -> Iterator[Diagnostic]:
+    models = policy.models or {}
+    for name in sorted({name for plan in _plans(policy) if calls_models(plan) for name in called(plan)}):
+        spec = models.get(name)
+        if spec is not None and spec.api_key_env and not environ.get(spec.api_key_env):
+            line, key = policy.places["model", name]
+            message = (
+                f"the environment variable {spec.api_key_env!r} is not set, so {name!r} cannot be called"
+            )
+            yield Diagnostic(
+                Severity.WARNING, policy.file, line, key, message, "set it where the server runs"
+            )
+
+
+def _of_plan(
+    policy: Policy,
+    plan: Plan,
+    message: str,
+    remedy: str = "mend the model or what is installed, or change model_id, use_cpu or mode",
+    severity: Severity = Severity.ERROR,
+) -> Diagnostic:
+    line, key = policy.places["decision", plan.decision]
+    return Diagnostic(severity, policy.file, line, key, message, remedy)

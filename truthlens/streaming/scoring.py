@@ -1,0 +1,305 @@
+"""Scores one streamed answer, part by part and as a whole, and puts what follows from it into the stream.
+
+When to score is for ``flow`` to say, what becomes of sentences for the gate; here both are brought together with detection,
+and the end of the stream is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from truthlens.api.sse.chunk_edits import content_chunk, done_frame, final_chunk
+from truthlens.api.sse.frames import encode
+from truthlens.core.mitigation_result import Judged
+from truthlens.core.plan import Plan
+from truthlens.core.records import (
+    Answer,
+    AnswerKind,
+    Exchange,
+    OnUnchecked,
+    Outcome,
+    Reason,
+    Streaming,
+    Verdict,
+    unchecked,
+)
+from truthlens.core.timeouts import MARGIN_S
+from truthlens.detection.incremental import Following
+from truthlens.mitigator import explained_in_time, reasoning_to_score
+from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of, limited, reason_of
+from truthlens.streaming.frame_edits import STOP_REASON
+from truthlens.streaming.gate import Gate
+from truthlens.streaming.relay import Relay
+from truthlens.streaming.types import Ask
+
+# Text is looked at again for windows to score once it has grown by as much.
+_AHEAD_CHARS = 256
+_LEAST_TIME_S = 0.05
+
+
+class Judging:
+    """What is known of one streamed answer's worth, and what is said about it within the stream.
+
+    Args:
+        plan: of mode lightweight.
+        exchange: the request half.
+        following: detection for this exchange.
+        relay: the stream.
+        gate: what decides its frames; ``None`` for a stream that is observed.
+        details: whether a verdict chunk is wanted.
+        model: name of the detector's model.
+        hold_s: how long text may be held in all.
+        clock: monotonic, in seconds.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        exchange: Exchange,
+        following: Following,
+        relay: Relay,
+        gate: Gate | None,
+        *,
+        details: bool,
+        model: str,
+        hold_s: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._plan = plan
+        self._exchange = exchange
+        self._following = following
+        self._relay = relay
+        self._gate = gate
+        self._details = details
+        self._model = model
+        self._hold_s = hold_s
+        self._clock = clock
+        self._must_check = plan.streaming is Streaming.GATE and plan.on_unchecked is OnUnchecked.BLOCK
+        self._judged: tuple[tuple[Answer, ...], tuple[Verdict, ...]] | None = None
+        self._looked = 0
+        self._ended_at: float | None = None
+        self._longest_held_s = 0.0
+
+    @property
+    def judged(self) -> bool:
+        """Whether a scoring of whole answers has been made."""
+        return self._judged is not None
+
+    @property
+    def beyond(self) -> Reason | None:
+        """Why a stream that must be checked has left what can be checked; ``None`` where it has not."""
+        if not self._must_check:
+            return None
+        if self._relay.overflowed:
+            return Reason.TOO_LARGE
+        return Reason.DIALECT if self._relay.transcript.unread else None
+
+    @property
+    def lag_s(self) -> float:
+        """Seconds since the answer has ended."""
+        now = self._clock()
+        return now - (self._ended_at if self._ended_at is not None else now)
+
+    @property
+    def held_s(self) -> float:
+        """The longest time for which text waited for its score, or its end until now."""
+        return max(self._longest_held_s, self.lag_s)
+
+    def answers(self, *, over: bool = False) -> tuple[Answer, ...]:
+        """The answers so far, as the backend wrote them; ``over``: nothing follows, as far as can be told."""
+        return answers_of(self._relay.transcript, self._exchange, over=over)
+
+    def note_end(self) -> None:
+        """The answer has ended: the verdict is late from now on."""
+        if self._ended_at is None:
+            self._ended_at = self._clock()
+
+    # --- scoring ------------------------------------------------------------------------------------------
+
+    def due(self) -> bool:
+        """Whether ``ahead`` has something to do that further text will not change."""
+        if self._relay.text_length < self._looked + _AHEAD_CHARS:
+            return False
+        self._looked = self._relay.text_length
+        return self._following.due(self.answers())
+
+    async def ahead(self) -> None:
+        """Score what further text will not change."""
+        await self._following.ahead(self.answers())
+
+    async def whole(self) -> None:
+        """Score the answers as they are, so that their end finds the verdict ready."""
+        await self._verdicts(self.answers(over=True))
+
+    async def ranges(self, gate: Gate, asks: Sequence[Ask]) -> None:
+        """Score what the gate asks for, and let it decide."""
+        oldest = gate.oldest if gate.oldest is not None else self._clock()
+        time_s = self._time_s(oldest)
+        if (self._relay.ended or self._relay.finished) and not gate.behind:
+            found = await self._last_ranges(asks, time_s)
+        else:
+            choices = self._relay.transcript.choices
+            growing = [Answer(ask.choice, choices[ask.choice].kind, ask.text) for ask in asks]
+            ranges = [ask.ranges for ask in asks]
+            found = await self._following.detect_ranges(growing, ranges, timeout_s=time_s)
+        gate.decide(asks, found)
+        self.hold_end(gate)
+        self._longest_held_s = max(self._longest_held_s, self._clock() - oldest)
+
+    async def _last_ranges(self, asks: Sequence[Ask], time_s: float) -> tuple[tuple[Verdict, ...], ...]:
+        """Verdicts on what is left of answers that have ended, out of one scoring with the verdicts on them."""
+        answers = self.answers(over=True)
+        asked = {ask.choice: ask for ask in asks}
+        ranges = [_of_answer(asked[each.index]) if each.index in asked else () for each in answers]
+        followed = await self._following.detect(answers, ranges, timeout_s=time_s)
+        self._judged = (answers, followed.verdicts)
+        found = {each.index: verdicts for each, verdicts in zip(answers, followed.ranges, strict=True)}
+        return tuple(found[ask.choice] for ask in asks)
+
+    def hold_end(self, gate: Gate) -> None:
+        """Where the gate has ended the stream, nothing behind that may leave before the verdict is known."""
+        if gate.stop_entry is not None:
+            self._relay.hold(gate.stop_entry)
+            self.note_end()
+
+    async def _verdicts(self, answers: tuple[Answer, ...]) -> tuple[Verdict, ...]:
+        """The verdicts on whole answers, unless the last scoring gave them already."""
+        if self._judged is None or self._judged[0] != answers:
+            since = self._ended_at if self._ended_at is not None else self._clock()
+            followed = await self._following.detect(answers, timeout_s=self._time_s(since))
+            self._judged = (answers, followed.verdicts)
+        return self._judged[1]
+
+    async def _reasoning(self, answers: Sequence[Answer]) -> tuple[Verdict | None, ...]:
+        """The verdicts on the reasoning beside the answers, where the plan has it scored."""
+        asked = reasoning_to_score(self._plan, answers)
+        if not asked:
+            return ()
+        since = self._ended_at if self._ended_at is not None else self._clock()
+        followed = await self._following.detect(list(asked.values()), timeout_s=self._time_s(since))
+        found = dict(zip(asked, followed.verdicts, strict=True))
+        return tuple(found.get(place) for place in range(len(answers)))
+
+    def _time_s(self, since: float) -> float:
+        """Seconds for one scoring of what is held since ``since``: what waited for another has less left."""
+        return min(self._plan.timeout_s, max(_LEAST_TIME_S, since + self._hold_s - self._clock()))
+
+    # --- the end ------------------------------------------------------------------------------------------
+
+    async def finish(self, *, cut: Reason | None = None) -> Outcome:
+        """Judge the whole answers, and let the end of the stream go, or nothing more where it is ``cut``."""
+        gate, relay = self._gate, self._relay
+        reason = cut or reason_of(relay.transcript, overflowed=relay.overflowed)
+        if reason is None and gate is not None:
+            reason = gate.stopped_for
+        first_answers = self.answers(over=True)
+        gated = _gated(gate, cut=cut is not None) if gate is not None else None
+        answers = first_answers
+        if gated is not None:
+            # Reasoning is not gated: what came in place of an answer has left.
+            answers = tuple(
+                answer
+                if answer.kind is AnswerKind.REASONING
+                else replace(answer, text=gated.texts.get(answer.index, ""))
+                for answer in first_answers
+            )
+        first = limited(await self._verdicts(first_answers), reason)
+        verdicts = first
+        if answers != first_answers:
+            kept = limited(await self._verdicts(answers), reason)
+            # Of an answer that was withheld as a whole, what is known is the verdict on it; no place in it was received.
+            verdicts = tuple(
+                new if answer.text.strip() else replace(old, spans=())
+                for answer, new, old in zip(answers, kept, first, strict=True)
+            )
+        if self._details:
+            verdicts = await explained_in_time(self._exchange, answers, verdicts, time_s=MARGIN_S / 2)
+        judged = Judged(verdicts, first, reasoning=await self._reasoning(answers))
+        ending = self._ending(answers, judged, gated=gated, reason=reason)
+        final = self._final(ending)
+        if cut is not None:
+            relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
+        elif gate is not None and gate.stopped:
+            assert gate.stop_entry is not None
+            relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
+        else:
+            relay.close(ending.closing, final)
+        return ending.outcome
+
+    def give_up(self, reason: Reason, *, broken: bool = False) -> Outcome:
+        """Conclude without a verdict, and let everything pass, or nothing more where the plan says so.
+
+        What a gate has ruled on keeps its fate, unless the gate itself is ``broken``.
+        """
+        gate, relay = self._gate, self._relay
+        if gate is not None and not broken and not self._must_check:
+            gate.let_pass()
+        answers = self.answers(over=True)
+        verdicts: tuple[Verdict, ...] = tuple(
+            unchecked(reason, threshold=self._plan.threshold) for _ in answers
+        )
+        gated = None
+        if gate is not None:
+            gated = Gated(stopped=self._must_check) if broken else _gated(gate, cut=self._must_check)
+        ending = self._ending(answers, Judged(verdicts, verdicts), gated=gated, reason=reason)
+        final = self._final(ending)
+        if self._must_check:
+            relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
+        elif gate is not None and gate.stopped and gate.stop_entry is not None and not broken:
+            relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
+        else:
+            relay.close({}, final)
+            if gate is not None and gate.stopped_choices and not broken:
+                relay.let_end_go()
+            else:
+                relay.open()
+        return ending.outcome
+
+    def _ending(
+        self, answers: Sequence[Answer], judged: Judged, *, gated: Gated | None, reason: Reason | None
+    ) -> Ending:
+        return ending_of(
+            self._plan,
+            self._exchange,
+            answers,
+            judged,
+            model=self._model,
+            details=self._details,
+            gated=gated,
+            reason=reason,
+            failed=self._relay.transcript.failed,
+        )
+
+    def _final(self, ending: Ending) -> bytes:
+        if ending.details is None:
+            return b""
+        return encode(final_chunk(self._relay.transcript, ending.details), newline=self._relay.newline)
+
+    def _filtered(self) -> bytes:
+        """Frames that finish every choice that has not finished for the client, as filtered."""
+        relay = self._relay
+        return b"".join(
+            encode(
+                content_chunk(relay.transcript, index, "", finish_reason=STOP_REASON), newline=relay.newline
+            )
+            for index in relay.unfinished()
+            if self._gate is None or index not in self._gate.stopped_choices
+        )
+
+
+def _of_answer(ask: Ask) -> tuple[tuple[int, int], ...]:
+    """The ranges of an ask as characters of the whole answer."""
+    return tuple((start + ask.skipped, end + ask.skipped) for start, end in ask.ranges)
+
+
+def _gated(gate: Gate, *, cut: bool = False) -> Gated:
+    return Gated(
+        texts={choice: gate.delivered(choice) for choice in gate.choices},
+        insertions={choice: gate.insertions(choice) for choice in gate.choices},
+        marked=gate.marked,
+        withheld=gate.withheld,
+        stopped=gate.stopped or gate.all_stopped or cut,
+        logprobs_dropped=gate.logprobs_dropped,
+        fields_dropped=gate.fields_dropped,
+    )

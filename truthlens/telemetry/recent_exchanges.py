@@ -1,0 +1,215 @@
+"""The last exchanges, for the console: figures, positions and names from the configuration.
+
+Texts of users, documents and models are kept only where the policy allows it (``telemetry: {log_text: true}``).
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from truthlens.core.mitigation_result import Mended
+from truthlens.core.records import Action, Exchange, Outcome, Span, Status, Verdict
+
+# Of one exchange: what a page can show, and what a hostile answer cannot make large.
+_MOST_CHOICES = 16
+_MOST_SPANS = 100
+_MOST_DIFFERENCES = 20
+_MOST_CALLS = 64
+_LONGEST_NAME = 200
+_MOST_TEXT_BYTES = 256 << 10
+# Roughly what the records take in memory, in bytes.
+_ENTRY_BYTES, _RECORD_BYTES = 2048, 512
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One ended exchange.
+
+    ``id`` is unguessable, so that whoever was given one page cannot ask for others. ``outcome`` has no body, and texts
+    only where ``exchange`` is set; ``cut`` says that it had more choices, spans or calls than are kept, and
+    ``text_dropped`` that its texts were too large to keep.
+    """
+
+    id: str
+    time: datetime
+    outcome: Outcome
+    request_id: str = ""
+    exchange: Exchange | None = None
+    spans: int = 0
+    cut: bool = False
+    text_dropped: bool = False
+
+    @property
+    def decision(self) -> str:
+        """The decision's name."""
+        return self.outcome.plan.decision
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all choices together."""
+        return self.outcome.verdict
+
+    @property
+    def status(self) -> Status:
+        """How much was checked."""
+        return self.outcome.verdict.status
+
+    @property
+    def reason(self) -> str:
+        """Why not all was checked, or ``""``."""
+        reason = self.outcome.verdict.reason
+        return reason.value if reason else ""
+
+    @property
+    def score(self) -> float | None:
+        """Score of what was delivered, ``None`` where nothing was checked."""
+        return self.outcome.verdict.score
+
+    @property
+    def detected(self) -> bool:
+        """Whether the score reached the threshold."""
+        return self.outcome.verdict.flagged
+
+    @property
+    def action(self) -> Action:
+        """What was done to the answer."""
+        return self.outcome.action
+
+    @property
+    def latency_ms(self) -> int:
+        """What TruthLens added."""
+        return round(self.outcome.latency_s * 1000)
+
+    @property
+    def calls(self) -> int:
+        """How many calls to models were made."""
+        return sum(call.attempts > 0 for call in self.outcome.calls)
+
+    @property
+    def streaming(self) -> str:
+        """How a streamed answer was treated, ``""`` for any other."""
+        return self.outcome.stream.streaming.value if self.outcome.stream else ""
+
+    def without_text(self) -> Entry:
+        """Return the entry as one whose texts were never kept."""
+        return replace(self, outcome=replace(self.outcome, answers=()), exchange=None, text_dropped=False)
+
+
+class Recent:
+    """The latest entries, newest first; bounded in number and in bytes."""
+
+    def __init__(self, *, limit: int = 100, max_bytes: int = 8 << 20) -> None:
+        self._limit, self._max_bytes = limit, max_bytes
+        self._entries: OrderedDict[str, tuple[Entry, int]] = OrderedDict()
+        self._bytes = 0
+
+    def add(
+        self, outcome: Outcome, *, time: datetime, request_id: str = "", exchange: Exchange | None = None
+    ) -> None:
+        """Note an ended exchange.
+
+        Args:
+            outcome: what became of it.
+            time: when it ended.
+            request_id: by which its log line is found.
+            exchange: its request half, where the policy allows that texts are kept; else ``None``.
+        """
+        text_bytes = _text_bytes(outcome, exchange) if exchange is not None else None
+        shown = replace(exchange, messages=()) if exchange is not None and text_bytes is not None else None
+        kept = _bounded(outcome, text=shown is not None)
+        entry = Entry(
+            id=secrets.token_hex(8),
+            time=time,
+            outcome=kept,
+            request_id=request_id,
+            exchange=shown,
+            spans=sum(len(each.spans) for each in outcome.verdicts),
+            cut=_records(kept) < _records(outcome),
+            text_dropped=exchange is not None and shown is None,
+        )
+        size = _ENTRY_BYTES + _RECORD_BYTES * _records(kept) + (text_bytes or 0)
+        self._entries[entry.id] = (entry, size)
+        self._bytes += size
+        while len(self._entries) > self._limit or (self._bytes > self._max_bytes and len(self._entries) > 1):
+            _, (_, freed) = self._entries.popitem(last=False)
+            self._bytes -= freed
+
+    def entries(self) -> list[Entry]:
+        """Return the entries, newest first."""
+        return [entry for entry, _ in reversed(self._entries.values())]
+
+    def get(self, entry_id: str) -> Entry | None:
+        """Return the entry of that id, ``None`` where there is none, or none any more."""
+        found = self._entries.get(entry_id)
+        return found[0] if found else None
+
+
+def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
+    """Return ``outcome`` without its body, within the bounds of an entry, with texts only where they may be kept."""
+    return replace(
+        outcome,
+        body=None,
+        verdict=_bounded_verdict(outcome.verdict),
+        verdicts=tuple(map(_bounded_verdict, outcome.verdicts[:_MOST_CHOICES])),
+        mended=tuple(each and _bounded_mended(each) for each in outcome.mended[:_MOST_CHOICES]),
+        calls=tuple(replace(call, model=call.model[:_LONGEST_NAME]) for call in outcome.calls[:_MOST_CALLS]),
+        answers=outcome.answers[:_MOST_CHOICES] if text else (),
+    )
+
+
+def _bounded_verdict(verdict: Verdict) -> Verdict:
+    # What single detectors found is in the spans of the whole; the strongest are kept, in the answer's order.
+    strongest = sorted(verdict.spans, key=lambda span: -span.score)[:_MOST_SPANS]
+    return replace(
+        verdict,
+        spans=tuple(map(_bounded_span, sorted(strongest, key=lambda span: span.start))),
+        results=tuple(replace(result, spans=()) for result in verdict.results),
+    )
+
+
+def _bounded_span(span: Span) -> Span:
+    explanation = span.explanation
+    if explanation is None or len(explanation.differences) <= _MOST_DIFFERENCES:
+        return span
+    differences = explanation.differences[:_MOST_DIFFERENCES]
+    return replace(span, explanation=replace(explanation, differences=differences))
+
+
+def _bounded_mended(mended: Mended) -> Mended:
+    # Text and verdict stand in the outcome's answers and verdicts as well.
+    attempts = tuple(
+        replace(each, model=each.model[:_LONGEST_NAME]) for each in mended.attempts[:_MOST_CALLS]
+    )
+    return replace(mended, text="", verdict=Verdict(mended.verdict.status), attempts=attempts)
+
+
+def _records(outcome: Outcome) -> int:
+    """Return how many records hang on an outcome."""
+    count = len(outcome.calls) + sum(len(each.attempts) for each in outcome.mended if each is not None)
+    for verdict in outcome.verdicts:
+        count += 2 + len(verdict.results) + len(verdict.spans)
+        count += sum(len(span.explanation.differences) for span in verdict.spans if span.explanation)
+    return count
+
+
+def _text_bytes(outcome: Outcome, exchange: Exchange) -> int | None:
+    """Return the size of the texts in memory, ``None`` where they are too large to keep."""
+    size = 0
+    for text in _texts(outcome, exchange):
+        size += sys.getsizeof(text)
+        if size > _MOST_TEXT_BYTES:
+            return None
+    return size
+
+
+def _texts(outcome: Outcome, exchange: Exchange) -> Iterator[str]:
+    yield exchange.query
+    for answer in outcome.answers:
+        yield answer.text
+    for passage in exchange.passages:
+        yield from (passage.text, passage.title, passage.id)

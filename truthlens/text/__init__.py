@@ -1,0 +1,1 @@
+"""Language: sentences, words, scripts, languages, values and claims of a text. Pure functions."""

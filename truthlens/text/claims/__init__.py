@@ -1,0 +1,1 @@
+"""Claims of a text: its clauses, what claims nothing, and refusals."""

@@ -1,0 +1,1 @@
+"""Dates, numbers, names and other values in a text, and whether two of them differ."""

@@ -1,0 +1,249 @@
+"""From labelled data to a model folder: train, export, calibrate, measure, write manifest and card."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from truthlens.detection.encoder.inputs.manifest import (
+    MANIFEST_NAME,
+    DataSource,
+    InputFormat,
+    Manifest,
+    ResponseCalibration,
+    load_manifest,
+)
+from truthlens.detection.encoder.inputs.windows import load_tokenizer
+from truthlens.detection.models.loading import load_model
+from truthlens.training.calibrate.calibration import BASE_RATE, Calibration, calibrate, score_answers
+from truthlens.training.data.dataset import Example, Recipe, read_folder, split
+from truthlens.training.evaluate.evaluation import Measured, measure, report
+from truthlens.training.evaluate.metrics import auroc, best_f1, bootstrap, brier, ece
+from truthlens.training.evaluate.served_encoder import ServedEncoder, load_served
+from truthlens.training.export.convert import ONNX_NAME
+from truthlens.training.export.export import ExportReport, export, shift_bias
+from truthlens.training.export.model_card import CARD_NAME, card
+from truthlens.training.train.recipe import BUNDLED_RECIPE, INPUT, LICENCES, MAIN_SOURCE
+from truthlens.training.train.trainer import SUMMARY, TrainSettings, train
+
+WHITE_PAPER_THRESHOLD = 0.6
+"""That of the white paper's policy, which figures are also given at."""
+_FIXTURE_ROWS = 60
+_CALIBRATION_ROWS = 400  # of each source
+
+
+def build(
+    settings: TrainSettings, out: Path, *, recipe: Recipe = BUNDLED_RECIPE, console: Console | None = None
+) -> Path:
+    """The finished model folder ``out``; everything from training (or its last checkpoint) to the card.
+
+    Raises:
+        DataError: the data folder cannot be used.
+        ModelError: the base model is missing, or the export is not faithful.
+    """
+    run = train(settings, recipe=recipe, console=console)
+    return finish(
+        run, out, data=settings.data, recipe=recipe, limit=settings.limit, threads=settings.threads, console=console
+    )  # fmt: skip
+
+
+def finish(
+    run: Path,
+    out: Path,
+    *,
+    data: Path,
+    recipe: Recipe = BUNDLED_RECIPE,
+    fmt: InputFormat = INPUT,
+    limit: int | None = None,
+    threads: int = 1,
+    note: str = "",
+    console: Console | None = None,
+) -> Path:
+    """The model folder ``out`` from a finished training run.
+
+    Args:
+        run: folder of ``train``.
+        out: model folder to write; its name becomes the model's.
+        data: the folder that was trained on; its calibration and test sides are used here.
+        recipe: the one that was trained with.
+        fmt: the input format to serve with.
+        limit: rows of each source and side (for a trial run).
+        threads: CPU threads of the measuring.
+        note: stands in the manifest and leads the card.
+        console: shows progress and reports.
+    """
+    console = console or Console(stderr=True)
+    sides = split(read_folder(data), recipe)
+    held_out = sides["calibration"] or sides["test"]
+    main = [row for row in held_out if row.source == MAIN_SOURCE] or held_out
+    fitting = _each(held_out, limit or _CALIBRATION_ROWS)
+    exported = export(run, out, fixture=_spread(main, _FIXTURE_ROWS), fmt=fmt, console=console)
+    summary = json.loads((run / SUMMARY).read_bytes())
+
+    raw = Manifest(name=out.name, base=summary["base"], input=fmt)
+    model = load_model(out, manifest=raw, threads=threads)
+    console.print(f"calibrating on {len(fitting)} answers")
+    found = calibrate(score_answers(model, load_tokenizer(out), fitting, fmt=fmt), fitting, main=MAIN_SOURCE)
+    shift_bias(out / ONNX_NAME, found.shift)
+    manifest = _manifest(out, summary, found, fmt=fmt, note=note)
+    _write(out, manifest)
+
+    figures = _figures(load_served(out, threads=threads), sides["test"], manifest, limit, console)
+    figures |= {
+        "calibration": {"rows": len(fitting), "aggregations": _rounded(found.choices)},
+        "training": {"epochs": summary["epochs"], "mean": summary.get("mean")},
+        "export": _export_figures(exported),
+    }
+    manifest = manifest.model_copy(update={"figures": figures})
+    _write(out, manifest)
+    (out / CARD_NAME).write_text(card(manifest, summary), encoding="utf-8")
+    return out
+
+
+def describe(run: Path, out: Path, *, ablation: Path) -> None:
+    """Put the figures of an ablation (``bench/detection/ablation.py``) into the manifest and card of ``out``.
+
+    Args:
+        run: folder of the training that ``out`` was made from.
+        out: finished model folder.
+        ablation: ``ablation.json``.
+    """
+    manifest = load_manifest(out)
+    found = json.loads(ablation.read_bytes())
+    found["variants"] = [
+        {key: row[key] for key in ("variant", "auroc", "others", "steps")} for row in found["variants"]
+    ]
+    manifest = manifest.model_copy(update={"figures": {**manifest.figures, "ablation": found}})
+    _write(out, manifest)
+    summary = json.loads((run / SUMMARY).read_bytes())
+    (out / CARD_NAME).write_text(card(manifest, summary), encoding="utf-8")
+
+
+def _each(rows: Sequence[Example], most: int) -> list[Example]:
+    """At most ``most`` rows of each source."""
+    sources = sorted({row.source for row in rows})
+    return [row for name in sources for row in _spread([r for r in rows if r.source == name], most)]
+
+
+def _spread(rows: Sequence[Example], most: int | None) -> list[Example]:
+    """At most ``most`` rows, evenly over ``rows``: files are often sorted by label."""
+    if most is None or len(rows) <= most:
+        return list(rows)
+    return [rows[place] for place in np.linspace(0, len(rows) - 1, most).astype(int)]
+
+
+def _manifest(
+    out: Path, summary: dict[str, Any], found: Calibration, *, fmt: InputFormat, note: str
+) -> Manifest:
+    rows = summary["rows"]
+    return Manifest(
+        name=out.name,
+        base=summary["base"],
+        architecture="BERT token classifier; head over [state, lexical features, comparison with the evidence]; ONNX opset 17",
+        note=note,
+        data=tuple(_data(rows)),
+        licence="Apache-2.0",
+        languages=("en",),
+        revision=_digest(out / ONNX_NAME)[:12],
+        input=fmt,
+        temperature=round(found.temperature, 4),
+        tau_token=found.tau_token,
+        tau_span=found.tau_span,
+        aggregation=found.aggregation,
+        response={
+            name: ResponseCalibration(**asdict(calibration)) for name, calibration in found.response.items()
+        },
+        recommended_threshold=round(found.threshold, 4),
+        files={name: _digest(out / name) for name in (ONNX_NAME, "tokenizer.json")},
+    )
+
+
+def _data(rows: dict[str, int]) -> list[DataSource]:
+    named = [source.model_copy(update={"rows": rows[key]}) for key, source in LICENCES.items() if key in rows]
+    others = [
+        DataSource(name=key, licence="not stated", rows=count)
+        for key, count in rows.items()
+        if key not in LICENCES
+    ]
+    return [*named, *others]  # fmt: skip
+
+
+def _write(out: Path, manifest: Manifest) -> None:
+    text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
+    (out / MANIFEST_NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _figures(
+    encoder: ServedEncoder, test: Sequence[Example], manifest: Manifest, limit: int | None, console: Console
+) -> dict[str, Any]:
+    encoder.warm_up()
+    figures: dict[str, Any] = {}
+    for source in sorted({row.source for row in test}):
+        rows = _spread([row for row in test if row.source == source], limit)
+        measured = measure(rows, encoder, console=console, title=f"testing on {source}")
+        figures[source] = _source_figures(rows, measured, threshold=manifest.recommended_threshold)
+    return {"main": MAIN_SOURCE, "test": figures}
+
+
+def _source_figures(rows: Sequence[Example], measured: Measured, *, threshold: float) -> dict[str, Any]:
+    labels = np.array([row.label for row in rows], dtype=bool)
+    groups = [row.group for row in rows]
+    scores = measured.scores
+    interval = bootstrap(groups, lambda picked: auroc(labels[picked], scores[picked]), rounds=400)
+    found = report(rows, measured, threshold=threshold)
+    del found["latency_ms"]
+    found["base_rate"] = float(labels.mean())
+    found["example"]["auroc_95"] = interval
+    found["example"]["best_f1"] = best_f1(labels, scores)[0]
+    if not labels.all() and labels.any():
+        weighted = report(rows, measured, threshold=threshold, base_rate=BASE_RATE)
+        found["weighted"] = {
+            "base_rate": BASE_RATE,
+            **{name: weighted["example"][name] for name in ("precision", "recall", "f1")},
+            "ece": weighted["ece"],
+        }
+    found["ece_equal_mass"] = ece(labels, scores, equal_mass=True)
+    found["brier"] = brier(labels, scores)
+    found["flagged"] = {
+        f"{limit:g}": {
+            "recall": float((scores[labels] >= limit).mean()) if labels.any() else None,
+            "supported_flagged": float((scores[~labels] >= limit).mean()) if not labels.all() else None,
+        }
+        for limit in dict.fromkeys((threshold, WHITE_PAPER_THRESHOLD))
+    }
+    result: dict[str, Any] = _rounded(found)
+    return result
+
+
+def _export_figures(exported: ExportReport) -> dict[str, Any]:
+    found: dict[str, Any] = _rounded(
+        {
+            "int8": exported.quantized,
+            "change_p99": exported.change_p99,
+            "token_accuracy_loss": exported.accuracy_loss,
+            "tokens": exported.tokens,
+        }
+    )
+    return found
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case float():
+            return round(value, 4)
+        case dict():
+            return {key: _rounded(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_rounded(inner) for inner in value]
+    return value

@@ -1,0 +1,1 @@
+"""Calibration: probabilities and thresholds from held-out answers."""

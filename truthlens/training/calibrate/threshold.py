@@ -1,0 +1,155 @@
+"""From labelled answers to a threshold for a goal: the function behind ``truthlens calibrate``.
+
+The detector is an argument; nothing here loads one, reads a policy or writes a file. The numerics are in ``conformal``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from truthlens.core.errors import DetectorError
+from truthlens.core.records import Reason, Verdict
+from truthlens.core.thresholds import threshold_from_cost
+from truthlens.policy.plans.threshold_record import CostGoal, Counts, Measured, MissRateGoal
+from truthlens.training.calibrate.conformal import (
+    UNSCORED,
+    OperatingPoint,
+    control_miss_rate,
+    flagged_share,
+    least_cost,
+    operating_points,
+)
+from truthlens.training.data.dataset import Example
+
+Judge = Callable[[str, Sequence[str], str], Verdict]
+"""From query, passages and answer to the verdict."""
+
+# With one of these the score is not what the plan gives when nothing goes wrong.
+_FAILURES = frozenset({Reason.DETECTOR_ERROR, Reason.TIMEOUT, Reason.OVERLOADED})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledScores:
+    """Scores of labelled answers.
+
+    ``labels`` (True: unsupported) and ``scores`` (0..1, or ``UNSCORED``) have shape (answers,); ``groups`` are the source
+    texts. ``unscored`` counts the answers without a score by their reason.
+    """
+
+    labels: NDArray[np.bool_]
+    scores: NDArray[np.float64]
+    groups: tuple[str, ...]
+    unscored: Mapping[str, int]
+
+    @property
+    def base_rate(self) -> float:
+        """Share of unsupported answers, 0..1; 0.0 for none at all."""
+        return float(self.labels.mean()) if self.labels.size else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The threshold for a goal, and what it and others do to the answers.
+
+    ``compared`` has the chosen and other thresholds by name; it is empty where the answers are all of one kind. Its
+    costs are for the goal's ratio and prior; for a miss rate both kinds of mistakes count alike.
+    """
+
+    threshold: float
+    goal: MissRateGoal | CostGoal
+    measured: Measured
+    counts: Counts
+    compared: Mapping[str, OperatingPoint]
+
+
+def score_labelled(
+    examples: Sequence[Example], judge: Judge, *, console: Console | None = None, title: str = "scoring"
+) -> LabelledScores:
+    """Score ``examples`` once, one after another, with a progress bar on ``console``.
+
+    Raises:
+        DetectorError: the detector failed on a row; a threshold from the rest would not be the plan's.
+    """
+    scores: list[float] = []
+    unscored: Counter[str] = Counter()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console or Console(quiet=True)) as progress:
+        for row, example in enumerate(progress.track(examples, description=title), 1):
+            verdict = judge(example.query, example.context, example.response)
+            if verdict.reason in _FAILURES:
+                raise DetectorError(
+                    f"the detector failed on row {row} ({verdict.reason}); mend the model or remove that row"
+                )
+            if verdict.score is None:
+                unscored[str(verdict.reason)] += 1
+            scores.append(UNSCORED if verdict.score is None else verdict.score)
+    return LabelledScores(
+        labels=np.array([example.label == 1 for example in examples], dtype=bool),
+        scores=np.array(scores, dtype=np.float64),
+        groups=tuple(example.group for example in examples),
+        unscored=dict(unscored),
+    )
+
+
+def choose(
+    scored: LabelledScores, goal: MissRateGoal | CostGoal, *, others: Mapping[str, float] | None = None
+) -> Choice:
+    """The threshold for ``goal``.
+
+    For a miss rate it is the largest one that ``conformal.control_miss_rate`` allows; for a cost ratio the one of least
+    expected cost on these answers, with proposition 1's beside it (``"least cost"`` and ``"proposition 1"`` in ``compared``). They differ:
+    proposition 1 reads the score as a probability and knows nothing of the model, the other is measured.
+
+    Args:
+        scored: the labelled answers.
+        goal: what the threshold is for.
+        others: further thresholds to compare, by name.
+
+    Raises:
+        UnattainableError: the answers do not allow such a threshold; the message says what would.
+    """
+    gold = scored.labels
+    unsupported = [group for group, label in zip(scored.groups, gold, strict=True) if label]
+    counts = Counts(
+        unsupported=int(gold.sum()),
+        unsupported_texts=len(set(unsupported)),
+        supported=int((~gold).sum()),
+        unscored=sum(scored.unscored.values()),
+    )
+    if isinstance(goal, MissRateGoal):
+        found = control_miss_rate(scored.scores[gold], unsupported, max_miss_rate=goal.max_miss_rate)
+        threshold = found.threshold
+        alarms = flagged_share(scored.scores[~gold], threshold=threshold)
+        measured = Measured(miss_rate=found.miss_rate, miss_bound=found.bound, supported_flagged=alarms)
+        compared = _compare(scored, {"chosen": threshold, **(others or {})}, cost_ratio=1.0, prior=0.5)
+    else:
+        best = least_cost(gold, scored.scores, cost_ratio=goal.cost_ratio, prior=goal.prior)
+        threshold = best.threshold
+        measured = Measured(miss_rate=best.miss_rate, supported_flagged=best.false_alarm_rate)
+        formula = threshold_from_cost(cost_ratio=goal.cost_ratio, prior=goal.prior)
+        all_others = {
+            "least cost": threshold,
+            "proposition 1": formula,
+            "flag everything": 0.0,
+            **(others or {}),
+        }
+        compared = _compare(scored, all_others, cost_ratio=goal.cost_ratio, prior=goal.prior)
+    return Choice(threshold, goal, measured, counts, compared)
+
+
+def _compare(
+    scored: LabelledScores, thresholds: Mapping[str, float], *, cost_ratio: float, prior: float
+) -> dict[str, OperatingPoint]:
+    if scored.labels.all() or not scored.labels.any():
+        return {}
+    points = operating_points(
+        scored.labels, scored.scores, list(thresholds.values()), cost_ratio=cost_ratio, prior=prior
+    )
+    return dict(zip(thresholds, points, strict=True))

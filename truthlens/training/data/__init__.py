@@ -1,0 +1,1 @@
+"""Labelled data and synthetic errors to train on."""

@@ -1,0 +1,1 @@
+"""Evaluation: metrics, curves, plots and reports of a detector."""

@@ -1,0 +1,251 @@
+"""Figures of a detector on files of labelled answers: the function behind ``truthlens eval``.
+
+The detector is an argument; nothing here loads one. An answer that the detector did not score counts as not
+flagged, with score 0 and coverage 0: not looking never improves a figure.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from truthlens.core.records import Coverage, Span
+from truthlens.training.data.dataset import DataError, Example, read_examples
+from truthlens.training.evaluate.reliability import reliability
+from truthlens.training.evaluate.score_table import Measured, Tally
+from truthlens.training.evaluate.served_encoder import TokenReading
+from truthlens.training.evaluate.summary import breakdown, describe
+
+__all__ = ["Evaluation", "Measured", "Quality", "Score", "Scored", "Tallied", "evaluate", "measure", "report"]
+
+POOLED = "all files"
+_CONTRACT = ("rows", "example", "span", "char", "ece", "coverage")
+
+
+class Quality(StrEnum):
+    """Which rows are measured, by their ``quality``."""
+
+    ALL = "all"
+    GOOD = "good"
+
+
+class Scored(Protocol):
+    """What a detector says of one answer: a ``Verdict``, a ``DetectorResult`` or a ``ServedAnswer``."""
+
+    @property
+    def score(self) -> float | None:
+        """Response score, 0..1, or ``None`` where nothing was scored."""
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """Unsupported parts of the answer."""
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """How much was looked at."""
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """What a detector says of one answer, with the scores of its tokens: a ``ServedAnswer``."""
+
+    def reading(self, gold: Sequence[tuple[int, int]] | None) -> TokenReading | None:
+        """The token scores beside the marked spans, ``None`` where nothing was scored."""
+
+
+Score = Callable[[str, Sequence[str], str], Scored]
+"""From query, passages and answer to what the detector says."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tallied:
+    """The rows of one file, or of all of them, with their figures."""
+
+    name: str
+    tally: Tally
+    figures: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """What was measured: one ``Tallied`` a file, and one of all rows together.
+
+    ``settings`` says how: model, threshold, base rate, quality, and what the caller adds.
+    """
+
+    settings: Mapping[str, Any]
+    files: tuple[Tallied, ...]
+    pooled: Tallied
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON object of ``truthlens eval``; ``pooled`` has the shape of an entry of ``files``."""
+        return {
+            **self.settings,
+            "files": [{"file": file.name, **file.figures} for file in self.files],
+            "pooled": {"file": self.pooled.name, **self.pooled.figures},
+        }
+
+
+def evaluate(
+    files: Sequence[Path],
+    *,
+    score: Score,
+    model: str,
+    threshold: float,
+    token_limit: float | None = None,
+    limit: int | None = None,
+    base_rate: float | None = None,
+    quality: Quality = Quality.ALL,
+    rounds: int = 1000,
+    about: Mapping[str, Any] | None = None,
+    console: Console | None = None,
+) -> Evaluation:
+    """Score every row of ``files``, one after another, and work out the figures.
+
+    All files are read through before the first row is scored, so that a mistake in the last one shows at once. One
+    file's text is held at a time.
+
+    Args:
+        files: labelled JSON lines, gzip'd or not.
+        score: the detector.
+        model: its name, for the report.
+        threshold: response score from which an answer counts as flagged.
+        token_limit: probability from which a token counts as flagged; left out, tokens have no precision and recall.
+        limit: rows of each file, from its start (after the choice by ``quality``).
+        base_rate: weigh the rows so that this share is unsupported; by default they count as they are.
+        quality: which rows to measure.
+        rounds: resamples of the 95 % intervals; 0 for none.
+        about: more that the report should say of the settings; plain data.
+        console: shows a progress bar.
+
+    Raises:
+        DataError: a file cannot be read; the message names file and line.
+        DetectorError: the detector failed.
+        ValueError: ``base_rate`` is not inside 0..1, or ``files`` is empty.
+    """
+    if base_rate is not None and not 0.0 < base_rate < 1.0:
+        raise ValueError(f"base_rate is {base_rate}; expected a share between 0 and 1")
+    if not files:
+        raise ValueError("there is no file to evaluate; expected at least one")
+    left_out = [_left_out(file, quality) for file in files]
+
+    def figures(tally: Tally, left_out: int) -> dict[str, Any]:
+        found = breakdown(
+            tally, threshold=threshold, token_limit=token_limit, base_rate=base_rate, rounds=rounds
+        )
+        return {**found, "left_out": left_out, "reliability": reliability(tally, base_rate=base_rate)}
+
+    tallied: list[Tallied] = []
+    for file, without in zip(files, left_out, strict=True):
+        examples = _read(file, quality)[:limit]
+        tally = Tally.of(examples, measure(examples, score, console=console, title=file.name))
+        tallied.append(Tallied(str(file), tally, figures(tally, without)))
+    return Evaluation(
+        settings={
+            "model": model,
+            "threshold": threshold,
+            "token_threshold": token_limit,
+            "base_rate": base_rate,
+            "quality": str(quality),
+            "limit": limit,
+            "resamples": rounds,
+            **(about or {}),
+        },
+        files=tuple(tallied),
+        pooled=_pooled(tallied, lambda tally: figures(tally, sum(left_out))),
+    )
+
+
+def measure(
+    examples: Sequence[Example], score: Score, *, console: Console | None = None, title: str = "scoring"
+) -> Measured:
+    """Score ``examples`` one after another, with the wall time of each."""
+    scores, spans, coverage, seconds, tokens = [], [], [], [], []
+    scored: list[bool] = []
+    readings: list[TokenReading | None] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console or Console(quiet=True)) as progress:
+        for example in progress.track(examples, description=title):
+            started = time.perf_counter()
+            said = score(example.query, example.context, example.response)
+            seconds.append(time.perf_counter() - started)
+            scores.append(0.0 if said.score is None else said.score)
+            scored.append(said.score is not None)
+            spans.append(tuple((span.start, span.end) for span in said.spans))
+            coverage.append(_coverage(said))
+            tokens.append(_tokens(said))
+            readings.append(said.reading(example.spans) if isinstance(said, Readable) else None)
+    return Measured(
+        scores=np.array(scores, dtype=np.float64),
+        spans=tuple(spans),
+        coverage=np.array(coverage, dtype=np.float64),
+        seconds=np.array(seconds, dtype=np.float64),
+        scored=np.array(scored, dtype=bool),
+        tokens=np.array(tokens, dtype=np.float64),
+        readings=tuple(readings),
+    )
+
+
+def report(
+    examples: Sequence[Example], measured: Measured, *, threshold: float, base_rate: float | None = None
+) -> dict[str, Any]:
+    """The main figures of some rows, as a model's manifest keeps them; ``None`` where rows have no labels for one."""
+    found = describe(Tally.of(examples, measured), threshold=threshold, base_rate=base_rate)
+    latency = {name: found["latency_ms"][name] for name in ("p50", "p99")}
+    return {**{name: found[name] for name in _CONTRACT}, "latency_ms": latency}
+
+
+def _pooled(tallied: Sequence[Tallied], figures: Callable[[Tally], dict[str, Any]]) -> Tallied:
+    if len(tallied) == 1:
+        return tallied[0]
+    tally = Tally.join([one.tally for one in tallied])
+    return Tallied(POOLED, tally, figures(tally))
+
+
+def _left_out(file: Path, quality: Quality) -> int:
+    return sum(not _wanted(example, quality) for example in _examples(file))
+
+
+def _read(file: Path, quality: Quality) -> list[Example]:
+    return [example for example in _examples(file) if _wanted(example, quality)]
+
+
+def _wanted(example: Example, quality: Quality) -> bool:
+    return quality is Quality.ALL or example.quality == quality
+
+
+def _examples(file: Path) -> list[Example]:
+    if not file.is_file():
+        raise DataError(
+            f"{file} is no regular file; expected JSON lines on disk, because they are read twice"
+        )
+    try:
+        return read_examples(file)
+    except (OSError, EOFError, zlib.error) as error:
+        kind = "gzip'd JSON lines" if file.suffix == ".gz" else "JSON lines"
+        raise DataError(
+            f"{file} cannot be read ({type(error).__name__}); expected {kind}: is the file whole?"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not UTF-8 text; save it as UTF-8") from error
+
+
+def _coverage(said: Scored) -> float:
+    if said.score is None or said.coverage is None:
+        return 0.0 if said.score is None else 1.0
+    return said.coverage.answer_ratio * said.coverage.evidence_ratio
+
+
+def _tokens(said: Scored) -> int:
+    if said.score is None or said.coverage is None:
+        return 0
+    return said.coverage.answer_tokens_scored + said.coverage.evidence_tokens_seen

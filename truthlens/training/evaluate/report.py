@@ -1,0 +1,266 @@
+"""The report of ``truthlens eval --report``: one Markdown file with tables, beside its plots."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from truthlens import __version__
+from truthlens.core.errors import TruthLensError
+from truthlens.training.data.dataset import DataError
+from truthlens.training.evaluate.evaluation import Evaluation
+from truthlens.training.evaluate.plots import draw, require_plots
+from truthlens.training.evaluate.reliability import SHORT_ANSWER_TOKENS
+from truthlens.training.evaluate.summary import BREAKDOWNS
+
+REPORT_NAME = "report.md"
+JSON_NAME = "figures.json"
+_NAMES = {"tasks": "task", "sources": "source", "generators": "generator"}
+Row = Mapping[str, Any]
+
+
+class ReportError(TruthLensError):
+    """The report cannot be written; the message says where."""
+
+
+def prepare(folder: Path) -> None:
+    """Make ``folder`` and see to it that plots can be drawn, before hours are spent on scoring.
+
+    Raises:
+        PlotError: matplotlib is not installed.
+        ReportError: the folder cannot be made.
+    """
+    require_plots()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(
+            f"{folder} cannot be made ({error.strerror}); give --report a folder that can be written"
+        ) from error
+
+
+def write_report(found: Evaluation, folder: Path) -> Path:
+    """Write ``report.md``, ``figures.json`` and the plots into ``folder``, which is there.
+
+    Returns:
+        The Markdown file.
+
+    Raises:
+        DataError: no row was measured.
+        PlotError: matplotlib is not installed.
+        ReportError: a file cannot be written.
+    """
+    if not len(found.pooled.tally):
+        raise DataError("no row was measured, so there is nothing to report; check the files and --quality")
+    try:
+        plots = draw(found, folder)
+        (folder / JSON_NAME).write_text(json.dumps(found.as_json(), indent=1) + "\n", encoding="utf-8")
+        (folder / REPORT_NAME).write_text(markdown(found, plots), encoding="utf-8")
+    except OSError as error:
+        raise ReportError(
+            f"{folder}: the report cannot be written ({error.strerror}); give --report a folder that can be written"
+        ) from error
+    return folder / REPORT_NAME
+
+
+def machine(threads: int) -> str:
+    """The machine in words: processor, cores, threads used, system, Python."""
+    name = platform.processor() or platform.machine()
+    listed = Path("/proc/cpuinfo")
+    if listed.is_file():
+        for line in listed.read_text(encoding="utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                name = value.strip()
+                break
+    return f"{name}, {threads} thread(s) a scoring, {platform.system()}, Python {platform.python_version()}"
+
+
+def markdown(found: Evaluation, plots: Sequence[tuple[str, str]] = ()) -> str:
+    """The report as Markdown.
+
+    Args:
+        found: what was measured.
+        plots: file name and caption of each plot.
+    """
+    settings = found.settings
+    rows: list[Row] = [{"name": Path(one.name).name, **one.figures} for one in found.files]
+    if len(rows) > 1:
+        rows.append({"name": f"**{found.pooled.name}**", **found.pooled.figures})
+    parts = [
+        f"# Evaluation of {settings['model']}\n",
+        _settings(settings),
+        "## Figures\n",
+        _answers(rows, "file"),
+        _places(rows, "file"),
+        _trust(rows, "file"),
+        _hindsight(rows),
+    ]
+    for key in BREAKDOWNS:
+        named: Mapping[str, Row] = found.pooled.figures[key]
+        if named:
+            own = [{"name": name, **figures} for name, figures in named.items()]
+            parts += [f"## By {_NAMES[key]}\n", _answers(own, _NAMES[key]), _places(own, _NAMES[key])]
+    parts += [_reliability(found.pooled.figures["reliability"]), _latency(rows)]
+    if plots:
+        parts.append("## Plots\n")
+        parts += [f"![{caption}]({name})\n" for name, caption in plots]
+    if command := settings.get("command"):
+        parts.append(f"## Again\n\n```\n{command}\n```\n")
+    return "\n".join(parts)
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    weighting = (
+        "rows count as they are"
+        if settings["base_rate"] is None
+        else f"rows weighted so that {settings['base_rate']:.1%} are unsupported, in each row of a table that has both kinds (base rate)"
+    )
+    quality = (
+        "rows of every annotation quality are in"
+        if settings["quality"] == "all"
+        else f"only rows of quality `{settings['quality']}` are in"
+    )
+    lines = [
+        f"- **Model**: {settings['model']}" + _if(settings, "runtime", " ({})") + _if(settings, "revision", ", revision {}"),
+        f"- **Flagged** means: response score ≥ {settings['threshold']:g}" + _if(settings, "aggregation", ", aggregation `{}`")
+        + _if(settings, "token_threshold", "; a token: probability ≥ {}"),
+        f"- **Rows**: {weighting}; {quality}"
+        + ("" if settings["limit"] is None else f"; the first {settings['limit']} of each file"),
+        f"- **Intervals**: 95 %, {settings['resamples']} resamples of whole source texts" if settings["resamples"]
+        else "- **Intervals**: none",
+        *([f"- **Machine**: {settings['machine']}"] if "machine" in settings else []),
+        f"- **TruthLens** {__version__}",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _if(settings: Mapping[str, Any], key: str, text: str) -> str:
+    return text.format(settings[key]) if settings.get(key) is not None else ""
+
+
+def _answers(rows: Sequence[Row], first: str) -> str:
+    """Whole answers: ranking and decision."""
+    body = [
+        [
+            _cell(row["name"]), str(row["rows"]), str(row["unsupported"]), _share(row["base_rate"]),
+            _with_interval(row, "example", "auroc"), _with_interval(row, "example", "auprc"),
+            _number(row["example"]["precision"]), _number(row["example"]["recall"]),
+            _with_interval(row, "example", "f1"), _number(row["any_span"]["f1"]),
+        ]
+        for row in rows
+    ]  # fmt: skip
+    head = [first, "rows", "unsupported", "base rate", "AUROC", "AUPRC", "P", "R", "F1", "F1 (any span)"]
+    return "Answers:\n\n" + _table(head, body)
+
+
+def _places(rows: Sequence[Row], first: str) -> str:
+    """Where in the answer: characters, spans, tokens; nothing if no row is marked."""
+    marked = [row for row in rows if row["marked"]]
+    if not marked:
+        return ""
+    body = [
+        [
+            _cell(row["name"]), str(row["marked"]),
+            _number(row["char"]["precision"]), _number(row["char"]["recall"]), _with_interval(row, "char", "f1"),
+            _number(row["span"]["precision"]), _number(row["span"]["recall"]), _with_interval(row, "span", "f1"),
+            _number(row["token"]["f1"]), _number(row["token"]["auroc"]),
+        ]
+        for row in marked
+    ]  # fmt: skip
+    head = [
+        first, "marked rows", "char P", "char R", "char F1", "span P", "span R", "span F1", "token F1", "token AUROC"
+    ]  # fmt: skip
+    return "Unsupported parts, in rows whose spans people marked:\n\n" + _table(head, body)
+
+
+def _trust(rows: Sequence[Row], first: str) -> str:
+    """Calibration and selective prediction."""
+    body = []
+    for row in rows:
+        risk = row["risk_coverage"] or {}
+        body.append(
+            [
+                _cell(row["name"]), _with_interval(row, "ece"), _number(row["ece_equal_mass"]),
+                _with_interval(row, "brier"), _number(risk.get("aurc")), _number(risk.get("oracle_aurc")),
+                _number(risk.get("risk_at_full_coverage")),
+            ]
+        )  # fmt: skip
+    head = [first, "ECE, equal width", "ECE, equal mass", "Brier", "AURC", "AURC, oracle", "errors, all kept"]
+    return "Calibration, and wrong decisions by how sure they are:\n\n" + _table(head, body)
+
+
+def _hindsight(rows: Sequence[Row]) -> str:
+    body = [
+        [_cell(row["name"]), _number(row["best"]["f1"]), _number(row["best"]["threshold"])]
+        for row in rows
+        if row["best"] is not None
+    ]
+    if not body:
+        return ""
+    return (
+        "Best F1 in hindsight. **Optimistic**: the threshold is chosen on the rows that it is measured on.\n\n"
+        + _table(["file", "F1", "at threshold"], body)
+    )
+
+
+def _reliability(rows: Sequence[Row]) -> str:
+    body = [
+        [
+            row["level"] if row["aggregation"] is None else f"{row['level']}, `{row['aggregation']}`",
+            {"all": "all", "short": f"≤ {SHORT_ANSWER_TOKENS} tokens", "long": f"> {SHORT_ANSWER_TOKENS} tokens"}[row["length"]],
+            str(row["n"]), _share(row["base_rate"]), _number(row["mean_score"]), _number(row["auroc"]), _number(row["ece"]),
+            _number(row["ece_equal_mass"]), _number(row["brier"]),
+        ]
+        for row in rows
+        if row["n"]
+    ]  # fmt: skip
+    if not body:
+        return ""
+    head = ["score", "answers", "n", "base rate", "mean score", "AUROC", "ECE, equal width", "ECE, equal mass", "Brier"]  # fmt: skip
+    return "## Reliability\n\n" + _table(head, body)
+
+
+def _latency(rows: Sequence[Row]) -> str:
+    body = [
+        [
+            _cell(row["name"]),
+            *(_number(row["latency_ms"][name], digits=1) for name in ("p50", "p99", "per_1000_tokens")),
+            _number(row["coverage"]), str(row["unscored"]), str(row["left_out"]),
+        ]
+        for row in rows
+    ]  # fmt: skip
+    head = ["file", "ms an answer, p50", "p99", "ms per 1,000 tokens", "coverage", "not scored", "left out by quality"]  # fmt: skip
+    return (
+        "## Latency and coverage\n\nTokens are answer tokens scored and evidence tokens seen. An answer that was not scored counts "
+        "as not flagged, with score 0.\n\n" + _table(head, body)
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _with_interval(row: Row, *path: str) -> str:
+    value: Any = row
+    interval: Any = row["intervals"]
+    for key in path:
+        value, interval = value[key], interval[key]
+    text = _number(value)
+    return text if interval is None or value is None else f"{text} [{interval[0]:.3f}, {interval[1]:.3f}]"
+
+
+def _number(value: float | None, *, digits: int = 3) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"

@@ -1,0 +1,236 @@
+"""The encoder as it is served, with the token scores behind each verdict kept for the workshop.
+
+An evaluation needs the probabilities of single tokens and the response score under every aggregation; the detector
+gives neither, and running the model again for each would cost as often. Here the model runs once an answer, inside
+the detector, and its log-odds are read again afterwards. Every reading is compared with what was served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from truthlens.core.errors import DetectorError
+from truthlens.core.records import Aggregation, Coverage, DetectorResult, Span
+from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.encoder.inputs.json_values import Rendering, render
+from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
+from truthlens.detection.encoder.inputs.value_wordings import ValueWordings
+from truthlens.detection.encoder.inputs.windows import Window, load_tokenizer
+from truthlens.detection.encoder.session import evidence_texts
+from truthlens.detection.encoder.token_scores import read_answer
+from truthlens.detection.fusion import spans_of
+from truthlens.detection.models.loading import load_model, verify_files
+from truthlens.detection.models.runtime import Stop, TokenModel, never
+from truthlens.text.sentences import merge_ranges
+from truthlens.training.data.dataset import as_exchange
+from truthlens.training.evaluate.metrics import touches
+
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenReading:
+    """The scores behind one verdict, without its text.
+
+    ``p`` has shape (answer tokens,), float32, the probabilities as served: 0 where a sentence claims nothing. ``gold``
+    has the same shape: whether a token overlaps a marked span; ``None`` where nobody marked spans. ``spans`` has one
+    row a predicted span: its score, and 1.0 where it overlaps a marked one (``NaN`` where nobody marked). ``scores``
+    is the response score under each aggregation.
+    """
+
+    p: NDArray[np.float32]
+    gold: NDArray[np.bool_] | None
+    spans: NDArray[np.float64]
+    scores: Mapping[Aggregation, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServedAnswer:
+    """What the detector said of one answer, and the windows and log-odds that it said it from."""
+
+    result: DetectorResult
+    manifest: Manifest
+    query: str
+    text: str
+    tokenizer: Tokenizer
+    rendering: Rendering | None
+    windows: Sequence[Window]
+    odds: Sequence[NDArray[np.float32]]
+
+    @property
+    def score(self) -> float | None:
+        """Response score, 0..1, or ``None`` where nothing was scored."""
+        return self.result.score
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """Unsupported parts of the answer."""
+        return self.result.spans
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """How much was looked at."""
+        return self.result.coverage
+
+    def reading(self, gold: Sequence[tuple[int, int]] | None) -> TokenReading | None:
+        """Token, span and response scores, or ``None`` where nothing was scored.
+
+        Args:
+            gold: the marked spans, ``None`` where nobody marked any.
+
+        Raises:
+            DetectorError: the scores that are read here are not those that were served.
+        """
+        if self.result.score is None:
+            return None
+        manifest = self.manifest
+        shown = self.rendering
+        text = self.text if shown is None else shown.text
+        encoding = self.tokenizer.encode(text, add_special_tokens=False)
+        offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        reading = read_answer(
+            self.windows, self.odds, offsets=offsets, text=text, query=self.query, fmt=manifest.input,
+            languages=manifest.languages or ("*",), silent=shown.silent if shown is not None else (),
+            values=shown.values if shown is not None else (),
+        )  # fmt: skip
+        p = reading.probabilities(temperature=manifest.temperature)
+        spans = spans_of(p, offsets, manifest.tau_span, text)
+        scores = {
+            name: manifest.scoring.score(name, p=reading.counted(p), spans=spans) for name in Aggregation
+        }
+        if shown is not None:
+            offsets = np.array([shown.source(start, end) for start, end in offsets]).reshape(-1, 2)
+            spans = shown.sourced(spans)
+        self._compare(scores[manifest.aggregation], spans)
+        union = None if gold is None else merge_ranges(gold)
+        return TokenReading(
+            p=p.astype(np.float32),
+            gold=None if union is None else _overlapping(_trimmed(offsets, self.text), union),
+            spans=np.array([(span.score, _right(span, union)) for span in spans]).reshape(-1, 2),
+            scores=scores,
+        )
+
+    def _compare(self, score: float, spans: Sequence[Span]) -> None:
+        served = self.result
+        same_spans = _ranges(spans) == _ranges(served.spans)
+        if served.score is None or abs(score - served.score) > _TOLERANCE or not same_spans:
+            raise DetectorError(
+                f"token scores read back give a response score of {score:.6f} and {len(spans)} span(s), served were "
+                f"{served.score} and {len(served.spans)}; expected the same: ServedAnswer.reading must follow "
+                "EncoderDetector"
+            )
+
+
+class ServedEncoder:
+    """The encoder detector of a model folder; a function from query, passages and answer to ``ServedAnswer``.
+
+    Not for several threads at once: it remembers the windows of the answer that is being scored.
+
+    Args:
+        model: the loaded weights.
+        tokenizer: the model's own, as ``load_tokenizer`` gives it.
+        manifest: of the model.
+    """
+
+    def __init__(self, model: TokenModel, tokenizer: Tokenizer, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self._tokenizer = tokenizer
+        self._model = _Remembering(model)
+        self._detector = EncoderDetector(self._model, tokenizer, manifest)
+
+    @property
+    def runtime(self) -> str:
+        """Kind of runtime and weights file."""
+        return self._model.name
+
+    def __call__(self, query: str, passages: Sequence[str], answer: str) -> ServedAnswer:
+        """Score one answer.
+
+        Raises:
+            DetectorError: the model failed.
+        """
+        self._model.forget()
+        exchange, asked = as_exchange(query, passages, answer)
+        result = self._detector.detect(exchange, asked)
+        return ServedAnswer(
+            result=result,
+            manifest=self.manifest,
+            query=query,
+            text=answer,
+            tokenizer=self._tokenizer,
+            rendering=render(answer, ValueWordings(evidence_texts(exchange), query=query)),
+            windows=self._model.windows,
+            odds=self._model.odds,
+        )
+
+    def warm_up(self) -> None:
+        """Score texts of our own, so that the first answer's latency is that of warmed-up weights.
+
+        Raises:
+            ModelError: the model cannot score them.
+        """
+        self._detector.warm_up()
+
+
+def load_served(folder: Path, *, threads: int = 1) -> ServedEncoder:
+    """The encoder of a model folder, loaded but not yet warm.
+
+    Raises:
+        ModelError: the folder cannot be used.
+    """
+    manifest = load_manifest(folder)
+    verify_files(folder, manifest.files)
+    return ServedEncoder(
+        load_model(folder, manifest=manifest, threads=threads), load_tokenizer(folder), manifest
+    )
+
+
+class _Remembering:
+    """A token model that keeps the windows and log-odds of its last run."""
+
+    def __init__(self, model: TokenModel) -> None:
+        self._model = model
+        self.windows: Sequence[Window] = ()
+        self.odds: Sequence[NDArray[np.float32]] = ()
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def log_odds(self, windows: Sequence[Window], *, stop: Stop = never) -> list[NDArray[np.float32]]:
+        odds = self._model.log_odds(windows, stop=stop)
+        self.windows, self.odds = windows, odds
+        return odds
+
+    def forget(self) -> None:
+        self.windows, self.odds = (), ()
+
+
+def _trimmed(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
+    """Tokens without the white space that byte-pair tokens begin with."""
+    trimmed = offsets.copy()
+    for row, (start, end) in enumerate(offsets.tolist()):
+        piece = text[start:end]
+        trimmed[row] = start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+    return trimmed
+
+
+def _overlapping(offsets: NDArray[np.int64], ranges: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+    found = np.zeros(len(offsets), dtype=np.bool_)
+    for start, end in ranges:
+        found |= (offsets[:, 0] < end) & (offsets[:, 1] > start)
+    return found
+
+
+def _right(span: Span, gold: Sequence[tuple[int, int]] | None) -> float:
+    return float("nan") if gold is None else float(touches((span.start, span.end), gold))
+
+
+def _ranges(spans: Sequence[Span]) -> list[tuple[int, int]]:
+    return [(span.start, span.end) for span in spans]

@@ -1,0 +1,1 @@
+"""Export of models: ONNX graphs, quantisation, model folders and cards."""

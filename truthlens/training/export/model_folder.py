@@ -1,0 +1,59 @@
+"""Model folders as the workshop writes them: digests of every file, and never half a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from truthlens.core.errors import ModelError
+from truthlens.detection.encoder.inputs.manifest import MANIFEST_NAME, Manifest
+
+_PARTIAL = ".partial-"
+
+
+def digest(file: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_folder(output: Path, manifest: Manifest, made: Path, *, replaced: Iterable[str] = ()) -> Manifest:
+    """Put the files of ``made`` into ``output``, and a manifest that lists them with their digests.
+
+    Files that ``output`` already holds and that have another name stay, and so do their digests. Files and manifest
+    are swapped in one by one, each whole, the manifest last: cut short in between, the folder's digests no longer
+    fit and loading it says so.
+
+    Args:
+        output: model folder; made if it is not there.
+        manifest: what is written, with the digests brought up to date.
+        made: folder of the new files, all directly in it.
+        replaced: names that the new files take the place of; they are removed.
+
+    Returns:
+        The manifest as written.
+
+    Raises:
+        ModelError: ``output`` exists and is no folder.
+    """
+    if output.exists() and not output.is_dir():
+        raise ModelError(f"{output} is a file; give a folder")
+    output.mkdir(parents=True, exist_ok=True)
+    names = sorted(file.name for file in made.iterdir())
+    gone = set(replaced) - set(names)
+    kept = {name: known for name, known in manifest.files.items() if (output / name).is_file()}
+    files = {name: known for name, known in kept.items() if name not in gone}
+    files |= {name: digest(made / name) for name in names}
+    written = manifest.model_copy(update={"files": files})
+    for name in names:
+        partial = output / f"{_PARTIAL}{name}"
+        shutil.copyfile(made / name, partial)
+        partial.replace(output / name)
+    partial = output / f"{_PARTIAL}{MANIFEST_NAME}"
+    partial.write_text(written.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    partial.replace(output / MANIFEST_NAME)
+    for name in gone:
+        (output / name).unlink(missing_ok=True)
+    return written

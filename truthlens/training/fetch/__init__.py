@@ -1,0 +1,1 @@
+"""Fetching of models from the Hugging Face hub."""

@@ -1,0 +1,179 @@
+"""A model of the Hugging Face hub as a folder that can be served: pinned, hashed, with a manifest.
+
+Fetched are weights in safetensors (or an ONNX export, where there are none), configuration and tokenizer; never
+pickles and never code. What they hold is not run here.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from truthlens.core.errors import ModelError
+from truthlens.detection.encoder.inputs.manifest import (
+    MANIFEST_NAME,
+    Manifest,
+    derive_manifest,
+    load_manifest,
+)
+from truthlens.detection.encoder.inputs.prompts import TEMPLATES, TemplateName
+from truthlens.training.fetch.hf_client import Hub, RemoteFile, Snapshot
+from truthlens.training.fetch.known_checkpoints import find
+
+_SMALL = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+_CARDS = ("README.md", "LICENSE*")
+_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+_EXPORTS = ("onnx/model.onnx", "onnx/model.onnx_data", "model.onnx", "model.onnx.data")
+_PARTIAL = ".pull-"
+
+Begin = Callable[[str, int], Callable[[int], None]]
+"""Told a file's name and size; gives what is to be told of its bytes as they come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A fetched model. ``fetched`` is false where the very same revision was there already."""
+
+    folder: Path
+    manifest: Manifest
+    bytes: int
+    fetched: bool
+
+
+def pull(
+    hub: Hub,
+    name: str,
+    shelf: Path,
+    *,
+    revision: str = "main",
+    template: str | None = None,
+    folder_name: str | None = None,
+    begin: Begin = lambda _name, _size: lambda _bytes: None,
+) -> Pulled:
+    """Fetch a model into ``shelf``.
+
+    Everything lands in a hidden folder first, which takes its name once all digests are right; a run that ends
+    before leaves nothing behind.
+
+    Args:
+        hub: where to fetch from.
+        name: a name of ``known.KNOWN``, or ``OWNER/NAME``.
+        shelf: folder of model folders; made if it is not there.
+        revision: branch, tag or commit. The commit that it stands for is written to the manifest.
+        template: of the prompt; left out, the known one, or what the layout suggests.
+        folder_name: of the new folder; left out, the repository's name.
+        begin: progress.
+
+    Raises:
+        ModelError: see ``Hub``; or the repository holds no token classifier that can be served, the folder is taken
+            by something else, the template is unknown, or the disk is too full.
+    """
+    if template is not None and template not in TEMPLATES:
+        raise ModelError(f"there is no template {template}; expected one of {', '.join(TEMPLATES)}")
+    known = find(name)
+    repository = known.repository if known is not None else name
+    snapshot = hub.snapshot(repository, revision)
+    target = shelf / (folder_name or repository.rpartition("/")[2])
+    if target.exists():
+        return _already_there(target, snapshot)
+    chosen = _choose(snapshot)
+    total = sum(file.size for file in chosen)
+    shelf.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(shelf).free
+    if free < total:
+        raise ModelError(f"{repository} takes {total / 1e6:.0f} MB, {shelf} has {free / 1e6:.0f} MB left")
+    with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=shelf) as partial:
+        place = Path(partial) / target.name
+        place.mkdir()
+        digests = {}
+        for file in chosen:
+            (place / file.name).parent.mkdir(exist_ok=True)
+            progress = begin(file.name, file.size)
+            digests[file.name] = hub.fetch(snapshot, file, place / file.name, progress=progress)
+        manifest = _manifest(place, snapshot, digests, template=template)
+        (place / MANIFEST_NAME).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        place.rename(target)
+    return Pulled(target, manifest, total, fetched=True)
+
+
+def _already_there(target: Path, snapshot: Snapshot) -> Pulled:
+    manifest = load_manifest(target)
+    if (manifest.base, manifest.revision) != (snapshot.repository, snapshot.commit):
+        raise ModelError(
+            f"{target} is there already and holds {manifest.base} at {manifest.revision[:12] or 'no revision'}, not "
+            f"{snapshot.repository} at {snapshot.commit[:12]}; remove it, or name another folder with --as"
+        )
+    return Pulled(target, manifest, 0, fetched=False)
+
+
+def _choose(snapshot: Snapshot) -> list[RemoteFile]:
+    """The files to fetch.
+
+    Raises:
+        ModelError: something that serving needs is not there, or has no digest.
+    """
+
+    def matching(patterns: tuple[str, ...]) -> list[RemoteFile]:
+        # A star must not reach into folders: training states of a run often lie there.
+        return [
+            file
+            for file in snapshot.files
+            if any(fnmatch(file.name, p) and file.name.count("/") == p.count("/") for p in patterns)
+        ]
+
+    small, weights = matching(_SMALL), matching(_WEIGHTS) or matching(_EXPORTS)
+    held = {file.name for file in small}
+    for needed in ("config.json", "tokenizer.json"):
+        if needed not in held:
+            raise ModelError(
+                f"{snapshot.repository} has no {needed}; expected a token classifier with a fast tokenizer"
+            )
+    if not weights:
+        raise ModelError(
+            f"{snapshot.repository} has no *.safetensors and no onnx/model.onnx; pickled weights are not fetched: "
+            "convert them to safetensors in a copy of the repository"
+        )
+    chosen = [*small, *matching(_CARDS), *weights]
+    bare = [file.name for file in chosen if file.sha256 is None and file.git_id is None]
+    if bare:
+        raise ModelError(
+            f"the hub lists no digest for {bare[0]} of {snapshot.repository}, so it cannot be checked; use a hub "
+            "that answers ?blobs=true with lfs.sha256 or blobId"
+        )
+    return chosen
+
+
+def _manifest(place: Path, snapshot: Snapshot, digests: dict[str, str], *, template: str | None) -> Manifest:
+    try:
+        config = json.loads((place / "config.json").read_bytes())
+    except ValueError as error:
+        raise ModelError(f"config.json of {snapshot.repository} is not valid JSON") from error
+    if not isinstance(config, dict):
+        raise ModelError(f"config.json of {snapshot.repository} holds no object")
+    derived = derive_manifest(place.name, config)
+    known = find(snapshot.repository)
+    chosen: TemplateName | None = derived.input.template
+    changes: dict[str, object] = {
+        "base": snapshot.repository,
+        "revision": snapshot.commit,
+        "files": digests,
+        "note": "fetched from a hub; not calibrated: fit a threshold on answers of your own",
+    }
+    longest = derived.input.max_tokens
+    if known is not None:
+        chosen, longest = known.template, known.max_tokens
+        changes |= {"languages": known.languages, "licence": known.licence, "data": known.data}
+    if template is not None:
+        chosen = next(entry for entry in TEMPLATES if entry == template)
+    sizes = {
+        "template": chosen,
+        "max_tokens": longest,
+        "answer_tokens": max(4, min(longest * 3 // 8, 1024)),
+        "answer_overlap": min(longest // 16, 128),
+    }
+    return derived.model_copy(update={**changes, "input": derived.input.model_copy(update=sizes)})

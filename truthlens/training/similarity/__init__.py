@@ -1,0 +1,1 @@
+"""The similarity model as it is exported."""

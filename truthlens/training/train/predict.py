@@ -1,0 +1,46 @@
+"""Token probabilities of a trained classifier for whole answers, in torch (the workshop's own reading)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from truthlens.detection.encoder.inputs.manifest import InputFormat
+from truthlens.training.data.dataset import Example
+from truthlens.training.train.batches import encode_examples, iterate, make_batches, merge_tokens
+from truthlens.training.train.model import TokenClassifier
+
+
+def predict(
+    model: TokenClassifier,
+    tokenizer: Tokenizer,
+    examples: Sequence[Example],
+    *,
+    fmt: InputFormat,
+    batch_tokens: int = 8_000,
+) -> list[NDArray[np.float64]]:
+    """Per example the margins (logit unsupported minus logit supported), shape (answer tokens,)."""
+    items = encode_examples(tokenizer, examples, format_of=lambda _: fmt)
+    parts: list[list[tuple[int, NDArray[np.float64]]]] = [[] for _ in examples]
+    batches = make_batches(items, budget_tokens=batch_tokens, seed=None)
+    model.eval()
+    with torch.inference_mode():
+        for batch in iterate(items, batches, pad_id=tokenizer.token_to_id("[PAD]") or 0):
+            logits = model(batch.input_ids, batch.attention_mask, batch.token_type_ids, batch.features)
+            margins = (logits[..., 1] - logits[..., 0]).double().numpy()
+            for row, item in enumerate(batch.items):
+                parts[item.row].append((item.first, margins[row, item.answer]))
+    model.train()
+    return [
+        merge_tokens(max((first + len(values) for first, values in found), default=0), found)
+        for found in parts
+    ]
+
+
+def response_hazard(margins: NDArray[np.float64]) -> float:
+    """Summed log-hazard Σ −log(1 − p) of the tokens: Noisy-OR before it saturates, for ranking."""
+    return float(np.logaddexp(0.0, margins).sum())

@@ -1,0 +1,367 @@
+"""Train the token classifier on labelled answers, on a CPU, within a wall-clock budget.
+
+Checkpoints and resumes. It neither exports nor calibrates; see ``export`` and ``calibrate``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import platform
+import shutil
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from tokenizers import Tokenizer
+
+from truthlens.detection.encoder.inputs.lexical import FEATURE_COUNT
+from truthlens.detection.encoder.inputs.windows import load_tokenizer
+from truthlens.training.data.dataset import Example, Mixture, Recipe, draw, read_folder, split
+from truthlens.training.data.minimal_pairs import (
+    EVIDENCE,
+    PAIRS,
+    locate_errors,
+    minimal_pairs,
+    other_evidence,
+)
+from truthlens.training.data.synthetic_errors import SOURCE, synthesize
+from truthlens.training.data.table_records import TABLES, records
+from truthlens.training.evaluate.metrics import auroc, best_f1
+from truthlens.training.train.batches import Batch, Item, encode_examples, iterate, make_batches
+from truthlens.training.train.loss import batch_loss
+from truthlens.training.train.model import BUNDLED_BASE, TokenClassifier, build_model, find_base
+from truthlens.training.train.predict import predict, response_hazard
+from truthlens.training.train.recipe import BUNDLED_RECIPE, INPUT, MAIN_SOURCE, train_format
+
+CHECKPOINT = "checkpoint.pt"
+WEIGHTS = "model.pt"
+LAST_WEIGHTS = "last.pt"
+SUMMARY = "train.json"
+_CLIP = 1.0
+_MEAN_FROM = 0.5
+_MEAN_EVERY = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TrainSettings:
+    """What to train, on what, and for how long.
+
+    ``data`` is the folder of labelled JSON lines, ``run`` the folder that checkpoints and weights go to.
+    The learning rate falls to zero after ``epochs`` or ``minutes``, whichever comes first. ``limit`` bounds
+    the rows of every source (for a trial run). The last four are the ingredients that ablations leave out: generated
+    answers, the head's comparison with the evidence, lexical features (the share of answers that are learnt without
+    them, so that the encoder does not lean on them alone; 1 for never any), and the share of pairs in the loss.
+    """
+
+    data: Path
+    run: Path
+    base: str = BUNDLED_BASE
+    epochs: int = 2
+    minutes: float = 120.0
+    batch_tokens: int = 6_000
+    learning_rate: float = 1.5e-4
+    head_learning_rate: float = 1e-3
+    warmup: float = 0.06
+    limit: int | None = None
+    threads: int = 2
+    seed: int = 1
+    checkpoint_minutes: float = 4.0
+    generated: bool = True
+    comparison: bool = True
+    feature_dropout: float = 0.1
+    contrast: float = 0.25
+    resume: bool = True
+
+
+@dataclass(slots=True)
+class _State:
+    model: TokenClassifier
+    optimizer: torch.optim.Optimizer
+    epoch: int = 0
+    batch: int = 0
+    step: int = 0
+    elapsed_s: float = 0.0
+    figures: list[dict[str, Any]] = field(default_factory=list)
+    rows: Counter[str] = field(default_factory=Counter)
+    mean: dict[str, torch.Tensor] = field(default_factory=dict)
+    """Mean of the weights over the second half of the training, every few steps."""
+    in_mean: int = 0
+
+
+def train(
+    settings: TrainSettings, *, recipe: Recipe = BUNDLED_RECIPE, console: Console | None = None
+) -> Path:
+    """The run folder, with ``model.pt``, tokenizer, configuration and ``train.json`` (rows and figures).
+
+    ``model.pt`` holds the mean of the weights over the second half of the training, ``last.pt`` the last ones.
+
+    Raises:
+        DataError: the data folder cannot be used.
+        ModelError: the base model cannot be found.
+    """
+    console = console or Console()
+    torch.set_num_threads(settings.threads)
+    torch.manual_seed(settings.seed)
+    _keep_freed_memory()
+    base = find_base(settings.base)
+    tokenizer = load_tokenizer(base.folder)
+    if settings.limit is not None:
+        mixture = {
+            source: Mixture(min(m.rows, settings.limit), m.weight) for source, m in recipe.mixture.items()
+        }
+        recipe = replace(recipe, mixture=mixture, default_mixture=Mixture(settings.limit))
+    sides = split(read_folder(settings.data), recipe)
+    sides["train"] = locate_errors(sides["train"])
+    watched = _watched(sides["calibration"], sides["test"], most=settings.limit or 150)
+    settings.run.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(settings.run / "tokenizer.json"))
+    shutil.copyfile(base.folder / "config.json", settings.run / "config.json")
+
+    state = _start(settings, base.folder)
+    while state.epoch < settings.epochs:
+        drawn = _epoch_rows(sides["train"], recipe, settings, epoch=state.epoch)
+        console.print(f"epoch {state.epoch + 1}: encoding {len(drawn)} answers")
+        items = encode_examples(
+            tokenizer,
+            drawn,
+            format_of=train_format,
+            weight_of=lambda row: recipe.mixture.get(row.source, recipe.default_mixture).weight,
+        )
+        done = _run_epoch(state, items, settings, pad_id=tokenizer.token_to_id("[PAD]") or 0, console=console)
+        figures = _figures(state.model, tokenizer, watched, lexical=settings.feature_dropout < 1.0)
+        console.print(f"epoch {state.epoch + 1} figures: {json.dumps(figures)}")
+        state.figures.append(figures)
+        state.rows.update(example.source for example in drawn)
+        state.epoch, state.batch = state.epoch + 1, 0
+        _save(state, settings)
+        if not done:
+            break
+    # The mean knows fewer answers by heart than the last weights, and ranks unseen ones better.
+    torch.save(state.model.state_dict(), settings.run / LAST_WEIGHTS)
+    torch.save(state.mean or state.model.state_dict(), settings.run / WEIGHTS)
+    mean = None
+    if state.mean:
+        state.model.load_state_dict(state.mean)
+        mean = _figures(state.model, tokenizer, watched, lexical=settings.feature_dropout < 1.0)
+        console.print(f"mean of {state.in_mean} weights: {json.dumps(mean)}")
+    summary: dict[str, Any] = {
+        "settings": {key: str(value) if isinstance(value, Path) else value for key, value in asdict(settings).items()},
+        "base": base.name,
+        "base_licence": base.licence,
+        "rows": dict(sorted(state.rows.items())),
+        "steps": state.step,
+        "minutes": round(state.elapsed_s / 60, 1),
+        "epochs": state.figures,
+        "mean": mean,
+    }  # fmt: skip
+    del summary["settings"]["data"]
+    (settings.run / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
+    return settings.run
+
+
+def _keep_freed_memory() -> None:
+    """Make glibc keep freed blocks.
+
+    Activations are as large each step, and mapping them anew costs more than computing them (measured: a
+    quarter of the throughput is left).
+    """
+    if platform.system() != "Linux":
+        return
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        trim_threshold, top_pad, mmap_max = -1, -2, -4
+        libc.mallopt(mmap_max, 0)
+        libc.mallopt(trim_threshold, 2**31 - 1)
+        libc.mallopt(top_pad, 256 * 1024 * 1024)
+
+
+def _start(settings: TrainSettings, folder: Path) -> _State:
+    model = build_model(folder, features=FEATURE_COUNT)
+    model.compares = settings.comparison
+    head = [parameter for name, parameter in model.named_parameters() if not name.startswith("encoder.")]
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": list(model.encoder.parameters()), "peak": settings.learning_rate},
+            {"params": head, "peak": settings.head_learning_rate},
+        ],
+        lr=settings.learning_rate,
+        weight_decay=0.01,
+        fused=True,
+    )
+    state = _State(model, optimizer)
+    path = settings.run / CHECKPOINT
+    if settings.resume and path.is_file():
+        saved = torch.load(path, weights_only=True)
+        model.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        state.epoch, state.batch, state.step = saved["epoch"], saved["batch"], saved["step"]
+        state.elapsed_s, state.figures = saved["elapsed_s"], saved["figures"]
+        state.rows, state.mean, state.in_mean = Counter(saved["rows"]), saved["mean"], saved["in_mean"]
+    return state
+
+
+def _save(state: _State, settings: TrainSettings) -> None:
+    path = settings.run / CHECKPOINT
+    partial = path.with_suffix(".partial")
+    torch.save(
+        {
+            "model": state.model.state_dict(),
+            "optimizer": state.optimizer.state_dict(),
+            "epoch": state.epoch,
+            "batch": state.batch,
+            "step": state.step,
+            "elapsed_s": state.elapsed_s,
+            "figures": state.figures,
+            "rows": dict(state.rows),
+            "mean": state.mean,
+            "in_mean": state.in_mean,
+        },
+        partial,
+    )
+    partial.replace(path)
+
+
+def _mean_weights(
+    mean: dict[str, torch.Tensor], weights: dict[str, torch.Tensor], *, count: int
+) -> dict[str, torch.Tensor]:
+    """The mean of ``count`` sets of weights, of which ``mean`` is that of all but the last."""
+    if count == 1:
+        return {name: value.clone() for name, value in weights.items()}
+    return {
+        name: mean[name] + (value - mean[name]) / count if value.is_floating_point() else value.clone()
+        for name, value in weights.items()
+    }
+
+
+_RICH_SOURCES = frozenset({MAIN_SOURCE, "summedits", "wice", "bump"})
+_NOT_PAIRED = frozenset({"xsum_hallucination"})
+_FEW = Recipe(default_mixture=Mixture(rows=500))
+
+
+def _epoch_rows(
+    train_side: list[Example], recipe: Recipe, settings: TrainSettings, *, epoch: int
+) -> list[Example]:
+    seed = settings.seed * 1000 + epoch
+    rich = [row for row in train_side if row.source in _RICH_SOURCES] or train_side
+    # Captions and news of one line make odd pairs, so that few of them take part.
+    few = draw(
+        [row for row in train_side if row.source not in _RICH_SOURCES and row.source not in _NOT_PAIRED],
+        _FEW,
+        seed=seed,
+    )
+    main = [row for row in train_side if row.source == MAIN_SOURCE] or rich
+
+    def rows(source: str) -> int:
+        return recipe.mixture.get(source, recipe.default_mixture).rows
+
+    made: list[Example] = (
+        []
+        if not settings.generated
+        else [
+            *synthesize(rich, count=rows(SOURCE), seed=seed),
+            *minimal_pairs([*rich, *main, *few], count=rows(PAIRS) // 2, seed=seed),
+            *other_evidence(main, count=rows(EVIDENCE), seed=seed),
+            *records(count=rows(TABLES), seed=seed),
+        ]
+    )
+    return draw([*train_side, *made], recipe, seed=seed)
+
+
+def _run_epoch(
+    state: _State, items: list[Item], settings: TrainSettings, *, pad_id: int, console: Console
+) -> bool:
+    """Whether the whole epoch was run; false where the time ended before."""
+    batches = make_batches(items, budget_tokens=settings.batch_tokens, seed=settings.seed + state.epoch)
+    state.model.train()
+    last = saved = time.monotonic()
+    running: list[float] = []
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("training", total=len(batches), completed=state.batch)
+        for batch in iterate(items, batches[state.batch :], pad_id=pad_id):
+            done = (state.epoch + state.batch / len(batches)) / settings.epochs
+            share = max(done, state.elapsed_s / 60 / settings.minutes)
+            if share >= 1.0:
+                return False
+            running.append(_step(state, batch, settings, rate=_schedule(share, settings.warmup)))
+            if share >= _MEAN_FROM and state.step % _MEAN_EVERY == 0:
+                state.in_mean += 1
+                state.mean = _mean_weights(state.mean, state.model.state_dict(), count=state.in_mean)
+            now = time.monotonic()
+            state.elapsed_s += now - last
+            last = now
+            state.batch += 1
+            state.step += 1
+            progress.update(task, advance=1, description=f"training, loss {_mean(running[-50:]):.4f}")
+            if state.step % 25 == 0 and not console.is_terminal:
+                console.print(
+                    f"epoch {state.epoch + 1} step {state.batch}/{len(batches)} loss {_mean(running[-25:]):.4f} minutes {state.elapsed_s / 60:.1f}"
+                )
+            if now - saved >= settings.checkpoint_minutes * 60:
+                _save(state, settings)
+                saved = now
+    return True
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _schedule(share: float, warmup: float) -> float:
+    return share / warmup if share < warmup else (1.0 - share) / (1.0 - warmup)
+
+
+def _step(state: _State, batch: Batch, settings: TrainSettings, *, rate: float) -> float:
+    for group in state.optimizer.param_groups:
+        group["lr"] = group["peak"] * max(rate, 1e-3)
+    keep = (torch.rand(len(batch.items), 1, 1) >= settings.feature_dropout).float()
+    logits = state.model(batch.input_ids, batch.attention_mask, batch.token_type_ids, batch.features * keep)
+    loss = batch_loss(logits, batch, state.model.response, contrast=settings.contrast)
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(state.model.parameters(), _CLIP)
+    state.optimizer.step()
+    state.optimizer.zero_grad()
+    value = loss.item()
+    if not math.isfinite(value):
+        raise FloatingPointError(f"the loss became {value} at step {state.step}; lower the learning rate")
+    return value
+
+
+def _watched(calibration: list[Example], test: list[Example], *, most: int) -> list[Example]:
+    """What figures are shown on after each epoch: the calibration side, and a few test rows of the others."""
+    seen: Counter[str] = Counter(row.source for row in calibration)
+    rows = calibration[: most * 4]
+    sources = set(seen)
+    for row in test:
+        if row.source not in sources and seen[row.source] < most:
+            seen[row.source] += 1
+            rows.append(row)
+    return rows
+
+
+def _figures(
+    model: TokenClassifier, tokenizer: Tokenizer, rows: list[Example], *, lexical: bool = True
+) -> dict[str, Any]:
+    fmt = INPUT if lexical else INPUT.model_copy(update={"features": None})
+    scores = [response_hazard(tokens) for tokens in predict(model, tokenizer, rows, fmt=fmt)]
+    figures: dict[str, Any] = {}
+    for source in sorted({row.source for row in rows}):
+        places = [place for place, row in enumerate(rows) if row.source == source]
+        labels = [rows[place].label for place in places]
+        values = [scores[place] for place in places]
+        area = auroc(labels, values)
+        figures[source] = {
+            "rows": len(places),
+            "auroc": None if area is None else round(area, 4),
+            "best_f1": round(best_f1(labels, values)[0], 4),
+        }
+    return figures
