@@ -12,9 +12,9 @@ import pytest
 
 from tests.fakes.answer_fields import Form, alone, beside, harmless
 from tests.fakes.detectors import WordDetector
+from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from truthlens.core.records import Action, Outcome, Reason, RequestHead, ResponseHead, Status
-from truthlens.detection.engine import Engine
 from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
@@ -44,7 +44,7 @@ async def judged(form: Form, way: Way, **keys: Any) -> tuple[Outcome, bytes]:
     streaming = way.value if way is not Way.JSON else "buffer"
     policy = {"threshold": 0.5, "details": True, "streaming": streaming, **keys}
     holder = PolicyHolder(compile_policy(json.dumps({"hallucination": policy}), file="p.yaml"))
-    engine = Engine({None: WordDetector({"nine": 0.9})}, workers=1)
+    engine = engine_of({None: WordDetector({"nine": 0.9})}, workers=1)
     pipeline = pipeline_for(holder, engine, Signals(), Recent())
     ticket = pipeline.admit(RequestHead("POST", "/v1/chat/completions", {}, {}))
     ticket = await pipeline.open(ticket, json.dumps(REQUEST).encode())

@@ -13,10 +13,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from tests.fakes.detectors import WordDetector
+from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.pipelines import Answering, pipeline_for, says
 from truthlens.core.mitigation_result import Mended
 from truthlens.core.records import Action, Mode, Reason, RequestHead, ResponseHead
-from truthlens.detection.engine import Engine
 from truthlens.gateway.session import Judgement
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
 from truthlens.mitigation.interfaces import Task, Tools
@@ -46,7 +46,7 @@ class Rig:
         self.holder = PolicyHolder(compile_policy(policy, file="p.yaml"))
         self.signals = Signals()
         self.marks = Marks()
-        self.engine = Engine({None: WordDetector({"nine": 0.9, "eight": 0.95})}, workers=1)
+        self.engine = engine_of({None: WordDetector({"nine": 0.9, "eight": 0.95})}, workers=1)
         self.pipeline = pipeline_for(
             self.holder, self.engine, self.signals, Recent(), answering=answering, marks=self.marks, **more
         )
@@ -229,7 +229,7 @@ async def test_calls_that_were_cancelled_are_accounted_for() -> None:
 
     rig = Rig(policy, answering=answering)
     rig.engine._detectors = {}
-    rig.engine.use({})
+    rig.engine.use(GivenDetectors({}))
     judgement = await rig.exchange()
     assert judgement.outcome.verdict.score is None
     assert len(judgement.outcome.calls) == 1

@@ -10,10 +10,11 @@ import pytest
 import structlog
 
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
+from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from truthlens.api import lazy_request
 from truthlens.core.records import Action, Reason, RequestHead, ResponseHead, Status
-from truthlens.detection.engine import Detector, Engine
+from truthlens.detection.interfaces import Detector
 from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
@@ -34,7 +35,7 @@ class Rig:
     def __init__(self, policy: str, detector: Detector, *, queue_limit: int = 4) -> None:
         self.holder = PolicyHolder(compile_policy(policy, file="p.yaml"))
         self.signals, self.recent = Signals(), Recent()
-        self.engine = Engine({None: detector}, workers=1, queue_limit=queue_limit)
+        self.engine = engine_of({None: detector}, workers=1, queue_limit=queue_limit)
         self.pipeline = pipeline_for(self.holder, self.engine, self.signals, self.recent)
 
     async def request(self, body: Any = REQUEST, **headers: str) -> Ticket:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.fakes.detectors import FixedDetector, HeldDetector, scored
+from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from truthlens.core.errors import OverloadedError
 from truthlens.core.plan import Plan
@@ -27,7 +28,6 @@ from truthlens.core.records import (
     ResponseHead,
     Verdict,
 )
-from truthlens.detection.engine import Engine
 from truthlens.memory_release import WORTH_BYTES, GiveBack
 from truthlens.pipeline import Judgement, Ticket
 from truthlens.policy import PolicyHolder, compile_policy
@@ -81,7 +81,7 @@ class Rig:
         policy = f"hallucination: {{on_unchecked: block, {keys}}}\nlimits: {{{limits}}}\n"
         self.holder = PolicyHolder(compile_policy(policy, file="p.yaml"))
         self.signals = Signals()
-        self.engine = engine or Engine({None: FixedDetector(scored(0.1))})
+        self.engine = engine or engine_of({None: FixedDetector(scored(0.1))})
         self.pipeline = pipeline_for(self.holder, self.engine, self.signals, Recent(), **more)
 
     def admit(self, **headers: str) -> Ticket:
@@ -158,7 +158,7 @@ async def test_answers_beyond_a_limit_are_not_checked(
 ) -> None:
     """No detector is asked; ``too-large`` says why."""
     detector = FixedDetector(scored(0.1))
-    rig = Rig(limits=limits, engine=Engine({None: detector}))
+    rig = Rig(limits=limits, engine=engine_of({None: detector}))
     judgement = await rig.exchange(*texts, **fields)
     assert judgement.outcome.verdict.reason is Reason.TOO_LARGE
     assert judgement.outcome.action is Action.BLOCK
@@ -215,7 +215,7 @@ async def test_all_choices_share_the_time_of_one_detection() -> None:
 async def test_choices_that_found_no_time_are_unchecked_and_the_others_are_not() -> None:
     """A detector that takes all of the time costs the verdicts of those that come after it, not more time."""
     held = HeldDetector()
-    rig = Rig("timeout_s: 0.05", engine=Engine({None: held}))
+    rig = Rig("timeout_s: 0.05", engine=engine_of({None: held}))
     judgement = await rig.exchange(*["Tea is free."] * 40)
     held.release.set()
     assert judgement.outcome.verdict.reason is Reason.TIMEOUT
@@ -256,7 +256,7 @@ async def test_memory_is_given_back_after_a_large_score() -> None:
         rounds.append(held.release.is_set())
         loop.call_soon_threadsafe(done.set)
 
-    rig = Rig(give_back=GiveBack(trim, delay_s=0.0), engine=Engine({None: held}))
+    rig = Rig(give_back=GiveBack(trim, delay_s=0.0), engine=engine_of({None: held}))
     exchange = Exchange(Endpoint.CHAT, "", "", (Passage("x" * WORTH_BYTES, Provenance.DOCUMENTS),))
     answer = Answer(0, AnswerKind.TEXT, "Yes.")
     scoring = asyncio.create_task(rig.pipeline.score(rig.holder.current.default, exchange, answer))

@@ -96,7 +96,7 @@ async def node(
     similarity, tracer = SimilarityShelf(settings), Tracer()
     ready = await make_ready(policy, shelf, similarity, environ=os.environ)
     engine = Engine(
-        ready.encoders,
+        ready.detectors,
         workers=settings.workers,
         queue_limit=policy.limits.queue_limit,
         queue_observer=signals.queue_seconds.observe,
@@ -217,7 +217,7 @@ class Parts:
 
 
 def _describe(readiness: Readiness, policy: Policy, ready: Ready) -> None:
-    readiness.models = sorted({encoder.manifest.name for encoder in ready.encoders.values()})
+    readiness.models = list(ready.detectors.models)
     for warning in (*policy.warnings, *ready.warnings):
         log.warning("policy", warning=warning.render())
 
@@ -237,7 +237,7 @@ async def _watch(
         # change nothing.
         ready = await make_ready(policy, shelf, similarity, environ=os.environ)
         parts.prepare(policy, environ=os.environ)
-        parts.engine.use(ready.encoders)
+        parts.engine.use(ready.detectors)
         holder.swap(policy)
         _settle()
         _describe(readiness, policy, ready)

@@ -13,9 +13,10 @@ from pathlib import Path
 from truthlens.core.errors import ModelError
 from truthlens.core.plan import Plan
 from truthlens.core.records import ModelIdentity
-from truthlens.detection.detectors.encoder import EncoderDetector
-from truthlens.detection.engine import load_encoder
+from truthlens.detection.building import DetectorSet
+from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.models.fingerprint import model_identity
+from truthlens.detection.models.loading import load_encoder
 from truthlens.detection.similarity.model import Similarity
 from truthlens.policy import Policy
 from truthlens.settings import Settings, models_folder
@@ -67,33 +68,43 @@ class SimilarityShelf:
 
 
 class ModelShelf:
-    """Encoders by the ``model_id`` of the policy; each folder is loaded once."""
+    """The encoders that plans score with; each folder is loaded once.
+
+    ``max_windows`` is that of the policy to be loaded next.
+    """
+
+    max_windows = 256
 
     def __init__(self, settings: Settings, signals: Signals) -> None:
         self._settings = settings
         self._signals = signals
         self._loaded: dict[tuple[Path, bool, int], EncoderDetector] = {}
 
-    def encoders_for(self, policy: Policy) -> dict[str | None, EncoderDetector]:
-        """The encoder of every model that ``policy`` names, loaded and warm; ``None`` is the bundled one.
+    def detectors_for(self, policy: Policy) -> DetectorSet:
+        """Return the detectors of every plan of ``policy``, loaded and warm.
+
+        Raises:
+            ModelError: a folder exists but cannot be used.
+        """
+        self.max_windows = policy.limits.max_windows
+        plans = (policy.default, *policy.plans)
+        found = DetectorSet(plans, self)
+        self._signals.model_info.clear()
+        for plan in plans:
+            if plan.enabled:
+                self._signals.model_info.labels(self.encoder(plan).model, plan.model_id or "").set(1)
+        return found
+
+    def encoder(self, plan: Plan) -> EncoderDetector:
+        """Return the encoder of ``plan``, loaded and warm.
 
         A named folder that does not exist is replaced by the bundled model; the policy's own warning says so
         wherever an operator looks (log, ``/readyz``, console, ``truthlens check``).
 
         Raises:
-            ModelError: a folder exists but cannot be used.
+            ModelError: its folder exists but cannot be used.
         """
-        windows = policy.limits.max_windows
-        encoders: dict[str | None, EncoderDetector] = {
-            None: self._load(find_model(None, self._settings), True, windows)
-        }
-        for plan in (policy.default, *policy.plans):
-            if plan.model_id not in encoders and plan.enabled:
-                encoders[plan.model_id] = self.encoder_of(plan, windows)
-        self._signals.model_info.clear()
-        for configured, encoder in encoders.items():
-            self._signals.model_info.labels(encoder.manifest.name, configured or "").set(1)
-        return encoders
+        return self.encoder_of(plan, self.max_windows)
 
     def encoder_of(self, plan: Plan, max_windows: int) -> EncoderDetector:
         """The encoder of one plan, loaded and warm.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from truthlens.core.errors import ModelError
 from truthlens.core.plan import Plan
 from truthlens.core.records import Mode
-from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.building import DetectorSet
 from truthlens.mitigation.modes import calls_models
 from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.policy import Diagnostic, InvalidPolicyError, Policy, Severity
@@ -21,9 +21,9 @@ from truthlens.policy import Diagnostic, InvalidPolicyError, Policy, Severity
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The encoder of every ``model_id`` of a policy, warm, and what an operator should know before it is served."""
+    """The detectors of a policy, warm, and what an operator should know before it is served."""
 
-    encoders: dict[str | None, EncoderDetector]
+    detectors: DetectorSet
     warnings: tuple[Diagnostic, ...]
 
 
@@ -56,9 +56,9 @@ async def make_ready(
             errors.append(_of_plan(policy, comparing[0], message))
     if errors:
         raise InvalidPolicyError(errors)
-    encoders = await asyncio.to_thread(shelf.encoders_for, policy)
+    detectors = await asyncio.to_thread(shelf.detectors_for, policy)
     warnings = [*_elsewhere(policy, shelf), *_keys(policy, environ)]
-    return Ready(encoders, tuple(sorted(warnings, key=lambda each: each.line)))
+    return Ready(detectors, tuple(sorted(warnings, key=lambda each: each.line)))
 
 
 def compares(plan: Plan) -> bool:

@@ -22,11 +22,11 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest, MergeWeights, load_manifest
 from truthlens.detection.encoder.inputs.windows import Window, Windows, build_windows, load_tokenizer
 from truthlens.detection.encoder.merging import by_chunk, statistics
 from truthlens.detection.encoder.token_scores import read_answer
-from truthlens.detection.fusion import spans_of
 from truthlens.detection.models.loading import load_model
 from truthlens.detection.models.runtime import TokenModel, cpu_quota
 from truthlens.settings import models_folder

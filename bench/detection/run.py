@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance
-from truthlens.detection.engine import load_encoder
+from truthlens.detection.models.loading import load_encoder
 from truthlens.settings import models_folder
 
 SENTENCES = [

@@ -22,7 +22,8 @@ import numpy as np
 
 from truthlens.core.plan import Plan
 from truthlens.core.records import Answer, AnswerKind, Exchange, Passage, Provenance, Verdict
-from truthlens.detection.engine import Engine, load_encoder
+from truthlens.detection.building import OneModel, build_engine
+from truthlens.detection.models.loading import load_encoder
 from truthlens.detection.similarity.model import Similarity
 
 _PLAN = Plan(decision="bench", timeout_s=600.0)
@@ -43,7 +44,7 @@ class Detector:
         self.recommended = encoder.manifest.recommended_threshold
         self._similarity = Similarity.load(similarity, threads=1)
         self._similarity.warm_up()
-        self._engine = Engine({None: encoder})
+        self._engine = build_engine([Plan("default")], OneModel(encoder))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()

@@ -25,15 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.detection.run import text
+from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.plan import Plan
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
-from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.building import OneModel, build_engine
+from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.manifest import load_manifest
 from truthlens.detection.encoder.inputs.windows import Window, load_tokenizer
 from truthlens.detection.engine import Engine
 from truthlens.detection.incremental import Following
 from truthlens.detection.models.loading import load_model
-from truthlens.detection.models.runtime import PartedModel, State, Stop, TokenModel, never
+from truthlens.detection.models.runtime import PartedModel, State, TokenModel
 from truthlens.settings import models_folder
 from truthlens.text.sentences import sentences
 
@@ -64,7 +66,7 @@ class CountingModel:
         self.passes = 0
         self.tokens = 0
 
-    def log_odds(self, windows: Sequence[Window], *, stop: Stop = never) -> list[NDArray[np.float32]]:
+    def log_odds(self, windows: Sequence[Window], *, stop: StopCheck = never) -> list[NDArray[np.float32]]:
         """See ``TokenModel``."""
         self._count(windows)
         return self._model.log_odds(windows, stop=stop)
@@ -180,7 +182,7 @@ async def run(options: argparse.Namespace) -> dict:
     model = CountingModel(load_model(folder, manifest=manifest))
     encoder = EncoderDetector(model, tokenizer, manifest)
     encoder.warm_up()
-    engine = Engine({None: encoder})
+    engine = build_engine([Plan("default")], OneModel(encoder))
     rows = []
     print(
         f"{'evidence':>8} {'answer':>6}  {'way':8} {'calls':>5} {'passes':>6} {'tokens':>7} {'CPU s':>7} {'lag ms':>7}"

@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from tests.fakes.detectors import FixedDetector, scored
+from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from truthlens.console import Readiness, console_app
 from truthlens.core.errors import PolicyError
 from truthlens.core.plan import Plan
 from truthlens.core.records import Outcome, Reason, Span, unchecked
-from truthlens.detection.engine import Engine
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
@@ -39,7 +39,7 @@ class Parts:
         self.policy = PolicyHolder(compile_policy(POLICY, file="p.yaml"))
         self.signals, self.recent, self.readiness = Signals(), Recent(), Readiness(models=["m1"], warm=True)
         self.pipeline = pipeline_for(
-            self.policy, Engine({None: FixedDetector(scored(0.3))}), self.signals, self.recent
+            self.policy, engine_of({None: FixedDetector(scored(0.3))}), self.signals, self.recent
         )
         self.app = console_app(
             policy=self.policy,
@@ -130,7 +130,7 @@ async def test_detect_explains_its_spans(parts: Parts) -> None:
     """Kind, nearest sentence and differences with their texts: who asks sent the evidence."""
     span = Span(10, 15, 0.9)
     detector = FixedDetector(replace(scored(0.9), spans=(span,)))
-    pipeline = pipeline_for(parts.policy, Engine({None: detector}), parts.signals, parts.recent)
+    pipeline = pipeline_for(parts.policy, engine_of({None: detector}), parts.signals, parts.recent)
     app = console_app(
         policy=parts.policy,
         pipeline=pipeline,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.detection.claimless_table import ANYWHERE, TOPICS
+from tests.fakes.engines import engine_of
 from truthlens.core.plan import Plan
 from truthlens.core.records import (
     Answer,
@@ -19,8 +20,8 @@ from truthlens.core.records import (
     Status,
     Verdict,
 )
-from truthlens.detection.detectors.encoder import EncoderDetector
-from truthlens.detection.engine import Engine, load_encoder
+from truthlens.detection.encoder.detector import EncoderDetector
+from truthlens.detection.models.loading import load_encoder
 from truthlens.settings import models_folder
 
 FOLDER = models_folder() / "truthlens-minilm-en-v1"
@@ -43,7 +44,7 @@ def encoder() -> EncoderDetector:
 
 
 async def judge(encoder: EncoderDetector, passages: list[str], query: str, answer: str) -> Verdict:
-    engine = Engine({None: encoder})
+    engine = engine_of({None: encoder})
     evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages)
     plan = Plan("default", threshold=encoder.manifest.recommended_threshold, timeout_s=120)
     exchange = Exchange(Endpoint.CHAT, "", query, evidence)

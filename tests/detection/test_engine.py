@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
+from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.core.plan import DetectorSpec, Plan
 from truthlens.core.records import (
@@ -24,7 +25,8 @@ from truthlens.core.records import (
     Reason,
     Status,
 )
-from truthlens.detection.engine import LARGE_ANSWER_CHARS, LARGE_EVIDENCE_CHARS, Engine, load_encoder
+from truthlens.detection.engine import LARGE_ANSWER_CHARS, LARGE_EVIDENCE_CHARS
+from truthlens.detection.models.loading import load_encoder
 
 EXCHANGE = Exchange(Endpoint.CHAT, "m", "", (Passage("The sky is blue.", Provenance.TOOL),))
 ANSWER = Answer(0, AnswerKind.TEXT, "The sky is Zorblax.")
@@ -46,7 +48,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def test_an_answer_is_scored_by_a_real_model(tmp_path: Path) -> None:
     """From plan and answer to a verdict with score, span, coverage and threshold."""
-    engine = Engine({None: load_encoder(write_encoder(tmp_path / "tiny"))})
+    engine = engine_of({None: load_encoder(write_encoder(tmp_path / "tiny"))})
     (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
     assert (verdict.status, verdict.reason, verdict.threshold) == (Status.CHECKED, None, 0.5)
     assert verdict.flagged
@@ -82,7 +84,7 @@ async def test_what_need_not_run_does_not_run(
 ) -> None:
     """Where there is nothing to check, the verdict is unchecked with its reason, and no detector is asked."""
     detector = FixedDetector(scored(0.9))
-    engine = Engine({None: detector})
+    engine = engine_of({None: detector})
     (verdict,) = await engine.detect(plan, exchange, [answer])
     assert (verdict.status, verdict.reason, verdict.score) == (Status.UNCHECKED, reason, None)
     assert verdict.threshold == plan.threshold
@@ -95,7 +97,7 @@ async def test_what_need_not_run_does_not_run(
 )
 async def test_whatever_claims_something_is_scored(kind: AnswerKind) -> None:
     """A claim beside a tool call, in a refusal or in place of an answer is a claim."""
-    engine = Engine({None: FixedDetector(scored(0.9))})
+    engine = engine_of({None: FixedDetector(scored(0.9))})
     text = "I cannot help with that. The library opens at seven."
     (verdict,) = await engine.detect(PLAN, EXCHANGE, [Answer(0, kind, text)])
     assert (verdict.status, verdict.score) == (Status.CHECKED, 0.9)
@@ -105,7 +107,7 @@ async def test_whatever_claims_something_is_scored(kind: AnswerKind) -> None:
 async def test_choices_keep_their_order_and_share_one_job() -> None:
     """Every choice gets its own verdict; those that can be scored go to the detector together."""
     detector = FixedDetector(scored(0.9))
-    engine = Engine({None: detector})
+    engine = engine_of({None: detector})
     answers = [Answer(0, AnswerKind.TOOL_CALL), ANSWER, Answer(2, AnswerKind.EMPTY), ANSWER]
     verdicts = await engine.detect(PLAN, EXCHANGE, answers)
     assert [verdict.reason for verdict in verdicts] == [Reason.TOOL_CALL, None, Reason.EMPTY_ANSWER, None]
@@ -116,7 +118,7 @@ async def test_choices_keep_their_order_and_share_one_job() -> None:
 
 async def test_incomplete_coverage_is_partial() -> None:
     """A detector that did not get through everything gives a partial verdict."""
-    engine = Engine({None: FixedDetector(scored(0.2, coverage=Coverage(10, 5, 8, 8)))})
+    engine = engine_of({None: FixedDetector(scored(0.2, coverage=Coverage(10, 5, 8, 8)))})
     (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
     assert (verdict.status, verdict.reason, verdict.score) == (Status.PARTIAL, Reason.TOO_LARGE, 0.2)
     await engine.aclose()
@@ -124,7 +126,7 @@ async def test_incomplete_coverage_is_partial() -> None:
 
 async def test_a_failing_detector_costs_a_verdict_and_tells_no_text() -> None:
     """An exception becomes ``detector-error`` with its kind, and never with its message."""
-    engine = Engine({None: FailingDetector(RuntimeError("The sky is Zorblax."))})
+    engine = engine_of({None: FailingDetector(RuntimeError("The sky is Zorblax."))})
     (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
     assert (verdict.status, verdict.reason) == (Status.UNCHECKED, Reason.DETECTOR_ERROR)
     assert verdict.results[0].explanation == "RuntimeError"
@@ -138,7 +140,7 @@ async def test_what_the_model_does_not_read_is_known_before_scoring() -> None:
         def reads(self, exchange: Exchange, answer: Answer) -> bool:
             return answer.text.isascii()
 
-    engine = Engine({None: Monoglot(scored(0.1))})
+    engine = engine_of({None: Monoglot(scored(0.1))})
     foreign = replace(ANSWER, text="水泵的转速是每分钟900转。")
     assert engine.scores(PLAN, EXCHANGE, [ANSWER])
     assert engine.scores(PLAN, EXCHANGE, [foreign, ANSWER])
@@ -154,7 +156,7 @@ async def test_a_detector_that_loses_an_answer_has_failed() -> None:
         def detect_all(self, *args: object, **kwargs: object) -> list[DetectorResult]:
             return [scored(0.1)]
 
-    engine = Engine({None: Forgetful(scored(0.1))})
+    engine = engine_of({None: Forgetful(scored(0.1))})
     verdicts = await engine.detect(PLAN, EXCHANGE, [ANSWER, ANSWER])
     assert [verdict.reason for verdict in verdicts] == [Reason.DETECTOR_ERROR] * 2
     await engine.aclose()
@@ -163,15 +165,15 @@ async def test_a_detector_that_loses_an_answer_has_failed() -> None:
 async def test_several_detectors_are_weighed_as_the_plan_says() -> None:
     """Weights come from the plan; a detector that fails leaves the verdict partial."""
     plan = Plan("two", detectors=(DetectorSpec("encoder", 1.0), DetectorSpec("numbers", 3.0)))
-    engine = Engine(
+    engine = engine_of(
         {None: FixedDetector(scored(0.2))},
         detectors={"numbers": FixedDetector(scored(0.6, detector="numbers"))},
     )
     (verdict,) = await engine.detect(plan, EXCHANGE, [ANSWER])
-    assert verdict.score == pytest.approx(0.5)
+    assert verdict.score == pytest.approx(1 - 0.8 ** (1 / 3) * 0.4)
     assert [result.weight for result in verdict.results] == [1.0, 3.0]
     await engine.aclose()
-    engine = Engine({None: FixedDetector(scored(0.2))})
+    engine = engine_of({None: FixedDetector(scored(0.2))})
     (verdict,) = await engine.detect(plan, EXCHANGE, [ANSWER])
     assert (verdict.status, verdict.reason, verdict.score) == (Status.PARTIAL, Reason.DETECTOR_ERROR, 0.2)
     await engine.aclose()
@@ -180,10 +182,10 @@ async def test_several_detectors_are_weighed_as_the_plan_says() -> None:
 async def test_the_plan_names_the_model_and_models_can_be_exchanged() -> None:
     """Each plan is scored by its own model; after ``use`` by the new ones; an unknown model is an error."""
     named = Plan("named", model_id="large")
-    engine = Engine({None: FixedDetector(scored(0.1)), "large": FixedDetector(scored(0.3), model="L")})
+    engine = engine_of({None: FixedDetector(scored(0.1)), "large": FixedDetector(scored(0.3), model="L")})
     assert (await engine.detect(named, EXCHANGE, [ANSWER]))[0].score == 0.3
     assert engine.model_name(named) == "L"
-    engine.use({None: FixedDetector(scored(0.2))})
+    engine.use(GivenDetectors({None: FixedDetector(scored(0.2))}))
     assert (await engine.detect(PLAN, EXCHANGE, [ANSWER]))[0].score == 0.2
     assert (await engine.detect(named, EXCHANGE, [ANSWER]))[0].reason is Reason.DETECTOR_ERROR
     assert engine.model_name(named) == ""
@@ -193,7 +195,7 @@ async def test_the_plan_names_the_model_and_models_can_be_exchanged() -> None:
 async def test_a_missed_deadline_is_a_timeout_and_keeps_its_worker_counted() -> None:
     """The verdict comes at the deadline, the job is told to stop, and its place is free once it ends."""
     held = HeldDetector()
-    engine = Engine({None: held}, queue_limit=0)
+    engine = engine_of({None: held}, queue_limit=0)
     (verdict,) = await engine.detect(HASTY, EXCHANGE, [ANSWER])
     assert (verdict.status, verdict.reason) == (Status.UNCHECKED, Reason.TIMEOUT)
     assert (engine.inflight, engine.waiting) == (1, 0)
@@ -211,7 +213,7 @@ async def test_what_was_finished_before_the_deadline_counts() -> None:
     """A slow second detector leaves the first one's score, as partial."""
     plan = Plan("two", timeout_s=0.5, detectors=(DetectorSpec("encoder"), DetectorSpec("judge")))
     held = HeldDetector()
-    engine = Engine({None: FixedDetector(scored(0.4))}, detectors={"judge": held})
+    engine = engine_of({None: FixedDetector(scored(0.4))}, detectors={"judge": held})
     (verdict,) = await engine.detect(plan, EXCHANGE, [ANSWER])
     assert (verdict.status, verdict.reason, verdict.score) == (Status.PARTIAL, Reason.TIMEOUT, 0.4)
     held.release.set()
@@ -222,7 +224,7 @@ async def test_a_full_queue_refuses_at_once() -> None:
     """With the worker busy and the queue full, one more is ``overloaded``; those before it are scored."""
     held = HeldDetector()
     waits: list[float] = []
-    engine = Engine({None: held}, queue_limit=1, queue_observer=waits.append)
+    engine = engine_of({None: held}, queue_limit=1, queue_observer=waits.append)
     first = asyncio.create_task(engine.detect(PLAN, EXCHANGE, [ANSWER]))
     await entered(held)
     second = asyncio.create_task(engine.detect(PLAN, EXCHANGE, [ANSWER]))
@@ -243,7 +245,7 @@ async def test_a_job_that_nobody_waits_for_leaves_the_queue(
 ) -> None:
     """A waiting job whose client went away or whose deadline passed never runs."""
     held = HeldDetector()
-    engine = Engine({None: held}, queue_limit=1)
+    engine = engine_of({None: held}, queue_limit=1)
     first = asyncio.create_task(engine.detect(PLAN, EXCHANGE, [ANSWER]))
     await entered(held)
     second = asyncio.create_task(engine.detect(PLAN if leave else HASTY, EXCHANGE, [ANSWER]))
@@ -264,7 +266,7 @@ async def test_a_job_that_nobody_waits_for_leaves_the_queue(
 async def test_closing_finishes_what_was_begun_and_refuses_the_rest() -> None:
     """A drain lets running and waiting jobs end and takes no new ones."""
     held = HeldDetector()
-    engine = Engine({None: held}, queue_limit=4)
+    engine = engine_of({None: held}, queue_limit=4)
     begun = [asyncio.create_task(engine.detect(PLAN, EXCHANGE, [ANSWER])) for _ in range(2)]
     await entered(held)
     await until(lambda: engine.waiting == 1)
@@ -283,7 +285,7 @@ async def test_closing_finishes_what_was_begun_and_refuses_the_rest() -> None:
 async def test_long_texts_do_not_take_the_workers_of_others(evidence: str, answer: str) -> None:
     """While one is scored, and another waits for it, short answers are scored as ever."""
     held = HeldDetector()
-    engine = Engine({None: held, "fixed": FixedDetector(scored(0.1))}, workers=1)
+    engine = engine_of({None: held, "fixed": FixedDetector(scored(0.1))}, workers=1)
     long = Exchange(Endpoint.CHAT, "", "", (Passage(f"{evidence}.", Provenance.TOOL),))
     asked = [Answer(0, AnswerKind.TEXT, f"{answer}.")]
     waiting = [asyncio.create_task(engine.detect(Plan("a"), long, asked)) for _ in range(2)]

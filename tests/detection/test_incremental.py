@@ -16,6 +16,7 @@ import pytest
 
 from tests.fakes.context_model import WORDS, ContextModel, PartedContextModel, context_encoder
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, WordDetector, scored
+from tests.fakes.engines import GivenDetectors, engine_of
 from truthlens.core.errors import DetectorError
 from truthlens.core.plan import DetectorSpec, Plan
 from truthlens.core.records import (
@@ -30,9 +31,8 @@ from truthlens.core.records import (
     Status,
     Verdict,
 )
-from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.windows import Window
-from truthlens.detection.engine import Engine
 from truthlens.detection.models.loading import load_encoder
 from truthlens.detection.models.runtime import State
 from truthlens.settings import models_folder
@@ -90,7 +90,7 @@ class SlowModel(PartedContextModel):
 
 async def test_a_followed_answer_gets_the_verdict_of_the_whole_at_once() -> None:
     """Scored ahead and sentence by sentence, several choices: the verdicts at the end are those of one look."""
-    engine = Engine(
+    engine = engine_of(
         {None: context_encoder(PartedContextModel())}, detectors={"numbers": WordDetector({"fee": 0.9})}
     )
     texts = [prose(18), prose(11, seed=6)]
@@ -119,7 +119,7 @@ async def test_the_bundled_model_says_the_same_of_an_answer_that_grew() -> None:
         Endpoint.CHAT, "m", "When do the workshops open?", (Passage(" ".join(facts), Provenance.DOCUMENTS),)
     )
     text = " ".join(fact.replace("repairs 3", "sells 4") for fact in facts[:20])
-    engine = Engine({None: encoder})
+    engine = engine_of({None: encoder})
     following = engine.follow(PLAN, exchange)
     for cut in range(150, len(text), 150):
         if following.due([answer(text[:cut])]):
@@ -137,14 +137,16 @@ async def test_the_bundled_model_says_the_same_of_an_answer_that_grew() -> None:
 
 async def test_ranges_are_verdicts_of_their_own() -> None:
     """Each is fused over all detectors, with the plan's weights and threshold and spans of the whole text."""
-    engine = Engine(
+    engine = engine_of(
         {None: WordDetector({"Zorblax": 0.8})},
         detectors={"numbers": WordDetector({"seven": 0.4}, otherwise=0.0)},
     )
     text = "The lamp is red. It costs Zorblax. Boats are seven."
     followed = await engine.follow(TWO, EXCHANGE).detect([answer(text)], [sentences(text)])
     (parts,) = followed.ranges
-    assert [part.score for part in parts] == pytest.approx([0.005, 0.2, 0.305])
+    assert [part.score for part in parts] == pytest.approx(
+        [1 - 0.98 ** (1 / 3), 1 - 0.2 ** (1 / 3), 1 - 0.98 ** (1 / 3) * 0.6]
+    )
     assert [part.flagged for part in parts] == [False] * 3
     assert [[text[span.start : span.end] for span in part.spans] for part in parts] == [
         [],
@@ -158,7 +160,7 @@ async def test_ranges_are_verdicts_of_their_own() -> None:
 
 async def test_only_the_flagged_sentence_is_flagged() -> None:
     """A sentence is flagged by what it says itself."""
-    engine = Engine({None: WordDetector({"Zorblax": 0.8})})
+    engine = engine_of({None: WordDetector({"Zorblax": 0.8})})
     text = "The lamp is red. It costs Zorblax."
     followed = await engine.follow(PLAN, EXCHANGE).detect([answer(text)], [sentences(text)])
     assert [part.flagged for part in followed.ranges[0]] == [False, True]
@@ -177,7 +179,7 @@ async def test_ranges_of_a_growing_answer_are_verdicts_of_their_own() -> None:
             texts.extend(each.text for each in answers)
             return super().detect_all(exchange, answers, **kwargs)
 
-    engine = Engine(
+    engine = engine_of(
         {None: context_encoder(PartedContextModel())}, detectors={"numbers": Asked({"Zorblax": 0.9})}
     )
     text = prose(30) + " The fee is Zorblax."
@@ -198,7 +200,7 @@ async def test_ranges_of_a_growing_answer_are_verdicts_of_their_own() -> None:
 async def test_what_cannot_be_scored_has_its_reason_in_all_parts() -> None:
     """Tool calls, empty text and blank parts need no detector; the choices beside them are scored."""
     detector = FixedDetector(scored(0.9))
-    engine = Engine({None: detector})
+    engine = engine_of({None: detector})
     answers = [Answer(0, AnswerKind.TOOL_CALL, "call"), answer("  ", 1), answer("red lamp. ", 2)]
     followed = await engine.follow(PLAN, EXCHANGE).detect(
         answers, [[(0, 4)], [(0, 1), (1, 2)], [(0, 9), (9, 10)]]
@@ -228,7 +230,7 @@ async def test_what_cannot_be_scored_has_its_reason_in_all_parts() -> None:
 @pytest.mark.parametrize("ranges", [[], [[(0, 99)]], [[(3, 2)]], [[(-1, 2)]]])
 async def test_ranges_must_lie_within_their_answers(ranges: Sequence[Sequence[tuple[int, int]]]) -> None:
     """A part that is no part is a fault of the caller, and its message holds no text."""
-    engine = Engine({None: FixedDetector(scored(0.1))})
+    engine = engine_of({None: FixedDetector(scored(0.1))})
     following = engine.follow(PLAN, EXCHANGE)
     for detect in (following.detect, following.detect_ranges):
         with pytest.raises(ValueError, match=r"^(range|\d+ lists)") as raised:
@@ -239,9 +241,9 @@ async def test_ranges_must_lie_within_their_answers(ranges: Sequence[Sequence[tu
 
 async def test_a_following_keeps_the_model_that_it_began_with() -> None:
     """Models that are exchanged in mid-stream score the next exchange."""
-    engine = Engine({None: FixedDetector(scored(0.1))})
+    engine = engine_of({None: FixedDetector(scored(0.1))})
     following = engine.follow(PLAN, EXCHANGE)
-    engine.use({None: FixedDetector(scored(0.9))})
+    engine.use(GivenDetectors({None: FixedDetector(scored(0.9))}))
     assert (await following.detect([answer("red")])).verdicts[0].score == 0.1
     assert (await engine.follow(PLAN, EXCHANGE).detect([answer("red")])).verdicts[0].score == 0.9
     await engine.aclose()
@@ -255,9 +257,9 @@ async def test_failures_are_verdicts() -> None:
             raise DetectorError("no")
 
     for engine in (
-        Engine({None: FailingDetector(RuntimeError("red"))}),
-        Engine({}),
-        Engine({None: context_encoder(Broken())}),
+        engine_of({None: FailingDetector(RuntimeError("red"))}),
+        engine_of({}),
+        engine_of({None: context_encoder(Broken())}),
     ):
         following = engine.follow(PLAN, EXCHANGE)
         await following.ahead([answer(prose(20))])
@@ -271,7 +273,7 @@ async def test_failures_are_verdicts() -> None:
 async def test_nothing_is_due_for_detectors_that_do_not_follow() -> None:
     """They are asked for whole answers alone."""
     detector = FixedDetector(scored(0.1))
-    engine = Engine({None: detector})
+    engine = engine_of({None: detector})
     following = engine.follow(PLAN, EXCHANGE)
     assert not following.due([answer(prose(40))])
     await following.ahead([answer(prose(40))])
@@ -282,7 +284,7 @@ async def test_nothing_is_due_for_detectors_that_do_not_follow() -> None:
 async def test_a_full_queue_and_a_missed_deadline_are_verdicts() -> None:
     """Parts are ``overloaded`` and late like answers; the deadline may be the caller's own."""
     held = HeldDetector()
-    engine = Engine({None: held}, queue_limit=0)
+    engine = engine_of({None: held}, queue_limit=0)
     following = engine.follow(PLAN, EXCHANGE)
     followed = await following.detect([answer("red lamp")], [[(0, 3)]], timeout_s=0.2)
     assert [followed.verdicts[0].reason, followed.ranges[0][0].reason] == [Reason.TIMEOUT] * 2
@@ -298,7 +300,7 @@ async def test_a_full_queue_and_a_missed_deadline_are_verdicts() -> None:
 async def test_running_ahead_takes_no_place_that_a_detection_could_need() -> None:
     """While the only worker is busy nothing is run ahead, and nothing is queued for it."""
     held, model = HeldDetector(), PartedContextModel()
-    engine = Engine({None: held, "followed": context_encoder(model)}, queue_limit=4)
+    engine = engine_of({None: held, "followed": context_encoder(model)}, queue_limit=4)
     busy = asyncio.create_task(engine.detect(PLAN, EXCHANGE, [answer("red")]))
     assert await asyncio.to_thread(held.entered.acquire, timeout=30)
     following = engine.follow(replace(PLAN, model_id="followed"), EXCHANGE)
@@ -316,7 +318,7 @@ async def test_running_ahead_takes_no_place_that_a_detection_could_need() -> Non
 async def test_running_ahead_gives_way_to_a_job_that_waits() -> None:
     """With a detection in the queue, no window is begun any more; what was run stays."""
     model = SlowModel()
-    engine = Engine({None: context_encoder(model), "other": FixedDetector(scored(0.3))})
+    engine = engine_of({None: context_encoder(model), "other": FixedDetector(scored(0.3))})
     following = engine.follow(PLAN, EXCHANGE)
     ahead = asyncio.create_task(following.ahead([answer(prose(20))]))
     await model.reached()
@@ -332,7 +334,7 @@ async def test_running_ahead_gives_way_to_a_job_that_waits() -> None:
 async def test_the_end_takes_over_from_a_run_ahead() -> None:
     """``detect`` while the run ahead is under way: that one stops after its window, and no window runs twice."""
     model = SlowModel()
-    engine = Engine({None: context_encoder(model)}, workers=2)
+    engine = engine_of({None: context_encoder(model)}, workers=2)
     text = prose(20)
     following = engine.follow(PLAN, EXCHANGE)
     ahead = asyncio.create_task(following.ahead([answer(text)]))
@@ -353,7 +355,7 @@ async def test_the_end_takes_over_from_a_run_ahead() -> None:
 async def test_a_sentence_takes_over_from_a_run_ahead() -> None:
     """``detect_ranges`` while the run ahead is under way: that one stops after its window, and its windows are kept."""
     model = SlowModel()
-    engine = Engine({None: context_encoder(model)}, workers=1)
+    engine = engine_of({None: context_encoder(model)}, workers=1)
     text = prose(20)
     following = engine.follow(PLAN, EXCHANGE)
     ahead = asyncio.create_task(following.ahead([answer(text)]))
@@ -378,7 +380,7 @@ async def test_a_client_that_goes_away_ends_the_work() -> None:
     """Cancelling whoever waits stops the job after the window that it is in."""
     for work, asked in (("ahead", ()), ("detect", ()), ("detect_ranges", ([[(0, 900)]],))):
         model = SlowModel()
-        engine = Engine({None: context_encoder(model)})
+        engine = engine_of({None: context_encoder(model)})
         following = engine.follow(PLAN, EXCHANGE)
         answers = [answer(prose(40))]
         task: asyncio.Task[object] = asyncio.create_task(getattr(following, work)(answers, *asked))
@@ -394,7 +396,7 @@ async def test_a_client_that_goes_away_ends_the_work() -> None:
 async def test_a_run_ahead_that_is_late_is_given_up() -> None:
     """It returns at the plan's deadline and tells nothing."""
     model = SlowModel()
-    engine = Engine({None: context_encoder(model)})
+    engine = engine_of({None: context_encoder(model)})
     following = engine.follow(replace(PLAN, timeout_s=0.2), EXCHANGE)
     await following.ahead([answer(prose(20))])
     model.release.release()
@@ -405,7 +407,7 @@ async def test_a_run_ahead_that_is_late_is_given_up() -> None:
 async def test_nothing_is_kept_once_a_following_is_dropped() -> None:
     """Neither the engine nor its workers hold on to an exchange that is over."""
     encoder: EncoderDetector = context_encoder(PartedContextModel())
-    engine = Engine({None: encoder})
+    engine = engine_of({None: encoder})
     following = engine.follow(PLAN, EXCHANGE)
     await following.ahead([answer(prose(20))])
     await following.detect([answer(prose(20))], [[(0, 9)]])

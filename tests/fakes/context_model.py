@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from tests.fakes.tiny_encoder import word_tokenizer
+from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError
-from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest
 from truthlens.detection.encoder.inputs.windows import Window
-from truthlens.detection.models.runtime import State, Stop, never
+from truthlens.detection.models.runtime import State
 
 WORDS = ("red", "green", "blue", "lamp", "door", "hall", "nine", "euros", "river", "boats", "fee", "maps")
 TOKENIZER: Tokenizer = word_tokenizer(dict.fromkeys((*WORDS, ".", "Thanks", "!"), 0.0))
@@ -30,7 +31,7 @@ class ContextModel:
     def __init__(self) -> None:
         self.windows: list[Window] = []
 
-    def log_odds(self, windows: Sequence[Window], *, stop: Stop = never) -> list[NDArray[np.float32]]:
+    def log_odds(self, windows: Sequence[Window], *, stop: StopCheck = never) -> list[NDArray[np.float32]]:
         found = []
         for window in windows:
             if stop():

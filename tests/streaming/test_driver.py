@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.detectors import FailingDetector, HeldDetector, WordDetector
+from tests.fakes.engines import engine_of
 from truthlens.api.sse.frames import Decoder
 from truthlens.core.plan import Plan, StreamSettings
 from truthlens.core.records import (
@@ -27,7 +28,7 @@ from truthlens.core.records import (
     Status,
     Streaming,
 )
-from truthlens.detection.engine import Detector, Engine
+from truthlens.detection.interfaces import Detector
 from truthlens.streaming.driver import Flow
 from truthlens.streaming.types import Ack
 
@@ -120,7 +121,7 @@ async def line(
     structured: bool = False,
     choices: int = 1,
 ) -> AsyncIterator[Line]:
-    engine = Engine({None: detector})
+    engine = engine_of({None: detector})
     exchange = Exchange(
         Endpoint.CHAT, "m", "q", tuple(passages), stream=True, structured=structured, choices=choices
     )

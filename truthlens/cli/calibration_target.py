@@ -17,8 +17,9 @@ from typing import Any
 from truthlens.core.errors import PolicyError
 from truthlens.core.plan import Plan
 from truthlens.core.records import ModelIdentity, Verdict
-from truthlens.detection.engine import Engine, load_encoder
+from truthlens.detection.building import OneModel, build_engine
 from truthlens.detection.models.fingerprint import model_identity
+from truthlens.detection.models.loading import load_encoder
 from truthlens.model_store import find_model, has_model, scoring_folder
 from truthlens.policy import InvalidPolicyError, Policy, Severity, default_policy, load_policy
 from truthlens.policy.compile import check_text, read_text
@@ -96,7 +97,7 @@ def judging(target: Target, *, threads: int) -> Iterator[Judge]:
     )
     encoder.warm_up()
     plan = replace(target.plan, timeout_s=_NO_DEADLINE_S)
-    engine = Engine({plan.model_id: encoder}, workers=1, queue_limit=1)
+    engine = build_engine([plan], OneModel(encoder), queue_limit=1)
 
     with asyncio.Runner() as runner:
 

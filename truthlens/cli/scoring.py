@@ -20,8 +20,9 @@ from truthlens.core.errors import DialectError
 from truthlens.core.plan import Plan
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
 from truthlens.delivery import format_score, verdict_object
-from truthlens.detection.engine import Engine, load_encoder
+from truthlens.detection.building import OneModel, build_engine
 from truthlens.detection.explain.explainer import explained
+from truthlens.detection.models.loading import load_encoder
 from truthlens.envoy.config import Address
 from truthlens.model_store import find_model
 from truthlens.policy import default_policy, load_policy
@@ -100,7 +101,7 @@ def detect(
         )
     exit_status = 0
     with asyncio.Runner() as runner:
-        engine = Engine({None: encoder, plan.model_id: encoder}, workers=1, queue_limit=1)
+        engine = build_engine([plan], OneModel(encoder), queue_limit=1)
         for exchange, answer in _inputs([*(context or ()), *(more or ())], query, response):
             (verdict,) = explained(exchange, (answer,), runner.run(engine.detect(plan, exchange, (answer,))))
             _print(exchange, answer.text, verdict, as_json=as_json)

@@ -1,6 +1,6 @@
 """Giving up work that runs on a thread: the thread asks at its checkpoints whether anybody still waits.
 
-Python cannot end a thread from outside. Whoever runs work on one says how it learns that it is to stop (``cancellation``), and
+Python cannot end a thread from outside. Whoever runs work on one says how it learns that it is to stop (``stopping``), and
 loops whose length a client decides ask for that (``checkpoint``). On threads that nobody can stop a checkpoint does nothing.
 """
 
@@ -12,16 +12,24 @@ from contextlib import contextmanager
 
 from truthlens.core.errors import StoppedError
 
+StopCheck = Callable[[], bool]
+"""Asked between steps of work; true once nobody waits for the result."""
+
+
+def never() -> bool:
+    """Return false: the ``StopCheck`` of work that is always wanted."""
+    return False
+
 
 class _Thread(threading.local):
-    stop: Callable[[], bool] | None = None
+    stop: StopCheck | None = None
 
 
 _thread = _Thread()
 
 
 @contextmanager
-def stopping(stop: Callable[[], bool]) -> Iterator[None]:
+def stopping(stop: StopCheck) -> Iterator[None]:
     """Let the checkpoints of this thread end the work in the block once ``stop`` says true."""
     before, _thread.stop = _thread.stop, stop
     try:

@@ -5,6 +5,7 @@ Records alone: nothing here reads YAML, does I/O or decides anything.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -22,10 +23,11 @@ from truthlens.core.records import (
 
 @dataclass(frozen=True, slots=True)
 class DetectorSpec:
-    """A detector that a plan runs, with its weight in fusion (> 0)."""
+    """A detector that a plan runs, with its weight in fusion (> 0) and its options (its own type, hashable)."""
 
     name: str
     weight: float = 1.0
+    options: Hashable = None
 
 
 class Consensus(StrEnum):

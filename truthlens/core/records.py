@@ -332,6 +332,8 @@ class Coverage:
 class DetectorResult:
     """What one detector says of one answer, or (``reason`` set, ``score`` ``None``) why it did not run.
 
+    ``abstained`` (``score`` and ``reason`` ``None``): there was nothing in the answer for this detector to judge.
+    ``floor`` (0..1) is what the fused score is at least, for findings that are facts and not estimates.
     ``details`` holds further figures that are safe to show (numbers and names from configuration,
     no text of users or models).
     """
@@ -344,6 +346,8 @@ class DetectorResult:
     explanation: str = ""
     duration_s: float = 0.0
     weight: float = 1.0
+    abstained: bool = False
+    floor: float = 0.0
     details: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
 
 

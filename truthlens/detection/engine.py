@@ -7,20 +7,26 @@ verdicts say what happened, and gauges are plain attributes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
+from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import DetectorError
 from truthlens.core.plan import DetectorSpec, Plan
-from truthlens.core.records import Answer, DetectorName, DetectorResult, Exchange, Verdict, unchecked
-from truthlens.detection.detectors.base import Detector, reason_not_to_run
+from truthlens.core.records import Answer, DetectorResult, Exchange, Verdict, unchecked
 from truthlens.detection.fusion import fuse
 from truthlens.detection.incremental import Following
-from truthlens.detection.models.loading import load_encoder
-from truthlens.detection.models.runtime import Stop
+from truthlens.detection.interfaces import Detector, reason_not_to_run
 from truthlens.detection.workers import Job, Step, Workers
 
-__all__ = ["Detector", "Engine", "load_encoder"]
+
+class Detectors(Protocol):
+    """The detectors of plans."""
+
+    def of(self, plan: Plan) -> Sequence[tuple[DetectorSpec, Detector | None]]:
+        """Return what ``plan`` lists, in its order; ``None`` for a detector that is not loaded."""
+
 
 # What takes a second or more has workers of its own: a few such answers would keep everybody else's from being checked.
 LARGE_ANSWER_CHARS = 32_000
@@ -31,8 +37,7 @@ class Engine:
     """Detectors behind a bounded worker pool.
 
     Args:
-        encoders: encoder detectors by the plan's ``model_id``; ``None`` is the bundled model.
-        detectors: other detectors by the name that a plan lists.
+        detectors: the detectors of every plan.
         workers: jobs that run at once. With one thread an inference, as many as there are cores. Jobs on very long texts
             have half as many of their own, at least one.
         queue_limit: jobs that may wait; one more is refused as ``overloaded``.
@@ -41,15 +46,13 @@ class Engine:
 
     def __init__(
         self,
-        encoders: Mapping[str | None, Detector],
+        detectors: Detectors,
         *,
-        detectors: Mapping[str, Detector] | None = None,
         workers: int = 1,
         queue_limit: int = 64,
         queue_observer: Callable[[float], None] | None = None,
     ) -> None:
-        self._encoders = dict(encoders)
-        self._detectors = dict(detectors or {})
+        self._detectors = detectors
         make = partial(Workers, queue_limit=queue_limit, queue_observer=queue_observer)
         self._workers = make(workers=workers)
         self._large = make(workers=max(1, workers // 2))
@@ -64,23 +67,21 @@ class Engine:
         """Jobs that wait for a worker."""
         return self._workers.waiting + self._large.waiting
 
-    def use(self, encoders: Mapping[str | None, Detector]) -> None:
-        """Score with these encoders from the next exchange on; those in flight keep the ones that they began with."""
-        self._encoders = dict(encoders)
+    def use(self, detectors: Detectors) -> None:
+        """Score with these from the next exchange on; those in flight keep the ones that they began with."""
+        self._detectors = detectors
 
     def model_name(self, plan: Plan) -> str:
-        """Name of the model that scores for ``plan``, or ``""`` where none is loaded for it."""
-        encoder = self._encoders.get(plan.model_id)
-        return encoder.model if encoder is not None else ""
+        """Return the name of the first model that scores for ``plan``, or ``""`` where none does."""
+        models = (detector.model for _, detector in self._detectors.of(plan) if detector is not None)
+        return next((model for model in models if model), "")
 
     def scores(self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]) -> bool:
-        """Whether there is anything to score among ``answers``, as far as can be told without scoring."""
-        encoder = self._encoders.get(plan.model_id)
-        listed = any(spec.name == DetectorName.ENCODER for spec in plan.detectors)
-        alone = listed and len(plan.detectors) == 1
+        """Return whether there is anything to score among ``answers``, as far as can be told without scoring."""
+        chosen = self._detectors.of(plan)
         return any(
             reason_not_to_run(plan, exchange, answer) is None
-            and not (alone and encoder is not None and not encoder.reads(exchange, answer))
+            and any(detector is None or detector.reads(exchange, answer) for _, detector in chosen)
             for answer in answers
         )
 
@@ -109,7 +110,7 @@ class Engine:
 
         It keeps the detectors that it began with, and what it remembers lives as long as it does.
         """
-        return Following(plan, exchange, chosen=self._chosen(plan), workers=self._workers)
+        return Following(plan, exchange, chosen=self._detectors.of(plan), workers=self._workers)
 
     async def aclose(self) -> None:
         """Refuse new work as ``overloaded`` and wait until the workers have finished theirs."""
@@ -122,23 +123,12 @@ class Engine:
         """Per answer one result for each detector of the plan, in the plan's order."""
         steps = [
             Step(spec, partial(_detect, detector, plan, exchange, answers))
-            for spec, detector in self._chosen(plan)
+            for spec, detector in self._detectors.of(plan)
         ]
         job = Job(steps, texts=len(answers))
         workers = self._large if _is_large(exchange, answers) else self._workers
         ended = await workers.run(job, timeout_s=plan.timeout_s)
         return job.results(missing=ended.reason)
-
-    def _chosen(self, plan: Plan) -> list[tuple[DetectorSpec, Detector | None]]:
-        return [
-            (
-                spec,
-                self._encoders.get(plan.model_id)
-                if spec.name == DetectorName.ENCODER
-                else self._detectors.get(spec.name),
-            )
-            for spec in plan.detectors
-        ]
 
 
 def _is_large(exchange: Exchange, answers: Sequence[Answer]) -> bool:
@@ -149,7 +139,7 @@ def _is_large(exchange: Exchange, answers: Sequence[Answer]) -> bool:
 
 
 def _detect(
-    detector: Detector | None, plan: Plan, exchange: Exchange, answers: Sequence[Answer], stop: Stop
+    detector: Detector | None, plan: Plan, exchange: Exchange, answers: Sequence[Answer], stop: StopCheck
 ) -> Sequence[DetectorResult]:
     if detector is None:
         raise DetectorError("the plan lists a detector or a model that is not loaded")

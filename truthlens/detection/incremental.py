@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import DetectorError
 from truthlens.core.plan import DetectorSpec, Plan
 from truthlens.core.records import Answer, DetectorResult, Exchange, Reason, Verdict, unchecked
-from truthlens.detection.detectors.base import Detector, Follower, Ranges, follower_of, reason_not_to_run
 from truthlens.detection.encoder.results import shifted
 from truthlens.detection.fusion import fuse
-from truthlens.detection.models.runtime import Stop
+from truthlens.detection.interfaces import Detector, Follower, Ranges, follower_of, reason_not_to_run
 from truthlens.detection.workers import Job, Step, Workers
 
 
@@ -170,13 +170,17 @@ class Following:
         return [(part.spec, part.follower) for part in self._parts if part.follower is not None]
 
     def _go_ahead(
-        self, follower: Follower, answers: Sequence[Answer], stop: Stop
+        self, follower: Follower, answers: Sequence[Answer], stop: StopCheck
     ) -> Sequence[DetectorResult]:
         follower.ahead(answers, stop=lambda: stop() or self._workers.waiting > 0)
         return ()
 
     async def _run(
-        self, run: Callable[[_Part, Stop], Sequence[DetectorResult]], *, texts: int, timeout_s: float | None
+        self,
+        run: Callable[[_Part, StopCheck], Sequence[DetectorResult]],
+        *,
+        texts: int,
+        timeout_s: float | None,
     ) -> list[list[DetectorResult]]:
         """Per text one result for each detector, as ``run`` gives them for one detector."""
         if not texts:
@@ -187,7 +191,7 @@ class Following:
         return job.results(missing=ended.reason)
 
     def _detect(
-        self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: Stop
+        self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: StopCheck
     ) -> Sequence[DetectorResult]:
         if part.follower is not None:
             return part.follower.detect_all(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
@@ -196,14 +200,14 @@ class Following:
         return [*found[: len(answers)], *_shifted(found[len(answers) :], pieces)]
 
     def _detect_ranges(
-        self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: Stop
+        self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: StopCheck
     ) -> Sequence[DetectorResult]:
         if part.follower is not None:
             return part.follower.detect_ranges(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
         pieces = _pieces(answers, ranges)
         return _shifted(self._ask(part, [piece for piece, _ in pieces], stop), pieces)
 
-    def _ask(self, part: _Part, texts: Sequence[Answer], stop: Stop) -> Sequence[DetectorResult]:
+    def _ask(self, part: _Part, texts: Sequence[Answer], stop: StopCheck) -> Sequence[DetectorResult]:
         if part.detector is None:
             raise DetectorError("the plan lists a detector or a model that is not loaded")
         return part.detector.detect_all(self._exchange, texts, aggregation=self._plan.aggregation, stop=stop)

@@ -13,11 +13,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
-from truthlens.core.cancellation import stopping
+from truthlens.core.cancellation import StopCheck, stopping
 from truthlens.core.errors import DetectorError
 from truthlens.core.plan import DetectorSpec
 from truthlens.core.records import DetectorResult, Reason
-from truthlens.detection.models.runtime import Stop
 
 
 class Ended(Enum):
@@ -45,7 +44,7 @@ class Step:
     """One detector's part of a job: a result for each text of the job, in order."""
 
     spec: DetectorSpec
-    run: Callable[[Stop], Sequence[DetectorResult]]
+    run: Callable[[StopCheck], Sequence[DetectorResult]]
 
 
 class Job:

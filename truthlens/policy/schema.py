@@ -70,7 +70,9 @@ Threshold = Annotated[
 
 
 class WeightedDetector(Section):
-    """A detector with its weight in fusion."""
+    """A detector with its weight in fusion, and its own options as further keys."""
+
+    model_config = ConfigDict(extra="allow")
 
     name: Text
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.core.records import Aggregation, Span
+from truthlens.detection.encoder.aggregation import aggregate
 from truthlens.detection.encoder.response_score import Calibration, Scoring, measures
-from truthlens.detection.fusion import aggregate
 
 NOISY_OR = Calibration(slope=1.5, worst=0.5, length=-0.2, intercept=-1.0)
 PLAIN = Calibration(slope=2.0, worst=0.0, length=0.0, intercept=0.5)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.context_model import WORDS, ContextModel, PartedContextModel, context_encoder
+from truthlens.core.cancellation import never
 from truthlens.core.errors import DetectorError
 from truthlens.core.records import (
     Answer,
@@ -25,11 +26,11 @@ from truthlens.core.records import (
     Provenance,
     Reason,
 )
-from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.encoder.range_context import excerpt_of
 from truthlens.detection.encoder.session import EncoderFollower
-from truthlens.detection.models.runtime import State, never
+from truthlens.detection.models.runtime import State
 from truthlens.text.sentences import sentences
 
 FORMATS: list[Mapping[str, Any]] = [

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from truthlens.core.records import Aggregation
+from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.response_score import Scoring
 from truthlens.detection.encoder.token_scores import Reading, sigmoid
-from truthlens.detection.fusion import spans_of
 from truthlens.training.calibrate.calibration import BASE_RATE, Calibration, calibrate
 from truthlens.training.data.dataset import Example
 from truthlens.training.evaluate.metrics import base_rate_weights, ece, prf

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 
 from truthlens.core.records import Answer
-from truthlens.detection.detectors.base import Ranges
+from truthlens.detection.interfaces import Ranges
 from truthlens.text.sentences import sentences
 
 CONTEXT_CHARACTERS = 200

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truthlens.core.records import Aggregation, Span
-from truthlens.detection.fusion import CLIP, aggregate, span_max, worst_tokens
+from truthlens.detection.encoder.aggregation import CLIP, aggregate, span_max, worst_tokens
 
 _LEAST = 1e-4
 """Hazards and means below this count as this: beyond it there is nothing to tell apart."""

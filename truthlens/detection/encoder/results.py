@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truthlens.core.records import Aggregation, Coverage, DetectorName, DetectorResult, Reason, Span
+from truthlens.detection.encoder.aggregation import span_max, spans_of
 from truthlens.detection.encoder.inputs.manifest import Manifest
 from truthlens.detection.encoder.token_scores import Reading
-from truthlens.detection.fusion import span_max, spans_of
 from truthlens.text.claims.non_claims import is_abstention
 
 

@@ -16,9 +16,9 @@ from itertools import chain
 
 from tokenizers import Tokenizer
 
+from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import DetectorError
 from truthlens.core.records import Aggregation, Answer, DetectorResult, Exchange, Reason
-from truthlens.detection.detectors.base import Ranges
 from truthlens.detection.encoder.inputs.assignment import Chunk, chunks_of
 from truthlens.detection.encoder.inputs.evidence_tokens import Evidence
 from truthlens.detection.encoder.inputs.json_values import Rendering, render
@@ -31,7 +31,8 @@ from truthlens.detection.encoder.range_context import Excerpt, excerpt_of
 from truthlens.detection.encoder.results import Scored, claimless, nothing, result_of, shifted
 from truthlens.detection.encoder.token_scores import read_answer
 from truthlens.detection.encoder.window_cache import Odds, WindowMemory
-from truthlens.detection.models.runtime import Stop, TokenModel
+from truthlens.detection.interfaces import Ranges
+from truthlens.detection.models.runtime import TokenModel
 from truthlens.text.script_support import readable
 from truthlens.text.sentences import sentences
 
@@ -131,7 +132,7 @@ class EncoderFollower:
         first = (prepared.layout.chunk_size + 1) * _CHARACTERS_PER_TOKEN
         return any(len(answer.text) >= self._due.get(answer.index, first) for answer in answers)
 
-    def ahead(self, answers: Sequence[Answer], *, stop: Stop) -> None:
+    def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
         """Read the evidence, and run the windows that further text of the answers will not change.
 
         Raises:
@@ -152,7 +153,7 @@ class EncoderFollower:
         ranges: Sequence[Ranges],
         *,
         aggregation: Aggregation | None,
-        stop: Stop,
+        stop: StopCheck,
     ) -> list[DetectorResult]:
         """Score the answers so far, their windows batched together, and parts of them.
 
@@ -186,7 +187,7 @@ class EncoderFollower:
         ranges: Sequence[Ranges],
         *,
         aggregation: Aggregation | None,
-        stop: Stop,
+        stop: StopCheck,
     ) -> list[DetectorResult]:
         """Score parts of the answers so far, each with the text right before it as its context; see ``excerpts``.
 
@@ -246,7 +247,7 @@ class EncoderFollower:
         read = 1.0 - sum(map(len, foreign)) / sum(map(len, passages))
         return _Prepared(tuple(passages), evidence, layout, read)
 
-    def _tasks(self, views: Sequence[_View], stop: Stop) -> list[_Task | Reason]:
+    def _tasks(self, views: Sequence[_View], stop: StopCheck) -> list[_Task | Reason]:
         """What is to be scored of each answer, or why nothing is."""
         tasks = []
         for view in views:
@@ -285,7 +286,7 @@ class EncoderFollower:
             after=after,
         )
 
-    def _run_ahead(self, prepared: _Prepared, answer: Answer, stop: Stop) -> float:
+    def _run_ahead(self, prepared: _Prepared, answer: Answer, stop: StopCheck) -> float:
         """After how many further characters there may be more to run."""
         text, fmt = answer.text, self.manifest.input
         if not self._memory.keeps(features=fmt.features is not None):

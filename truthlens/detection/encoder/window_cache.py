@@ -11,9 +11,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import DetectorError
 from truthlens.detection.encoder.inputs.windows import Window
-from truthlens.detection.models.runtime import PartedModel, State, Stop, TokenModel
+from truthlens.detection.models.runtime import PartedModel, State, TokenModel
 
 Odds = NDArray[np.float32]
 
@@ -47,7 +48,7 @@ class WindowMemory:
         """
         return not self._full and (self._parted is not None or not features)
 
-    def fill(self, answer: int, windows: Sequence[Window], *, stop: Stop) -> None:
+    def fill(self, answer: int, windows: Sequence[Window], *, stop: StopCheck) -> None:
         """Run further windows of an answer, as far as there is room, for a later ``log_odds``.
 
         Raises:
@@ -59,7 +60,7 @@ class WindowMemory:
             if key not in known and not self._full:
                 self._keep(known, key, self._run(window, stop))
 
-    def log_odds(self, asked: Sequence[tuple[int, Sequence[Window]]], *, stop: Stop) -> list[list[Odds]]:
+    def log_odds(self, asked: Sequence[tuple[int, Sequence[Window]]], *, stop: StopCheck) -> list[list[Odds]]:
         """The log-odds of the windows of each answer, whose number comes first; see ``TokenModel.log_odds``.
 
         Raises:
@@ -71,7 +72,7 @@ class WindowMemory:
         odds = iter(self._model.log_odds(flat, stop=stop) if flat else ())
         return [[next(odds) for _ in windows] for _, windows in asked]
 
-    def _remembered(self, answer: int, windows: Sequence[Window], *, stop: Stop) -> list[Odds]:
+    def _remembered(self, answer: int, windows: Sequence[Window], *, stop: StopCheck) -> list[Odds]:
         known = self._prune(answer, windows)
         found: list[Odds] = []
         for window in windows:
@@ -97,7 +98,7 @@ class WindowMemory:
         else:
             self._full = True
 
-    def _run(self, window: Window, stop: Stop) -> State:
+    def _run(self, window: Window, stop: StopCheck) -> State:
         if stop():
             raise DetectorError("scoring was given up after its deadline")
         if self._parted is not None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from truthlens.core.errors import ModelError
-from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.detection.models.onnx_runtime import OnnxModel

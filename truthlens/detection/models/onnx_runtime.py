@@ -12,6 +12,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError, ModelError
 from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.models.onnx_split import part_graph
@@ -20,9 +21,7 @@ from truthlens.detection.models.runtime import (
     BUDGET_TOKENS_GPU,
     Device,
     State,
-    Stop,
     collate,
-    never,
     odds_from,
     run_batched,
 )
@@ -103,7 +102,7 @@ class OnnxModel:
         """See ``PartedModel.parted``: a graph with features, on a CPU, that could be cut."""
         return self._late is not None
 
-    def log_odds(self, windows: Sequence[Window], *, stop: Stop = never) -> list[NDArray[np.float32]]:
+    def log_odds(self, windows: Sequence[Window], *, stop: StopCheck = never) -> list[NDArray[np.float32]]:
         """See ``TokenModel.log_odds``."""
         return run_batched(
             windows, self._forward, label=self._label, budget_tokens=self._budget_tokens, stop=stop

@@ -18,6 +18,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError
 from truthlens.detection.encoder.inputs.windows import Window
 
@@ -27,15 +28,6 @@ Device = Literal["auto", "cpu", "cuda"]
 # all of a batch, so that a window's scores would depend on its companions: on a CPU windows go one by one.
 BUDGET_TOKENS_CPU = 1
 BUDGET_TOKENS_GPU = 32_768
-
-Stop = Callable[[], bool]
-"""Asked between batches; once it says true the work is given up, because nobody waits for it any more."""
-
-
-def never() -> bool:
-    """The ``Stop`` of work that is always wanted."""
-    return False
-
 
 State = tuple[NDArray[np.generic], ...]
 """What the costly part of a model makes of one window."""
@@ -48,7 +40,7 @@ class TokenModel(Protocol):
     def name(self) -> str:
         """Kind of runtime and weights file, fit for a log line."""
 
-    def log_odds(self, windows: Sequence[Window], *, stop: Stop = never) -> list[NDArray[np.float32]]:
+    def log_odds(self, windows: Sequence[Window], *, stop: StopCheck = never) -> list[NDArray[np.float32]]:
         """``log p - log (1 - p)`` of "hallucinated" for the answer tokens of each window.
 
         Returns:
@@ -91,7 +83,7 @@ def run_batched(
     *,
     label: int,
     budget_tokens: int,
-    stop: Stop,
+    stop: StopCheck,
 ) -> list[NDArray[np.float32]]:
     """Run ``forward`` over length-sorted batches and give the log-odds back in the order of the windows.
 

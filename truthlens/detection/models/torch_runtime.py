@@ -14,16 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError, ModelError
 from truthlens.detection.encoder.inputs.windows import Window
-from truthlens.detection.models.runtime import (
-    BUDGET_TOKENS_CPU,
-    BUDGET_TOKENS_GPU,
-    Device,
-    Stop,
-    never,
-    run_batched,
-)
+from truthlens.detection.models.runtime import BUDGET_TOKENS_CPU, BUDGET_TOKENS_GPU, Device, run_batched
 
 Precision = Literal["auto", "float32", "bfloat16"]
 
@@ -92,7 +86,7 @@ class TorchModel:
         """What the weights are kept in: ``float32`` or ``bfloat16``."""
         return str(self._model.dtype).removeprefix("torch.")
 
-    def log_odds(self, windows: Sequence[Window], *, stop: Stop = never) -> list[NDArray[np.float32]]:
+    def log_odds(self, windows: Sequence[Window], *, stop: StopCheck = never) -> list[NDArray[np.float32]]:
         """See ``TokenModel.log_odds``."""
         return run_batched(
             windows, self._forward, label=self._label, budget_tokens=self._budget_tokens, stop=stop

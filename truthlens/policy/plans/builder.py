@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+import pydantic
 import regex
 
 from truthlens.core.calls import ModelSpec
@@ -26,9 +27,9 @@ from truthlens.policy.schema import (
     WeightedDetector,
 )
 from truthlens.policy.validation import suggest
+from truthlens.registry import DetectorType, detector_types
 from truthlens.yamlfile.diagnostics import KeyPath, Report
 
-AVAILABLE_DETECTORS = frozenset({DetectorName.ENCODER})
 _LOWEST_SENSIBLE_THRESHOLD = 0.05
 _LONGEST_PATTERN = 2_000
 
@@ -134,14 +135,16 @@ class PlanBuilder:
         if keys.detectors is None:
             return base.detectors
         specs: list[DetectorSpec] = []
-        available = ", ".join(sorted(AVAILABLE_DETECTORS))
+        types = detector_types()
+        available = ", ".join(sorted(types))
         for index, entry in enumerate(keys.detectors):
             weighted = entry if isinstance(entry, WeightedDetector) else WeightedDetector(name=entry)
             place = (*path, "detectors", index)
-            if weighted.name not in list(DetectorName):
-                remedy = suggest(weighted.name, DetectorName, otherwise=f"available: {available}")
+            if weighted.name not in {*DetectorName, *types}:
+                known = sorted({*DetectorName, *types})
+                remedy = suggest(weighted.name, known, otherwise=f"available: {available}")
                 self.report.error(place, f"there is no detector {weighted.name!r}", remedy)
-            elif weighted.name not in AVAILABLE_DETECTORS:
+            elif weighted.name not in types:
                 message = f"the detector {weighted.name!r} is not in this version and does not run"
                 self.report.warn(
                     place, message, f"leave it for a later version, or remove it; available: {available}"
@@ -149,13 +152,35 @@ class PlanBuilder:
             elif any(spec.name == weighted.name for spec in specs):
                 self.report.error(place, f"the detector {weighted.name!r} is listed twice", "keep one")
             else:
-                specs.append(DetectorSpec(weighted.name, weighted.weight))
-        if not specs and all(_detector_name(entry) in list(DetectorName) for entry in keys.detectors):
+                options = self._options(types[weighted.name], weighted.model_extra or {}, place)
+                specs.append(DetectorSpec(weighted.name, weighted.weight, options))
+        if not specs and all(_detector_name(entry) in {*DetectorName} for entry in keys.detectors):
             self.report.error(
                 (*path, "detectors"), "no detector is left that runs", f"add one of: {available}"
             )
             return base.detectors
         return tuple(specs)
+
+    def _options(
+        self, declared: DetectorType, written: Mapping[str, object], place: KeyPath
+    ) -> pydantic.BaseModel | None:
+        """Return the options of a detector, ``None`` where it has its defaults."""
+        try:
+            options = declared.options.model_validate(written)
+        except pydantic.ValidationError as error:
+            for problem in error.errors():
+                where = (*place, *problem["loc"])
+                if problem["type"] == "extra_forbidden":
+                    known = [*declared.options.model_fields, "name", "weight"]
+                    key = str(problem["loc"][-1])
+                    remedy = suggest(key, known, otherwise=f"known: {', '.join(known)}")
+                    self.report.error(where, f"the detector {declared.name!r} has no option {key!r}", remedy)
+                else:
+                    self.report.error(
+                        where, problem["msg"], f"see the options of {declared.name} in the docs"
+                    )
+            return None
+        return options if options.model_fields_set else None
 
     def _evidence(self, base: EvidenceRules, keys: Behaviour, path: KeyPath) -> EvidenceRules:
         section = keys.evidence

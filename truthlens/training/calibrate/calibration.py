@@ -16,10 +16,10 @@ from tokenizers import Tokenizer
 
 from truthlens.core.records import Aggregation, Span
 from truthlens.detection.encoder import response_score
+from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.inputs.manifest import InputFormat
 from truthlens.detection.encoder.inputs.windows import build_windows
 from truthlens.detection.encoder.token_scores import Reading, read_answer
-from truthlens.detection.fusion import spans_of
 from truthlens.detection.models.runtime import TokenModel
 from truthlens.training.calibrate.logistic import fit_logistic
 from truthlens.training.data.dataset import Example

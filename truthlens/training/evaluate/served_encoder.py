@@ -15,18 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError
 from truthlens.core.records import Aggregation, Coverage, DetectorResult, Span
-from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.encoder.aggregation import spans_of
+from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.json_values import Rendering, render
 from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
 from truthlens.detection.encoder.inputs.value_wordings import ValueWordings
 from truthlens.detection.encoder.inputs.windows import Window, load_tokenizer
 from truthlens.detection.encoder.session import evidence_texts
 from truthlens.detection.encoder.token_scores import read_answer
-from truthlens.detection.fusion import spans_of
 from truthlens.detection.models.loading import load_model, verify_files
-from truthlens.detection.models.runtime import Stop, TokenModel, never
+from truthlens.detection.models.runtime import TokenModel
 from truthlens.text.sentences import merge_ranges
 from truthlens.training.data.dataset import as_exchange
 from truthlens.training.evaluate.metrics import touches
@@ -203,7 +204,7 @@ class _Remembering:
     def name(self) -> str:
         return self._model.name
 
-    def log_odds(self, windows: Sequence[Window], *, stop: Stop = never) -> list[NDArray[np.float32]]:
+    def log_odds(self, windows: Sequence[Window], *, stop: StopCheck = never) -> list[NDArray[np.float32]]:
         odds = self._model.log_odds(windows, stop=stop)
         self.windows, self.odds = windows, odds
         return odds

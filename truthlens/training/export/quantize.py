@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from truthlens.core.errors import ModelError
-from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
 from truthlens.detection.encoder.inputs.windows import Window, load_tokenizer
 from truthlens.detection.encoder.token_scores import sigmoid

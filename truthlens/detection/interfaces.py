@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from truthlens.core.cancellation import StopCheck
 from truthlens.core.plan import Plan
 from truthlens.core.records import Aggregation, Answer, AnswerKind, DetectorResult, Exchange, Reason
-from truthlens.detection.models.runtime import Stop
 from truthlens.text.claims.plain_refusals import claims_nothing
 
 Ranges = Sequence[tuple[int, int]]
@@ -25,7 +25,12 @@ class Detector(Protocol):
         """Whether it can score the answer as far as its language goes."""
 
     def detect_all(
-        self, exchange: Exchange, answers: Sequence[Answer], *, aggregation: Aggregation | None, stop: Stop
+        self,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        *,
+        aggregation: Aggregation | None,
+        stop: StopCheck,
     ) -> Sequence[DetectorResult]:
         """One result per answer, in order; a result may say why it has no score.
 
@@ -39,7 +44,7 @@ class Follower(Protocol):
     def due(self, answers: Sequence[Answer]) -> bool:
         """Whether ``ahead`` has something to do, by a rough count of characters; cheap."""
 
-    def ahead(self, answers: Sequence[Answer], *, stop: Stop) -> None:
+    def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
         """Do now what further text of the answers will not change."""
 
     def detect_all(
@@ -48,7 +53,7 @@ class Follower(Protocol):
         ranges: Sequence[Ranges],
         *,
         aggregation: Aggregation | None,
-        stop: Stop,
+        stop: StopCheck,
     ) -> Sequence[DetectorResult]:
         """One result per answer, then one per range of the first answer, of the second, and so on.
 
@@ -61,7 +66,7 @@ class Follower(Protocol):
         ranges: Sequence[Ranges],
         *,
         aggregation: Aggregation | None,
-        stop: Stop,
+        stop: StopCheck,
     ) -> Sequence[DetectorResult]:
         """One result per range of the first answer, of the second, and so on, out of the text near it: cheaper.
 

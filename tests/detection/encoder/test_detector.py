@@ -1,4 +1,4 @@
-"""Tests of ``truthlens.detection.detectors.encoder`` with a fixed-weight model in real ONNX."""
+"""Tests of ``truthlens.detection.encoder.detector`` with a fixed-weight model in real ONNX."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from truthlens.core.records import (
     Provenance,
     Reason,
 )
-from truthlens.detection.detectors.encoder import EncoderDetector
+from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.models.loading import load_encoder
 from truthlens.detection.models.runtime import never
 

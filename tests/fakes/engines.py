@@ -1,0 +1,43 @@
+"""Engines over detectors that a test has at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from truthlens.core.plan import DetectorSpec, Plan
+from truthlens.detection.engine import Engine
+from truthlens.detection.interfaces import Detector
+
+
+class GivenDetectors:
+    """Detectors by name; the one named ``encoder`` by the plan's ``model_id``."""
+
+    def __init__(
+        self, encoders: Mapping[str | None, Detector], detectors: Mapping[str, Detector] | None = None
+    ) -> None:
+        self._encoders, self._detectors = dict(encoders), dict(detectors or {})
+
+    def of(self, plan: Plan) -> list[tuple[DetectorSpec, Detector | None]]:
+        """Return what the plan lists."""
+        encoder = self._encoders.get(plan.model_id)
+        return [
+            (spec, encoder if spec.name == "encoder" else self._detectors.get(spec.name))
+            for spec in plan.detectors
+        ]
+
+
+def engine_of(
+    encoders: Mapping[str | None, Detector],
+    *,
+    detectors: Mapping[str, Detector] | None = None,
+    workers: int = 1,
+    queue_limit: int = 64,
+    queue_observer: Callable[[float], None] | None = None,
+) -> Engine:
+    """Return an engine that runs them."""
+    return Engine(
+        GivenDetectors(encoders, detectors),
+        workers=workers,
+        queue_limit=queue_limit,
+        queue_observer=queue_observer,
+    )

@@ -1,0 +1,76 @@
+"""Builds the detectors that plans list, each once, and the engine that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+
+from truthlens.core.plan import DetectorSpec, Plan
+from truthlens.detection.engine import Engine
+from truthlens.detection.interfaces import Detector
+from truthlens.registry import Context, DetectorType, Models, detector_types
+
+
+class DetectorSet:
+    """The detectors of some plans.
+
+    Args:
+        plans: what has to be scored for; one that is switched off needs no detectors.
+        models: loads what detectors run.
+        types: the detectors that there are, all registered ones by default.
+
+    Raises:
+        ModelError: a model cannot be used.
+    """
+
+    def __init__(
+        self, plans: Iterable[Plan], models: Models, *, types: Mapping[str, DetectorType] | None = None
+    ) -> None:
+        self._types = detector_types() if types is None else types
+        self._built: dict[Hashable, Detector] = {}
+        for plan in plans:
+            for spec in plan.detectors if plan.enabled else ():
+                declared = self._types.get(spec.name)
+                if declared is not None and (key := declared.key(plan, spec.options)) not in self._built:
+                    self._built[key] = declared.build(Context(plan, spec.options, models))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that are run, sorted."""
+        return tuple(sorted({detector.model for detector in self._built.values()} - {""}))
+
+    def of(self, plan: Plan) -> list[tuple[DetectorSpec, Detector | None]]:
+        """Return what ``plan`` lists, in its order; ``None`` for a detector that was not built."""
+        return [(spec, self._find(plan, spec)) for spec in plan.detectors]
+
+    def _find(self, plan: Plan, spec: DetectorSpec) -> Detector | None:
+        declared = self._types.get(spec.name)
+        return None if declared is None else self._built.get(declared.key(plan, spec.options))
+
+
+class OneModel:
+    """Gives the same encoder to every plan: for commands that score with one model."""
+
+    def __init__(self, encoder: Detector) -> None:
+        self._encoder = encoder
+
+    def encoder(self, _plan: Plan) -> Detector:
+        """Return the encoder."""
+        return self._encoder
+
+
+def build_engine(
+    plans: Iterable[Plan],
+    models: Models,
+    *,
+    workers: int = 1,
+    queue_limit: int = 64,
+    queue_observer: Callable[[float], None] | None = None,
+) -> Engine:
+    """Return an engine with the detectors of ``plans``; the last three are the engine's own.
+
+    Raises:
+        ModelError: a model cannot be used.
+    """
+    return Engine(
+        DetectorSet(plans, models), workers=workers, queue_limit=queue_limit, queue_observer=queue_observer
+    )
