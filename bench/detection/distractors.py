@@ -22,6 +22,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from bench.detection.merge_fit import fit_merge
 from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest, MergeWeights, load_manifest
 from truthlens.detection.encoder.inputs.windows import Window, Windows, build_windows, load_tokenizer
@@ -30,7 +31,6 @@ from truthlens.detection.encoder.token_scores import read_answer
 from truthlens.detection.models.loading import load_model
 from truthlens.detection.models.runtime import TokenModel, cpu_quota
 from truthlens.settings import models_folder
-from truthlens.training.calibrate.merge_fit import fit_merge
 from truthlens.training.data.dataset import Example, read_folder, split
 from truthlens.training.data.distractors import Donors, Pool, as_passages, crowd, plant_number
 from truthlens.training.evaluate.metrics import auroc, best_f1, char_prf, example_prf

@@ -11,25 +11,47 @@ _NEWTON_STEPS = 100
 
 
 def fit_logistic(
-    inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64], *, ridge: float
+    inputs: NDArray[np.float64],
+    gold: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    *,
+    ridge: float = 0.0,
+    penalty: NDArray[np.float64] | None = None,
+    toward: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Slopes and intercept, shape (inputs + 1,), of a weighted logistic, by Newton's method."""
+    """Fit a weighted logistic with a ridge by Newton's method.
+
+    Args:
+        inputs: shape (rows, inputs).
+        gold: shape (rows,), 0..1.
+        weights: shape (rows,), of the rows.
+        ridge: strength of the ridge relative to the weights and to each input's variance.
+        penalty: shape (inputs,), the ridge of each slope as it stands, in place of ``ridge``.
+        toward: shape (inputs,), where the ridge draws the slopes to and the fit starts; 0 by default.
+
+    Returns:
+        Slopes and intercept, shape (inputs + 1,).
+    """
     design = np.column_stack([inputs, np.ones(len(inputs))])
-    penalty = ridge * float(weights.sum()) * np.r_[inputs.var(axis=0), 0.0]
-    rate = float(np.average(gold, weights=weights))
-    found = np.zeros(design.shape[1])
-    found[-1] = np.log(rate / (1.0 - rate))
+    own = ridge * float(weights.sum()) * inputs.var(axis=0) if penalty is None else penalty
+    strength = np.r_[own, 0.0]
+    found = target = np.r_[np.zeros(inputs.shape[1]) if toward is None else toward, 0.0]
+    if toward is None:
+        rate = float(np.average(gold, weights=weights))
+        found = np.r_[target[:-1], np.log(rate / (1.0 - rate))]
 
     def loss(at: NDArray[np.float64]) -> float:
         logits = design @ at
         return float(
-            (weights * (np.logaddexp(0.0, logits) - gold * logits)).sum() + (penalty * at**2).sum() / 2
+            (weights * (np.logaddexp(0.0, logits) - gold * logits)).sum()
+            + (strength * (at - target) ** 2).sum() / 2
         )
 
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(design @ found)
-        curvature = design.T @ (design * (weights * p * (1 - p))[:, None]) + np.diag(penalty + 1e-9)
-        step = np.linalg.solve(curvature, design.T @ (weights * (gold - p)) - penalty * found)
+        curvature = design.T @ (design * (weights * p * (1 - p))[:, None]) + np.diag(strength + 1e-9)
+        gradient = design.T @ (weights * (gold - p)) - strength * (found - target)
+        step = np.linalg.solve(curvature, gradient)
         # Halved until it helps: far from the optimum a full step can overshoot for good.
         size = 1.0
         while size > 1e-3 and loss(found + size * step) > loss(found):

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truthlens.detection.encoder.inputs.manifest import MergeWeights
-from truthlens.detection.encoder.token_scores import sigmoid
+from truthlens.training.calibrate.logistic import fit_logistic
 from truthlens.training.train.batches import IGNORED
 
 _RIDGE = 1.0
-_NEWTON_STEPS = 50
 
 
 def fit_merge(
@@ -36,35 +35,15 @@ def fit_merge(
             f"{len(y)} labelled tokens of one class; expected supported and unsupported tokens in answers that "
             "stand in several windows"
         )
-    design = np.concatenate([np.ones((1, len(y))), columns]).T
     # The plain mean is where the weights start and what the ridge draws them to: the columns are near-copies.
-    start = np.array([0.0, 0.0, 0.0, 1.0, 0.0])
-    penalty = _RIDGE * np.diag([0.0, 1.0, 1.0, 1.0, 1.0])
-    weights = start.copy()
-    for _ in range(_NEWTON_STEPS):
-        p = sigmoid(design @ weights)
-        gradient = design.T @ (y - p) - penalty @ (weights - start)
-        curvature = design.T @ (design * (p * (1 - p))[:, None]) + penalty
-        step = np.linalg.solve(curvature + 1e-9 * np.eye(5), gradient)
-        size = 1.0
-        # Halved until it helps: far from the optimum a full step can overshoot for good.
-        while size > 1e-3 and _loss(design, y, weights + size * step, start) > _loss(
-            design, y, weights, start
-        ):
-            size /= 2.0
-        weights = weights + size * step
-        if np.abs(step).max() < 1e-8:
-            break
-    constant, lowest, highest, mean, weighted = (round(float(value), 6) for value in weights * temperature)
+    *slopes, intercept = fit_logistic(
+        columns.T,
+        y,
+        np.ones(len(y)),
+        penalty=np.full(4, _RIDGE),
+        toward=np.array([0.0, 0.0, 1.0, 0.0]),
+    )
+    constant, lowest, highest, mean, weighted = (
+        round(float(value) * temperature, 6) for value in (intercept, *slopes)
+    )
     return constant, lowest, highest, mean, weighted
-
-
-def _loss(
-    design: NDArray[np.float64],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    start: NDArray[np.float64],
-) -> float:
-    logits = design @ weights
-    likelihood = float((np.logaddexp(0.0, logits) - y * logits).sum())
-    return likelihood + 0.5 * _RIDGE * float(((weights - start)[1:] ** 2).sum())

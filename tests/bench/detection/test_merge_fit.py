@@ -1,12 +1,12 @@
-"""Tests of ``truthlens.training.calibrate.merge_fit``."""
+"""Tests of ``bench.detection.merge_fit``."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from bench.detection.merge_fit import fit_merge
 from truthlens.detection.encoder.merging import combine, statistics
-from truthlens.training.calibrate.merge_fit import fit_merge
 from truthlens.training.train.batches import IGNORED
 
 
