@@ -20,11 +20,15 @@ from truthlens.core.errors import ModelError
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance
 from truthlens.detection.encoder.inputs.lexical import FEATURE_COUNT
 from truthlens.detection.encoder.inputs.manifest import load_manifest
-from truthlens.detection.models.loading import load_encoder
+from truthlens.detection.encoder.inputs.windows import Window
+from truthlens.detection.models.loading import BODY_NAME, HEAD_NAME, load_encoder, load_model
+from truthlens.detection.models.onnx_runtime import OnnxModel
 from truthlens.training.build import build, describe
 from truthlens.training.data.dataset import DataError, read_folder
 from truthlens.training.export.export import Gate, export, load_run, shift_bias, to_onnx
 from truthlens.training.export.graph import ExportedClassifier, Ranges, find_ranges
+from truthlens.training.export.quantize import quantize_folder
+from truthlens.training.export.split_graph import split_folder
 from truthlens.training.train.model import BUNDLED_BASE, TokenClassifier, build_model, find_base
 from truthlens.training.train.recipe import INPUT
 from truthlens.training.train.trainer import TrainSettings, train
@@ -86,7 +90,7 @@ def test_the_manifest_says_how_and_how_well(folder: Path) -> None:
     """Figures on held-out rows, data with rows and licence, digests of the files."""
     manifest = load_manifest(folder)
     assert manifest.name == "tiny-en"
-    assert set(manifest.files) == {"model.onnx", "tokenizer.json"}
+    assert set(manifest.files) == {"body.onnx", "head.onnx", "tokenizer.json"}
     main = manifest.figures["test"][manifest.figures["main"]]
     assert main["rows"] > 0
     assert main["example"]["auroc"] > 0.9
@@ -254,18 +258,14 @@ def test_other_layouts_are_not_exported() -> None:
 
 def test_the_bias_shift_moves_every_log_odds(folder: Path, tmp_path: Path) -> None:
     """After a shift of 1, log-odds are higher by 1 for every token."""
-    copy = tmp_path / "model.onnx"
-    copy.write_bytes((folder / "model.onnx").read_bytes())
-    feed = {
-        "input_ids": np.full((1, 5), 6, dtype=np.int64),
-        "attention_mask": np.ones((1, 5), dtype=np.int64),
-        "token_type_ids": np.zeros((1, 5), dtype=np.int64),
-        "features": np.zeros((1, 5, FEATURE_COUNT), dtype=np.float32),
-    }
+    copy = tmp_path / HEAD_NAME
+    copy.write_bytes((folder / HEAD_NAME).read_bytes())
+    size = np.ones(5, dtype=np.int64)
+    asked = Window(size * 6, size * 0, slice(0, 5), 0, np.zeros((5, FEATURE_COUNT), dtype=np.float32))
 
     def odds() -> np.ndarray:
-        (logits,) = ort.InferenceSession(str(copy), providers=["CPUExecutionProvider"]).run(None, feed)
-        return np.asarray(logits)[..., 1] - np.asarray(logits)[..., 0]
+        (found,) = OnnxModel(folder / BODY_NAME, head=copy).log_odds([asked])
+        return found
 
     before = odds()
     shift_bias(copy, 1.0)
@@ -288,7 +288,27 @@ def test_int8_that_changes_too_much_is_refused_aloud(
     )
     assert not found.quantized
     assert "int8 refused" in said.getvalue()
-    assert (tmp_path / "model.onnx").stat().st_size > (folder / "model.onnx").stat().st_size
+    assert (tmp_path / "model.onnx").stat().st_size > (folder / BODY_NAME).stat().st_size
+
+
+def test_the_body_of_a_full_precision_model_is_rounded(
+    settings: TrainSettings, folder: Path, tmp_path: Path
+) -> None:
+    """Where int8 was refused at first, ``models quantize`` rounds the body; the head stays as it is."""
+    own = shutil.copytree(folder, tmp_path / "own")
+    export(settings.run, own, fixture=read_folder(settings.data)[:4], fmt=INPUT, gate=Gate(change_p99=0.0))
+    manifest = load_manifest(own)
+    (own / "manifest.json").write_text(manifest.model_copy(update={"files": {}}).model_dump_json())
+    split_folder(own)
+    head = (own / HEAD_NAME).read_bytes()
+    report = quantize_folder(own, tmp_path / "small", gate=Gate(change_p99=1.0))
+    assert report.bytes_after < report.bytes_before
+    assert (tmp_path / "small" / HEAD_NAME).read_bytes() == head
+    served = load_model(tmp_path / "small", manifest=load_manifest(tmp_path / "small"))
+    assert isinstance(served, OnnxModel)
+    assert served.parted
+    with pytest.raises(ModelError, match=r"body\.onnx is int8 already"):
+        quantize_folder(folder, tmp_path / "again")
 
 
 def test_export_needs_a_fixture_and_a_finished_run(

@@ -290,7 +290,7 @@ def _show_cost(report: Any, target: Path) -> None:
         refused = f"beyond the bounds: {report.refused}. float32 is kept, unless you use --force"
         out.print(refused, style="red")
     else:
-        out.print(f"kept: {target / 'model.onnx'}")
+        out.print(f"kept in {target}")
 
 
 @contextmanager

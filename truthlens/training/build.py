@@ -30,6 +30,7 @@ from truthlens.training.evaluate.served_encoder import ServedEncoder, load_serve
 from truthlens.training.export.convert import ONNX_NAME
 from truthlens.training.export.export import ExportReport, export, shift_bias
 from truthlens.training.export.model_card import CARD_NAME, card
+from truthlens.training.export.split_graph import split_folder
 from truthlens.training.train.recipe import BUNDLED_RECIPE, INPUT, LICENCES, MAIN_SOURCE
 from truthlens.training.train.trainer import SUMMARY, TrainSettings, train
 
@@ -94,6 +95,8 @@ def finish(
     shift_bias(out / ONNX_NAME, found.shift)
     manifest = _manifest(out, summary, found, fmt=fmt, note=note)
     _write(out, manifest)
+    split_folder(out)
+    manifest = load_manifest(out)
 
     figures = _figures(load_served(out, threads=threads), sides["test"], manifest, limit, console)
     figures |= {

@@ -143,3 +143,13 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     file.write_bytes(b"not a model")
     with pytest.raises(ModelError, match=r"model\.onnx: not a loadable ONNX model"):
         OnnxModel(file)
+
+
+def test_a_head_of_another_body_is_refused(tmp_path: Path) -> None:
+    """A head that does not take all that the body gives is a model error, and so is one that is not there."""
+    folder = write_encoder(tmp_path / "tiny")
+    other = write_encoder(tmp_path / "other", inputs=("input_ids", "features"))
+    with pytest.raises(ModelError, match=r"model\.onnx does not go with model\.onnx; export the model again"):
+        OnnxModel(folder / "model.onnx", head=other / "model.onnx")
+    with pytest.raises(ModelError, match=r"head\.onnx: not a loadable ONNX model"):
+        OnnxModel(folder / "model.onnx", head=folder / "head.onnx")

@@ -1,7 +1,8 @@
 """From a model folder to a detector: manifest, digests, tokenizer, weights.
 
-A folder is either this project's own (``manifest.json``, ``model.onnx``, ``tokenizer.json``) or any Hugging Face
-token-classification folder, with an ONNX export in it or with safetensors weights.
+A folder is either this project's own (``manifest.json``, ``model.onnx`` or ``body.onnx`` and ``head.onnx``,
+``tokenizer.json``) or any Hugging Face token-classification folder, with an ONNX export in it or with safetensors
+weights.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.detection.models.onnx_runtime import OnnxModel
 from truthlens.detection.models.runtime import Device, TokenModel
 from truthlens.detection.models.torch_runtime import TorchModel, torch_sees_gpu
+
+BODY_NAME, HEAD_NAME = "body.onnx", "head.onnx"
+"""The two files of a graph that takes features; ``training.export.split_graph`` cuts them."""
 
 
 def load_encoder(
@@ -56,9 +60,9 @@ def load_model(
 ) -> TokenModel:
     """The weights of a model folder.
 
-    Chosen are, in this order: the ONNX file that the manifest lists, ``model.onnx``, ``onnx/model.onnx``, any other
-    ``onnx/model*.onnx``, and else the safetensors through PyTorch. On a GPU, safetensors come first; with ``auto``
-    that is where PyTorch finds one.
+    Chosen are, in this order: the ONNX file that the manifest lists, ``model.onnx``, ``body.onnx``, ``onnx/model.onnx``,
+    any other ``onnx/model*.onnx``, and else the safetensors through PyTorch. With ``body.onnx`` goes ``head.onnx``. On a GPU,
+    safetensors come first; with ``auto`` that is where PyTorch finds one.
 
     Raises:
         ModelError: there are no weights, they cannot be loaded, or they do not fit the manifest.
@@ -78,7 +82,9 @@ def load_model(
                 "takes; put the exported model.onnx into the folder"
             )
         return TorchModel(folder, label=manifest.hallucinated_label, device=where, threads=threads)
-    model = OnnxModel(onnx, label=manifest.hallucinated_label, device=where, threads=threads)
+    model = OnnxModel(
+        onnx, head=head_of(onnx), label=manifest.hallucinated_label, device=where, threads=threads
+    )
     if ("features" in model.inputs) != (manifest.input.features is not None):
         raise ModelError(
             f"{onnx}: the graph {'takes' if 'features' in model.inputs else 'does not take'} features, but "
@@ -108,7 +114,13 @@ def verify_files(folder: Path, files: Mapping[str, str]) -> None:
             )
 
 
+def head_of(onnx: Path) -> Path | None:
+    """Return the file of the head that goes with ``onnx``, or ``None`` where that holds a whole graph."""
+    return onnx.with_name(HEAD_NAME) if onnx.name == BODY_NAME else None
+
+
 def _onnx_file(folder: Path, manifest: Manifest) -> Path | None:
-    listed = [folder / name for name in manifest.files if name.endswith(".onnx")]
-    usual = [folder / "model.onnx", folder / "onnx" / "model.onnx", *sorted(folder.glob("onnx/model*.onnx"))]
-    return next((file for file in [*listed, *usual] if file.is_file()), None)
+    listed = [folder / name for name in manifest.files if name.endswith(".onnx") and name != HEAD_NAME]
+    usual = [folder / "model.onnx", folder / BODY_NAME, folder / "onnx" / "model.onnx"]
+    files = [*listed, *usual, *sorted(folder.glob("onnx/model*.onnx"))]
+    return next((file for file in files if file.is_file()), None)

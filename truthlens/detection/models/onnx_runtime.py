@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError, ModelError
 from truthlens.detection.encoder.inputs.windows import Window
-from truthlens.detection.models.onnx_split import part_graph
 from truthlens.detection.models.runtime import (
     BUDGET_TOKENS_CPU,
     BUDGET_TOKENS_GPU,
@@ -34,26 +33,26 @@ _Inputs = Mapping[str, NDArray[np.generic]]
 
 
 class OnnxModel:
-    """A token classifier in one ONNX file; the graph is fed only the inputs that it has.
-
-    On a CPU, a graph that takes features is cut in two where it can be (``PartedModel``); its log-odds stay the same to
-    the bit.
+    """A token classifier in one ONNX file, or in two; a graph is fed only the inputs that it has.
 
     Args:
-        file: the ONNX file.
+        file: the ONNX file, or the body where there is a head.
+        head: the ONNX file that makes logits of all that the body gives and of the features; see ``PartedModel``.
         label: index of the label "hallucinated".
         device: ``cpu``, ``cuda``, or ``auto``: CUDA where this onnxruntime has it.
         budget_tokens: most padded tokens in a batch; left out, it follows the device.
         threads: threads inside one inference. With one per inference, concurrent answers scale best.
 
     Raises:
-        ModelError: the file cannot be loaded, asks for unknown inputs, or CUDA is not to be had.
+        ModelError: a file cannot be loaded, body and head do not fit, unknown inputs are asked for, or CUDA is not to
+            be had.
     """
 
     def __init__(
         self,
         file: Path,
         *,
+        head: Path | None = None,
         label: int = 1,
         device: Device = "cpu",
         budget_tokens: int | None = None,
@@ -79,13 +78,15 @@ class OnnxModel:
             sess_options=options,
             providers=[_CUDA if on_gpu else "CPUExecutionProvider"],
         )
+        self._first = _load(file, load)
+        self._head = _load(head, load) if head else None
+        self.inputs = self._first.inputs
+        if self._head is not None:
+            if not {*self._first.outputs} <= self._head.inputs or "logits" not in self._head.outputs:
+                raise ModelError(f"{head} does not go with {file.name}; export the model again")
+            self.inputs |= self._head.inputs - {*self._first.outputs}
         # The windows of a batch share the arrays between the parts, so only windows that go one by one can use them.
-        parts = None if on_gpu or budget_tokens is not None else _parts(file, load)
-        self._first = parts[0] if parts else _whole(file, load)
-        self._late = parts[1] if parts else None
-        self.inputs = self._first.inputs | (
-            self._late.inputs - {*self._first.outputs} if self._late else frozenset()
-        )
+        self.parted = self._head is not None and self._budget_tokens == BUDGET_TOKENS_CPU
         if self.inputs - _KNOWN_INPUTS or "input_ids" not in self.inputs:
             raise ModelError(
                 f"{file}: the graph's inputs are {', '.join(sorted(self.inputs))}; expected input_ids and, "
@@ -97,11 +98,6 @@ class OnnxModel:
         """``onnx:`` and the file's name."""
         return self._name
 
-    @property
-    def parted(self) -> bool:
-        """See ``PartedModel.parted``: a graph with features, on a CPU, that could be cut."""
-        return self._late is not None
-
     def log_odds(self, windows: Sequence[Window], *, stop: StopCheck = never) -> list[NDArray[np.float32]]:
         """See ``TokenModel.log_odds``."""
         return run_batched(
@@ -110,7 +106,7 @@ class OnnxModel:
 
     def states(self, window: Window) -> State:
         """See ``PartedModel.states``."""
-        return tuple(self._run(self._first, collate([window])))
+        return tuple(self._run(self._first, self._first.outputs, collate([window])))
 
     def odds_of(self, window: Window, state: State) -> NDArray[np.float32]:
         """See ``PartedModel.odds_of``."""
@@ -118,18 +114,19 @@ class OnnxModel:
         return odds_from(row[window.answer], self._label)
 
     def _forward(self, inputs: _Inputs) -> NDArray[np.float32]:
-        found = self._run(self._first, inputs)
-        if self._late is not None:
-            return self._finish(found, inputs)
-        return np.asarray(found[0], dtype=np.float32)
+        if self._head is not None:
+            return self._finish(self._run(self._first, self._first.outputs, inputs), inputs)
+        return self._logits(self._first, inputs)
 
     def _finish(self, state: Sequence[NDArray[np.generic]], inputs: _Inputs) -> NDArray[np.float32]:
-        assert self._late is not None, "only a parted model is finished"
-        border = dict(zip(self._first.outputs, state, strict=True))
-        (logits,) = self._run(self._late, {**inputs, **border})
-        return np.asarray(logits, dtype=np.float32)
+        assert self._head is not None, "only a parted model is finished"
+        return self._logits(self._head, {**inputs, **dict(zip(self._first.outputs, state, strict=True))})
 
-    def _run(self, graph: _Graph, inputs: _Inputs) -> Sequence[NDArray[np.generic]]:
+    def _logits(self, graph: _Graph, inputs: _Inputs) -> NDArray[np.float32]:
+        name = "logits" if "logits" in graph.outputs else graph.outputs[0]
+        return np.asarray(self._run(graph, (name,), inputs)[0], dtype=np.float32)
+
+    def _run(self, graph: _Graph, outputs: Sequence[str], inputs: _Inputs) -> Sequence[NDArray[np.generic]]:
         missing = graph.inputs - inputs.keys()
         if missing:
             raise DetectorError(
@@ -138,7 +135,7 @@ class OnnxModel:
             )
         try:
             found: Sequence[NDArray[np.generic]] = graph.session.run(
-                list(graph.outputs), {name: inputs[name] for name in graph.inputs}
+                list(outputs), {name: inputs[name] for name in graph.inputs}
             )
         except Exception as error:  # onnxruntime raises its own kinds, none of them in one public tree
             raise DetectorError(f"{self._name} failed on a batch ({type(error).__name__})") from error
@@ -147,32 +144,22 @@ class OnnxModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Graph:
-    """A loaded graph, or a part of one."""
+    """A loaded graph."""
 
     session: Any
+    inputs: frozenset[str]
     outputs: tuple[str, ...]
 
-    @property
-    def inputs(self) -> frozenset[str]:
-        return frozenset(node.name for node in self.session.get_inputs())
 
-
-def _whole(file: Path, load: Callable[[str | bytes], Any]) -> _Graph:
+def _load(file: Path, load: Callable[[str], Any]) -> _Graph:
     try:
         session = load(str(file))
     except Exception as error:  # onnxruntime raises its own kinds, none of them in one public tree
         raise ModelError(
             f"{file}: not a loadable ONNX model ({type(error).__name__}); export it again"
         ) from error
-    outputs = [node.name for node in session.get_outputs()]
-    return _Graph(session, ("logits" if "logits" in outputs else outputs[0],))
-
-
-def _parts(file: Path, load: Callable[[str | bytes], Any]) -> tuple[_Graph, _Graph] | None:
-    """The part of the graph without features and the part with them; ``None`` where it cannot be cut."""
-    parts = part_graph(file.read_bytes(), late_input="features", output="logits") if file.is_file() else None
-    if parts is None:
-        return None
-    early = load(parts.early)
-    late = load(parts.late({node.name: node.type for node in early.get_outputs()}))
-    return _Graph(early, parts.border), _Graph(late, ("logits",))
+    return _Graph(
+        session,
+        frozenset(node.name for node in session.get_inputs()),
+        tuple(node.name for node in session.get_outputs()),
+    )

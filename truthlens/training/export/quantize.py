@@ -24,7 +24,7 @@ from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
 from truthlens.detection.encoder.inputs.windows import Window, load_tokenizer
 from truthlens.detection.encoder.token_scores import sigmoid
-from truthlens.detection.models.loading import verify_files
+from truthlens.detection.models.loading import BODY_NAME, head_of, verify_files
 from truthlens.detection.models.onnx_runtime import OnnxModel
 from truthlens.detection.models.runtime import TokenModel
 from truthlens.training.data.dataset import Example, as_exchange
@@ -88,10 +88,10 @@ def quantize_folder(
     force: bool = False,
     threads: int = 1,
 ) -> QuantizeReport:
-    """Round ``model.onnx`` of ``folder`` to int8, compare, and write it into ``output`` if it passes ``gate``.
+    """Round the ONNX file of ``folder`` (the body, where it is in two) to int8, compare, and write it into ``output`` if it passes ``gate``.
 
     Args:
-        folder: model folder with an fp32 ``model.onnx``; ``export_folder`` makes one.
+        folder: model folder with an fp32 ONNX file; ``export_folder`` makes one.
         output: model folder; may be ``folder`` itself, whose file is then replaced.
         rows: labelled answers that both files score; without any, accuracy is not measured.
         gate: what int8 may cost; ``accuracy_loss`` bounds the loss of AUROC and of F1.
@@ -99,31 +99,33 @@ def quantize_folder(
         threads: threads of the comparison.
 
     Raises:
-        ModelError: the folder has no ``model.onnx``, or it is rounded already.
+        ModelError: the folder has no such file, or it is rounded already.
     """
     manifest = load_manifest(folder)
     verify_files(folder, manifest.files)
-    full = folder / ONNX_NAME
-    if not full.is_file():
+    full = next((folder / name for name in (ONNX_NAME, BODY_NAME) if (folder / name).is_file()), None)
+    if full is None:
         raise ModelError(f"{folder} has no {ONNX_NAME}; make one with: truthlens models export {folder}")
     if any(node.op_type in _ROUNDED for node in onnx.load(str(full), load_external_data=False).graph.node):
         raise ModelError(f"{full} is int8 already; export the model again to start from float32")
     tokenizer = load_tokenizer(folder)
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
-        small = place / ONNX_NAME
+        small, head = place / full.name, head_of(full)
         with _no_advice():
             round_weights(full, small)
-        before = OnnxModel(full, label=manifest.hallucinated_label, threads=threads)
-        after = OnnxModel(small, label=manifest.hallucinated_label, threads=threads)
+        before = OnnxModel(full, head=head, label=manifest.hallucinated_label, threads=threads)
+        after = OnnxModel(small, head=head, label=manifest.hallucinated_label, threads=threads)
         report = _report(
             before, after, tokenizer, manifest, rows=rows, gate=gate, sizes=(_size(full), _size(small))
         )
         if not report.refused or force:
             shutil.copyfile(folder / "tokenizer.json", place / "tokenizer.json")
+            if head is not None:
+                shutil.copyfile(head, place / head.name)
             figures = {**manifest.figures, "int8": asdict(report)}
             changed = manifest.model_copy(update={"figures": figures})
-            write_folder(output, changed, place, replaced=(f"{ONNX_NAME}.data",))
+            write_folder(output, changed, place, replaced=(f"{full.name}.data",))
     return report
 
 
