@@ -18,6 +18,7 @@ from truthlens import __version__
 from truthlens.cli import options
 from truthlens.cli.calibration_target import Target, find_target, judging, set_threshold
 from truthlens.core.errors import TruthLensError
+from truthlens.core.scoring_version import SCORING_VERSION
 from truthlens.envoy.config import Address
 from truthlens.policy.plans.threshold_record import (
     CostGoal,
@@ -182,6 +183,7 @@ def _record(choice: Choice, target: Target, file: Path) -> ThresholdRecord:
             model_sha256=target.identity.sha256,
             aggregation=target.plan.aggregation or target.identity.aggregation,
             detectors={spec.name: spec.weight for spec in target.plan.detectors},
+            scoring_version=SCORING_VERSION,
         ),
         data=DataFile(name=file.name, sha256=digest),
         date=datetime.now(UTC).date().isoformat(),

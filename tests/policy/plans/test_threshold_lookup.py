@@ -10,6 +10,7 @@ import pytest
 from truthlens import __version__
 from truthlens.core.errors import ModelError, PolicyError
 from truthlens.core.records import Aggregation, ModelIdentity
+from truthlens.core.scoring_version import SCORING_VERSION
 from truthlens.policy import InvalidPolicyError, Policy, check_file, compile_policy, load_policy
 from truthlens.policy.plans.threshold_record import (
     MAX_BYTES,
@@ -19,6 +20,7 @@ from truthlens.policy.plans.threshold_record import (
     replace_file,
 )
 from truthlens.policy.watch import watch
+from truthlens.yamlfile.diagnostics import Severity
 
 MODEL = ModelIdentity("mine", "ab" * 32, Aggregation.SPAN_MAX)
 OTHER = ModelIdentity("other", "cd" * 32, Aggregation.SPAN_MAX)
@@ -36,6 +38,7 @@ def content(**changes: Any) -> dict[str, Any]:
             "model_sha256": MODEL.sha256,
             "aggregation": "span_max",
             "detectors": {"encoder": 1.0},
+            "scoring_version": SCORING_VERSION,
         },
         "data": {"name": "labelled.jsonl", "sha256": "ef" * 32},
         "date": "2026-01-31",
@@ -69,6 +72,21 @@ def test_another_model_is_an_error_with_the_command(policy: Path) -> None:
     assert (error.key, error.line) == ("hallucination.threshold", 2)
     assert "'mine' (abababababab), and the plan's is 'other' (cdcdcdcdcdcd)" in error.message
     assert f"--max-miss-rate 0.05 --config {policy} --decision default --write" in error.remedy
+
+
+@pytest.mark.parametrize("made", [None, 0, SCORING_VERSION + 1])
+def test_other_scoring_rules_are_an_error_with_the_command(policy: Path, made: int | None) -> None:
+    """The same model scores otherwise under them, whether they are older, newer, or from before they were counted."""
+    record = content()
+    del record["scored_with"]["scoring_version"]
+    record["scored_with"] |= {} if made is None else {"scoring_version": made}
+    (policy.parent / "r.json").write_text(json.dumps(record))
+    for known in (identify, None):
+        (error,) = [one for one in check_file(policy, identify=known) if one.severity is Severity.ERROR]
+        assert f"under the scoring rules {made or 0}, and this version" in error.message
+        assert (
+            f"run: truthlens calibrate LABELLED.jsonl --max-miss-rate 0.05 --config {policy}" in error.remedy
+        )
 
 
 def test_a_decision_with_another_model_cannot_inherit(policy: Path) -> None:

@@ -15,6 +15,7 @@ from truthlens import __version__
 from truthlens.core.errors import ModelError
 from truthlens.core.plan import Plan
 from truthlens.core.records import ModelIdentity
+from truthlens.core.scoring_version import SCORING_VERSION
 from truthlens.policy.plans.threshold_record import (
     MAX_BYTES,
     MissRateGoal,
@@ -99,6 +100,11 @@ class Calibrations:
         """
         assert isinstance(record.goal, MissRateGoal)
         made, found = record.scored_with, []
+        if made.scoring_version != SCORING_VERSION:
+            found.append(
+                f"under the scoring rules {made.scoring_version}, and this version of TruthLens scores by the rules"
+                f" {SCORING_VERSION}"
+            )
         detectors = {spec.name: spec.weight for spec in plan.detectors}
         if _shares(made.detectors) != _shares(detectors):
             found.append(

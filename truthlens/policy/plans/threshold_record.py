@@ -71,12 +71,16 @@ class Counts(_Frozen):
 
 
 class ScoredWith(_Frozen):
-    """What the scores came from; a plan with anything else has other scores."""
+    """What the scores came from; a plan with anything else has other scores.
+
+    ``scoring_version`` is ``core.scoring_version.SCORING_VERSION`` of the code that scored; 0 where it did not count.
+    """
 
     model: str
     model_sha256: Digest
     aggregation: Aggregation
     detectors: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+    scoring_version: int = Field(default=0, ge=0)
 
     @property
     def identity(self) -> ModelIdentity:

@@ -1,0 +1,59 @@
+"""The number of the scoring rules is raised whenever the code makes other scores of the same token scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.fakes.context_model import ContextModel
+from truthlens.core.records import Aggregation, Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance
+from truthlens.core.scoring_version import SCORING_VERSION
+from truthlens.detection.encoder.detector import EncoderDetector
+from truthlens.detection.encoder.inputs.manifest import load_manifest
+from truthlens.detection.encoder.inputs.windows import load_tokenizer
+from truthlens.training.export.parity_inputs import Sample, samples
+
+FOLDER = Path("models/truthlens-minilm-en-v1")
+PASSAGES = (
+    "Dr. Weiss et al. opened the U.S. museum on 3 March 1998. It holds 1,250 maps.",
+    "Entry: 4.50 euros.",
+)
+ANSWERS = (
+    "It opened in March 1998.",
+    "Sure! Here is what I found:\n\n- It opened in 1999.\n- It holds 1,250 maps.\n\nAnything else?",
+    "The documents do not say when it opened. Entry costs €4.50.",
+    "I cannot help with that.",
+    "```python\nprint(1250)\n```\nThe code prints 1,250, e.g. the number of maps.",
+    '"It opened in 1998," she said. Mr. Weiss et al. agree.',
+)
+SCORES = {
+    1: [
+        0.1025, 0.0, 0.0, 0.6583, 0.3, 0.4991, 0.6925, 0.3423, 0.5026, 0.78, 0.3545, 0.5847,
+        0.7842, 0.3596, 0.6142, 0.7966, 0.3728, 0.5968, 0.2696, 0.2616, 0.2827, 0.7423, 0.3396, 0.3811,
+        0.3686, 0.247, 0.2341, 0.0466, 0.0, 0.0, 0.374, 0.2531, 0.2763, 0.706, 0.3251, 0.3825,
+    ],
+}  # fmt: skip
+"""Scores by the rules of each number, of all aggregations in turn, answer by answer."""
+
+
+class _Calm(ContextModel):
+    """Suspects few tokens, so that scores are not all near one."""
+
+    def odds_of(self, window, state):  # type: ignore[no-untyped-def]
+        return super().odds_of(window, state) - 4.5
+
+
+def test_other_scores_have_another_number() -> None:
+    """Splitting, windows, features, claims, merging and aggregation: raise SCORING_VERSION and add what is found here.
+
+    The token scores are made by whole numbers, so that every machine has the same.
+    """
+    encoder = EncoderDetector(_Calm(), load_tokenizer(FOLDER), load_manifest(FOLDER))
+    asked = [*samples(), *(Sample("When did the museum open?", PASSAGES, answer) for answer in ANSWERS)]
+    found = []
+    for sample in asked:
+        passages = tuple(Passage(text, Provenance.DOCUMENTS) for text in sample.passages)
+        exchange = Exchange(Endpoint.CHAT, "m", sample.query, passages)
+        for aggregation in Aggregation:
+            answer = Answer(0, AnswerKind.TEXT, sample.answer)
+            found.append(round(encoder.detect(exchange, answer, aggregation=aggregation).score or 0.0, 4))
+    assert found == SCORES[SCORING_VERSION]
