@@ -74,9 +74,11 @@ def test_every_command_has_help(command: tuple[str, ...]) -> None:
 
 
 def test_serving_imports_no_training_library() -> None:
-    """torch, transformers and onnx stay out of the serving process."""
+    """What makes, cuts and fetches models stays out of the serving process, also where the bundled one is loaded."""
     code = (
-        "import truthlens.cli, sys; print([m for m in ('torch', 'transformers', 'onnx') if m in sys.modules])"
+        "import sys, truthlens.app, truthlens.cli; from truthlens.detection.models.loading import load_encoder\n"
+        "from truthlens.settings import models_folder; load_encoder(models_folder() / 'truthlens-minilm-en-v1')\n"
+        "print(sorted({'torch', 'transformers', 'onnx', 'huggingface_hub'} & sys.modules.keys()))"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120

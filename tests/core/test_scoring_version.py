@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.fakes.context_model import ContextModel
 from truthlens.core.records import Aggregation, Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance
 from truthlens.core.scoring_version import SCORING_VERSION
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.manifest import load_manifest
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
+from truthlens.settings import models_folder
 from truthlens.training.export.parity_inputs import Sample, samples
 
-FOLDER = Path("models/truthlens-minilm-en-v1")
+FOLDER = models_folder() / "truthlens-minilm-en-v1"
 PASSAGES = (
     "Dr. Weiss et al. opened the U.S. museum on 3 March 1998. It holds 1,250 maps.",
     "Entry: 4.50 euros.",

@@ -20,7 +20,9 @@ class FakeHub:
     """What the hub holds and how it behaves; tests change it between requests.
 
     ``large`` are the names in large-file storage (listed with a SHA-256, the others with a git id). ``listed``
-    replaces digests in the listing; ``cut`` are files whose transfer ends early; ``missing`` are listed but not held.
+    replaces digests in the listing; ``missing`` are listed but not held. A transfer of ``cut`` ends early and
+    the hub is then overloaded, one of ``torn`` ends early and can be resumed. ``commit_header`` is what says that a
+    file comes from a hub.
     """
 
     repository: str
@@ -28,11 +30,16 @@ class FakeHub:
     large: set[str] = field(default_factory=set)
     listed: dict[str, str | None] = field(default_factory=dict)
     cut: set[str] = field(default_factory=set)
+    torn: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
     token: str | None = None
     listing: bytes | None = None
     endpoint: str = ""
+    commit_header: str = "X-Repo-Commit"
     requests: list[str] = field(default_factory=list)
+    resumed: set[str] = field(default_factory=set)
+    begun: set[str] = field(default_factory=set)
+    agents: set[str] = field(default_factory=set)
 
     def describe(self) -> dict[str, Any]:
         """The answer to a question for a revision, in the hub's own shape."""
@@ -61,27 +68,58 @@ def serving(hub: FakeHub) -> Iterator[FakeHub]:
     """``hub`` on a free local port, its address in ``hub.endpoint``."""
 
     class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self._respond(body=False)
+
         def do_GET(self) -> None:
+            self._respond(body=True)
+
+        def _respond(self, *, body: bool) -> None:
             path = unquote(urlsplit(self.path).path)
             hub.requests.append(path)
+            hub.agents.add(self.headers.get("user-agent", ""))
             if hub.token is not None and self.headers.get("authorization") != f"Bearer {hub.token}":
-                self._answer(401, b"{}")
+                self._answer(401, b"{}", {"X-Error-Code": "RepoNotFound"}, body=body)
             elif path.startswith(f"/api/models/{hub.repository}/revision/"):
-                known = path.rpartition("/")[2] in {"main", "v1", COMMIT}
-                content = hub.listing or json.dumps(hub.describe()).encode()
-                self._answer(200 if known else 404, content if known else b"{}")
+                if path.rpartition("/")[2] in {"main", "v1", COMMIT}:
+                    self._answer(200, hub.listing or json.dumps(hub.describe()).encode(), {}, body=body)
+                else:
+                    self._answer(404, b"{}", {"X-Error-Code": "RevisionNotFound"}, body=body)
             elif path.startswith(f"/{hub.repository}/resolve/{COMMIT}/"):
-                name = path.removeprefix(f"/{hub.repository}/resolve/{COMMIT}/")
-                held = name in hub.files and name not in hub.missing
-                self._answer(200 if held else 404, hub.files.get(name, b""), cut=name in hub.cut)
+                self._file(path.removeprefix(f"/{hub.repository}/resolve/{COMMIT}/"), body=body)
             else:
-                self._answer(404, b"{}")
+                self._answer(404, b"{}", {}, body=body)
 
-        def _answer(self, status: int, content: bytes, *, cut: bool = False) -> None:
+        def _file(self, name: str, *, body: bool) -> None:
+            if name not in hub.files or name in hub.missing:
+                self._answer(404, b"", {"X-Error-Code": "EntryNotFound"}, body=body)
+                return
+            content = hub.files[name]
+            marks = {hub.commit_header: COMMIT, "ETag": f'"{hashlib.sha256(content).hexdigest()}"'}
+            if name in hub.large:
+                marks |= {"X-Linked-Etag": marks["ETag"], "X-Linked-Size": str(len(content))}
+            start = int(self.headers.get("range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
+            again = body and name in hub.begun
+            if again and name in hub.cut:
+                self._answer(503, b"", {}, body=body)
+                return
+            if body:
+                hub.begun.add(name)
+            if start:
+                hub.resumed.add(name)
+                marks["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+            cut = not again and name in hub.cut | hub.torn
+            self._answer(206 if start else 200, content[start:], marks, body=body, cut=cut)
+
+        def _answer(
+            self, status: int, content: bytes, headers: dict[str, str], *, body: bool, cut: bool = False
+        ) -> None:
             self.send_response(status)
-            self.send_header("content-length", str(len(content)))
+            for name, value in {"content-length": str(len(content)), **headers}.items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content[: len(content) // 2] if cut else content)
+            if body:
+                self.wfile.write(content[: len(content) * 15 // 16] if cut else content)
 
         def log_message(self, *_: Any) -> None:
             """Nothing: tests read ``hub.requests``."""

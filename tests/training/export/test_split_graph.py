@@ -17,6 +17,7 @@ from truthlens.detection.encoder.inputs.windows import Window, load_tokenizer
 from truthlens.detection.models.loading import BODY_NAME, HEAD_NAME, load_model, verify_files
 from truthlens.detection.models.onnx_runtime import OnnxModel
 from truthlens.detection.models.runtime import PartedModel
+from truthlens.settings import models_folder
 from truthlens.training.export.parity_inputs import fixture_windows
 from truthlens.training.export.split_graph import split_folder, split_graph
 
@@ -120,7 +121,7 @@ def test_a_graph_within_a_node_is_refused(tmp_path: Path) -> None:
 
 def test_the_bundled_model_is_served_in_two_parts() -> None:
     """Its windows' states are made once, and either way gives the same log-odds to the bit."""
-    folder = Path("models/truthlens-minilm-en-v1")
+    folder = models_folder() / "truthlens-minilm-en-v1"
     manifest = load_manifest(folder)
     model = load_model(folder, manifest=manifest)
     assert isinstance(model, OnnxModel)

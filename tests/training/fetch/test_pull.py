@@ -1,18 +1,21 @@
-"""Tests of ``truthlens.training.fetch.pull``, ``remote`` and ``known``, against a hub of our own on a local port."""
+"""Tests of ``truthlens.training.fetch``, against a hub of our own on a local port."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
-import huggingface_hub
 import pytest
 
 from tests.fakes.checkpoints import write_checkpoint
 from tests.fakes.hub_server import COMMIT, FakeHub, serving
+from truthlens import __version__
 from truthlens.core.errors import ModelError
 from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance
 from truthlens.detection.encoder.inputs.manifest import load_manifest
@@ -75,22 +78,6 @@ def test_a_known_model_becomes_a_folder_that_scores(hub: FakeHub, tmp_path: Path
     assert load_encoder(pulled.folder).detect(exchange, Answer(0, AnswerKind.TEXT, "It leaves at ten.")).score
 
 
-def test_the_fake_speaks_as_the_real_hub_does(hub: FakeHub) -> None:
-    """The hub's own client reads the fake's listing and finds the same commit, sizes and digests."""
-    info = huggingface_hub.HfApi(endpoint=hub.endpoint).model_info(
-        hub.repository, revision="main", files_metadata=True
-    )
-    ours = Hub(hub.endpoint).snapshot(hub.repository)
-    assert info.sha == ours.commit
-    theirs = {entry.rfilename: entry for entry in info.siblings or []}
-    assert len(theirs) == len(ours.files)
-    for file in ours.files:
-        large = theirs[file.name].lfs
-        assert file.size == theirs[file.name].size
-        assert file.sha256 == (large["sha256"] if large else None)
-        assert file.git_id == theirs[file.name].blob_id
-
-
 def test_a_file_changed_after_the_pull_is_not_loaded(hub: FakeHub, tmp_path: Path) -> None:
     """The digests of the pull are checked at every load."""
     folder = fetch(hub, tmp_path).folder
@@ -112,11 +99,65 @@ def test_a_file_that_is_not_what_the_hub_lists_is_refused(hub: FakeHub, tmp_path
 def test_a_transfer_that_breaks_off_leaves_nothing(hub: FakeHub, tmp_path: Path) -> None:
     """Half a file is an error, and there is no half folder; the next pull succeeds."""
     hub.cut.add(WEIGHTS)
-    with pytest.raises(ModelError, match="broke off"):
+    with pytest.raises(ModelError, match="answered with status 503"):
         fetch(hub, tmp_path)
     assert list(tmp_path.iterdir()) == []
     hub.cut.clear()
     assert fetch(hub, tmp_path).fetched
+
+
+def test_a_transfer_that_breaks_off_is_resumed(hub: FakeHub, tmp_path: Path) -> None:
+    """What came in is kept and the rest asked for; progress counts every byte once.
+
+    The library writes in steps of 10 MB, so a smaller file would begin again.
+    """
+    hub.files["more.safetensors"] = bytes(range(256)) * 50_000
+    hub.torn.add("more.safetensors")
+    came: dict[str, int] = {}
+
+    def begin(name: str, size: int) -> Callable[[int], None]:
+        came[name] = 0
+
+        def progress(received: int) -> None:
+            came[name] += received
+
+        return progress
+
+    pulled = pull(Hub(hub.endpoint), NAME, tmp_path, begin=begin)
+    assert (pulled.folder / "more.safetensors").read_bytes() == hub.files["more.safetensors"]
+    assert hub.resumed == {"more.safetensors"}
+    assert came == {name: len(hub.files[name]) for name in pulled.manifest.files}
+
+
+def test_nothing_is_told_and_nothing_left_elsewhere(hub: FakeHub, tmp_path: Path) -> None:
+    """The hub is told no libraries, and only the folder is written: no notes beside it, no cache at home."""
+    home = tmp_path / "home"
+    home.mkdir()
+    script = (
+        "import sys; from pathlib import Path; from truthlens.training.fetch.hf_client import Hub\n"
+        "from truthlens.training.fetch.pull import pull; pull(Hub(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))"
+    )
+    place = tmp_path / "models"
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "XDG_"))}
+    environment = {**plain, "HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", script, hub.endpoint, NAME, place], env=environment, check=True)
+    assert list(home.rglob("*")) == []
+    assert {file.name for file in (place / NAME).iterdir()} == {
+        *load_manifest(place / NAME).files,
+        "manifest.json",
+    }
+    assert hub.agents
+    assert all(agent.startswith(f"truthlens/{__version__};") for agent in hub.agents)
+    assert not any("torch" in agent for agent in hub.agents)
+    assert {path.split("/")[1] for path in hub.requests} == {"api", "KRLabsOrg"}
+
+
+def test_files_that_come_from_no_hub_are_refused(hub: FakeHub, tmp_path: Path) -> None:
+    """A proxy that answers for files without saying which commit they are of is no hub."""
+    hub.commit_header = "X-Other"
+    with pytest.raises(ModelError, match="does not answer like a Hugging Face hub"):
+        fetch(hub, tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_listed_file_that_is_gone_is_named(hub: FakeHub, tmp_path: Path) -> None:
@@ -189,7 +230,7 @@ def test_an_unknown_model_takes_its_template_from_the_caller(hub: FakeHub, tmp_p
         fetch(hub, tmp_path, "someone/detector", folder_name="third", template="nonsense")
 
 
-@pytest.mark.parametrize("name", ["no-such-model", "../etc/passwd", "a/b/c", "KRLabsOrg/"])
+@pytest.mark.parametrize("name", ["no-such-model", "../etc/passwd", "a/b/c", "KRLabsOrg/", "some--one/model"])
 def test_names_that_cannot_be_are_refused(hub: FakeHub, tmp_path: Path, name: str) -> None:
     """A name that is neither known nor OWNER/NAME asks the network nothing."""
     with pytest.raises(ModelError, match="OWNER/NAME"):
@@ -221,13 +262,11 @@ def test_an_answer_that_is_no_hub_is_refused(hub: FakeHub, tmp_path: Path, listi
 
 def test_without_a_network_the_error_names_the_hub(tmp_path: Path) -> None:
     """No route to the hub: one clear message, with the way out."""
-
-    def refuse(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("no route", request=request)
-
-    hub = Hub("https://hub.example", transport=httpx.MockTransport(refuse))
-    with pytest.raises(ModelError, match=r"https://hub\.example cannot be reached.*HF_ENDPOINT"):
-        pull(hub, NAME, tmp_path)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    with pytest.raises(ModelError, match=rf"{endpoint} cannot be reached.*HF_ENDPOINT"):
+        pull(Hub(endpoint), NAME, tmp_path)
 
 
 def test_a_configuration_that_is_no_classifier_is_refused(hub: FakeHub, tmp_path: Path) -> None:

@@ -1,42 +1,41 @@
-"""The few calls of the Hugging Face hub that fetching a model takes: what a revision holds, and one file of it.
+"""The two calls of the Hugging Face hub that fetching a model takes: what a revision holds, and one file of it.
 
-Plain HTTP, so that fetching works in an installation that serves ONNX models alone, keeps no second copy in a cache,
-and every byte is hashed on its way to disk. It writes only the file that it is told to.
+``huggingface_hub`` asks, resumes and writes; here a file is compared with the digest that the hub lists for it, nothing
+stays in a cache, and what goes wrong becomes one line with a remedy.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-import httpx
+import httpx2
+from huggingface_hub import HfApi
+from huggingface_hub.errors import (
+    FileMetadataError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+)
+from huggingface_hub.hf_api import RepoSibling
+from huggingface_hub.utils.sha import git_hash
+from huggingface_hub.utils.tqdm import tqdm
 
+from truthlens import __version__
 from truthlens.core.errors import ModelError
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-_TIMEOUT = httpx.Timeout(30.0, connect=10.0)
-_SECRET_NEEDED = frozenset({401, 403})
+_TIMEOUT_S = 30.0
 
 Progress = Callable[[int], None]
-"""Told the number of bytes that came in."""
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteFile:
-    """One file of a revision. ``sha256`` is there for files in large-file storage, ``git_id`` for the others."""
-
-    name: str
-    size: int
-    sha256: str | None
-    git_id: str | None
+"""Told the number of bytes that came in; a negative one where a transfer begins again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,12 @@ class Snapshot:
 
     repository: str
     commit: str
-    files: tuple[RemoteFile, ...]
+    files: tuple[RepoSibling, ...]
+
+
+def listed_digest(file: RepoSibling) -> str | None:
+    """Return the hub's own digest of ``file``: SHA-256 for large-file storage, else git's, or ``None``."""
+    return file.lfs.sha256 if file.lfs else file.blob_id
 
 
 class Hub:
@@ -54,27 +58,17 @@ class Hub:
     Args:
         endpoint: base address.
         token: for repositories that are not public; sent to ``endpoint`` alone.
-        transport: how requests travel; left out, over the network.
     """
 
-    def __init__(
-        self,
-        endpoint: str = DEFAULT_ENDPOINT,
-        *,
-        token: str | None = None,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
+    def __init__(self, endpoint: str = DEFAULT_ENDPOINT, *, token: str | None = None) -> None:
         self._endpoint = endpoint.rstrip("/")
-        headers = {"user-agent": "truthlens", "accept-encoding": "identity"}
-        if token:
-            headers["authorization"] = f"Bearer {token}"
-        # httpx drops the authorization header where a redirect leads to another host.
-        self._client = httpx.Client(
-            headers=headers, timeout=_TIMEOUT, transport=transport, follow_redirects=True
+        # Without a token none is sent, not that of a login on this machine either.
+        self._api = HfApi(
+            self._endpoint, token=token or False, library_name="truthlens", library_version=__version__
         )
 
     def snapshot(self, repository: str, revision: str = "main") -> Snapshot:
-        """What ``revision`` (branch, tag or commit) of ``owner/name`` holds.
+        """Return what ``revision`` (branch, tag or commit) of ``owner/name`` holds.
 
         Raises:
             ModelError: the name cannot be one, the hub cannot be reached, does not know it, wants a token, or
@@ -82,22 +76,16 @@ class Hub:
         """
         if not _REPOSITORY.fullmatch(repository):
             raise ModelError(f"{repository} is no repository of a hub; expected OWNER/NAME")
-        address = f"{self._endpoint}/api/models/{repository}/revision/{quote(revision, safe='')}"
-        try:
-            response = self._client.get(address, params={"blobs": "true"})
-        except httpx.HTTPError as error:
-            raise self._unreachable(error) from error
-        self._check(response.status_code, f"{repository} at {revision}")
-        try:
-            return _snapshot(repository, response.json())
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(
-                f"{self._endpoint} does not answer like a Hugging Face hub ({type(error).__name__}); "
-                "check --endpoint (HF_ENDPOINT)"
-            ) from error
+        with self._explained(f"{repository} at {revision}"):
+            info = self._api.model_info(
+                repository, revision=revision, files_metadata=True, timeout=_TIMEOUT_S
+            )
+            if info.siblings is None or not _COMMIT.fullmatch(info.sha or ""):
+                raise ValueError("the answer names no commit or no files")
+        return Snapshot(repository, str(info.sha), tuple(info.siblings))
 
-    def fetch(self, snapshot: Snapshot, file: RemoteFile, target: Path, *, progress: Progress) -> str:
-        """Write ``file`` to ``target`` and compare it with the hub's own digest of it.
+    def fetch(self, snapshot: Snapshot, file: RepoSibling, folder: Path, *, progress: Progress) -> str:
+        """Write ``file`` below ``folder``, under its own name, and compare it with the hub's digest of it.
 
         Returns:
             Its SHA-256, in hex.
@@ -105,64 +93,71 @@ class Hub:
         Raises:
             ModelError: the transfer broke off, or what came in is not what the hub lists.
         """
-        address = (
-            f"{self._endpoint}/{snapshot.repository}/resolve/{snapshot.commit}/{quote(file.name, safe='/')}"
-        )
-        sha256 = hashlib.sha256()
-        git = hashlib.sha1(f"blob {file.size}\0".encode(), usedforsecurity=False)
-        received = 0
-        try:
-            with self._client.stream("GET", address) as response, target.open("wb") as out:
-                self._check(response.status_code, f"{file.name} of {snapshot.repository}")
-                for chunk in response.iter_bytes(1 << 20):
-                    out.write(chunk)
-                    sha256.update(chunk)
-                    git.update(chunk)
-                    received += len(chunk)
-                    progress(len(chunk))
-        except httpx.HTTPError as error:
-            raise self._unreachable(error) from error
-        found = sha256.hexdigest()
-        same = found == file.sha256 if file.sha256 else git.hexdigest() == file.git_id
-        if received != file.size or not same:
+
+        class Bar(tqdm):
+            def __init__(self, **options: Any) -> None:
+                super().__init__(**{**options, "disable": True})  # type: ignore[no-untyped-call]
+
+            def update(self, n: float | None = 1) -> None:
+                progress(int(n or 0))
+
+        with self._explained(f"{file.rfilename} of {snapshot.repository}"):
+            self._api.hf_hub_download(
+                snapshot.repository,
+                file.rfilename,
+                revision=snapshot.commit,
+                local_dir=folder,
+                tqdm_class=Bar,
+            )
+        target = folder / file.rfilename
+        with target.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        listed = listed_digest(file)
+        if (found if file.lfs else git_hash(target.read_bytes())) != listed:
             raise ModelError(
-                f"{file.name} of {snapshot.repository} came in with {received} bytes and SHA-256 {found[:12]}..., "
-                f"the hub lists {file.size} bytes and {(file.sha256 or file.git_id or '')[:12]}...; nothing was "
-                "kept, pull it again"
+                f"{file.rfilename} of {snapshot.repository} came in with {target.stat().st_size} bytes and SHA-256 "
+                f"{found[:12]}..., the hub lists {file.size} bytes and {(listed or '')[:12]}...; nothing was kept, pull "
+                "it again"
             )
         return found
 
-    def _check(self, status: int, what: str) -> None:
-        if status in _SECRET_NEEDED:
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        """Turn what the library raises into one line that says what to do."""
+        try:
+            yield
+        except HFValidationError as error:
+            raise ModelError(f"{what}: the hub's library takes no such name; expected OWNER/NAME") from error
+        except (ValueError, KeyError, TypeError, AttributeError, FileMetadataError) as error:
+            raise self._no_hub(error) from error
+        except (HfHubHTTPError, LocalEntryNotFoundError, httpx2.HTTPError, OSError) as error:
+            # Where a file is asked for, the reason stands behind "not in the cache either".
+            cause = (
+                error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
+            )
+            if isinstance(cause, FileMetadataError):
+                raise self._no_hub(cause) from error
+            if isinstance(cause, HfHubHTTPError):
+                raise self._refused(cause.response.status_code, what) from error
+            if isinstance(cause, OSError) and cause.errno is not None:
+                raise ModelError(f"{what} cannot be written: {cause.strerror}") from error
             raise ModelError(
+                f"{self._endpoint} cannot be reached, or broke off ({type(cause).__name__}); check the network, or "
+                "name a mirror with --endpoint (HF_ENDPOINT)"
+            ) from error
+
+    def _no_hub(self, error: Exception) -> ModelError:
+        return ModelError(
+            f"{self._endpoint} does not answer like a Hugging Face hub ({type(error).__name__}); check --endpoint "
+            "(HF_ENDPOINT)"
+        )
+
+    def _refused(self, status: int, what: str) -> ModelError:
+        if status in {401, 403}:
+            return ModelError(
                 f"{self._endpoint} does not show {what} (status {status}); the repository is private, gated or "
                 "not there: check the name, or set HF_TOKEN to a token that may read it"
             )
-        if status == httpx.codes.NOT_FOUND:
-            raise ModelError(f"{self._endpoint} has no {what}; check the name and --revision")
-        if not httpx.codes.is_success(status):
-            raise ModelError(f"{self._endpoint} answered with status {status} for {what}; try again later")
-
-    def _unreachable(self, error: httpx.HTTPError) -> ModelError:
-        return ModelError(
-            f"{self._endpoint} cannot be reached, or broke off ({type(error).__name__}); check the network, or "
-            "name a mirror with --endpoint (HF_ENDPOINT)"
-        )
-
-
-def _snapshot(repository: str, content: dict[str, Any]) -> Snapshot:
-    commit = str(content["sha"])
-    if not _COMMIT.fullmatch(commit):
-        raise ValueError("sha is no commit")
-    return Snapshot(repository, commit, tuple(_file(entry) for entry in content["siblings"]))
-
-
-def _file(entry: dict[str, Any]) -> RemoteFile:
-    large = entry.get("lfs") or {}
-    sha256, git_id = large.get("sha256"), entry.get("blobId")
-    return RemoteFile(
-        name=str(entry["rfilename"]),
-        size=int(entry.get("size") or large.get("size") or 0),
-        sha256=sha256 if isinstance(sha256, str) and _SHA256.fullmatch(sha256) else None,
-        git_id=git_id if isinstance(git_id, str) and _COMMIT.fullmatch(git_id) else None,
-    )
+        if status == 404:
+            return ModelError(f"{self._endpoint} has no {what}; check the name and --revision")
+        return ModelError(f"{self._endpoint} answered with status {status} for {what}; try again later")

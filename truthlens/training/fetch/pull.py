@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from huggingface_hub.hf_api import RepoSibling
+
 from truthlens.core.errors import ModelError
 from truthlens.detection.encoder.inputs.manifest import (
     MANIFEST_NAME,
@@ -22,7 +24,7 @@ from truthlens.detection.encoder.inputs.manifest import (
     load_manifest,
 )
 from truthlens.detection.encoder.inputs.prompts import TEMPLATES, TemplateName
-from truthlens.training.fetch.hf_client import Hub, RemoteFile, Snapshot
+from truthlens.training.fetch.hf_client import Hub, Snapshot, listed_digest
 from truthlens.training.fetch.known_checkpoints import find
 
 _SMALL = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
@@ -82,7 +84,7 @@ def pull(
     if target.exists():
         return _already_there(target, snapshot)
     chosen = _choose(snapshot)
-    total = sum(file.size for file in chosen)
+    total = sum(file.size or 0 for file in chosen)
     shelf.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(shelf).free
     if free < total:
@@ -92,9 +94,9 @@ def pull(
         place.mkdir()
         digests = {}
         for file in chosen:
-            (place / file.name).parent.mkdir(exist_ok=True)
-            progress = begin(file.name, file.size)
-            digests[file.name] = hub.fetch(snapshot, file, place / file.name, progress=progress)
+            progress = begin(file.rfilename, file.size or 0)
+            digests[file.rfilename] = hub.fetch(snapshot, file, place, progress=progress)
+        shutil.rmtree(place / ".cache")  # the library's notes on what it fetched
         manifest = _manifest(place, snapshot, digests, template=template)
         (place / MANIFEST_NAME).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
         place.rename(target)
@@ -111,23 +113,23 @@ def _already_there(target: Path, snapshot: Snapshot) -> Pulled:
     return Pulled(target, manifest, 0, fetched=False)
 
 
-def _choose(snapshot: Snapshot) -> list[RemoteFile]:
+def _choose(snapshot: Snapshot) -> list[RepoSibling]:
     """The files to fetch.
 
     Raises:
         ModelError: something that serving needs is not there, or has no digest.
     """
 
-    def matching(patterns: tuple[str, ...]) -> list[RemoteFile]:
+    def matching(patterns: tuple[str, ...]) -> list[RepoSibling]:
         # A star must not reach into folders: training states of a run often lie there.
         return [
             file
             for file in snapshot.files
-            if any(fnmatch(file.name, p) and file.name.count("/") == p.count("/") for p in patterns)
+            if any(fnmatch(file.rfilename, p) and file.rfilename.count("/") == p.count("/") for p in patterns)
         ]
 
     small, weights = matching(_SMALL), matching(_WEIGHTS) or matching(_EXPORTS)
-    held = {file.name for file in small}
+    held = {file.rfilename for file in small}
     for needed in ("config.json", "tokenizer.json"):
         if needed not in held:
             raise ModelError(
@@ -139,7 +141,7 @@ def _choose(snapshot: Snapshot) -> list[RemoteFile]:
             "convert them to safetensors in a copy of the repository"
         )
     chosen = [*small, *matching(_CARDS), *weights]
-    bare = [file.name for file in chosen if file.sha256 is None and file.git_id is None]
+    bare = [file.rfilename for file in chosen if not listed_digest(file)]
     if bare:
         raise ModelError(
             f"the hub lists no digest for {bare[0]} of {snapshot.repository}, so it cannot be checked; use a hub "
