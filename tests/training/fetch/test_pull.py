@@ -238,6 +238,21 @@ def test_names_that_cannot_be_are_refused(hub: FakeHub, tmp_path: Path, name: st
     assert hub.requests == []
 
 
+def test_a_folder_that_cannot_be_written_is_no_fault_of_the_hub(hub: FakeHub, tmp_path: Path) -> None:
+    """The system's own reason is told, not that of a network."""
+    snapshot = Hub(hub.endpoint).snapshot(hub.repository)
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(
+        ModelError, match=r"config\.json of .* cannot be written: (Not a directory|File exists)"
+    ):
+        Hub(hub.endpoint).fetch(
+            snapshot,
+            next(file for file in snapshot.files if file.rfilename == "config.json"),
+            tmp_path / "taken",
+            progress=lambda _: None,
+        )
+
+
 def test_an_unknown_revision_is_named(hub: FakeHub, tmp_path: Path) -> None:
     """A branch that is not there is an error with its name."""
     with pytest.raises(ModelError, match="at v9; check the name and --revision"):

@@ -57,7 +57,7 @@ class Hub:
 
     Args:
         endpoint: base address.
-        token: for repositories that are not public; sent to ``endpoint`` alone.
+        token: for repositories that are not public; sent to ``endpoint`` and to hosts of Hugging Face alone.
     """
 
     def __init__(self, endpoint: str = DEFAULT_ENDPOINT, *, token: str | None = None) -> None:
@@ -123,41 +123,36 @@ class Hub:
 
     @contextmanager
     def _explained(self, what: str) -> Iterator[None]:
-        """Turn what the library raises into one line that says what to do."""
+        """Turn what the library raises while it asks for ``what`` into one line that says what to do."""
         try:
             yield
-        except HFValidationError as error:
-            raise ModelError(f"{what}: the hub's library takes no such name; expected OWNER/NAME") from error
-        except (ValueError, KeyError, TypeError, AttributeError, FileMetadataError) as error:
-            raise self._no_hub(error) from error
-        except (HfHubHTTPError, LocalEntryNotFoundError, httpx2.HTTPError, OSError) as error:
-            # Where a file is asked for, the reason stands behind "not in the cache either".
-            cause = (
-                error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
-            )
-            if isinstance(cause, FileMetadataError):
-                raise self._no_hub(cause) from error
-            if isinstance(cause, HfHubHTTPError):
-                raise self._refused(cause.response.status_code, what) from error
-            if isinstance(cause, OSError) and cause.errno is not None:
-                raise ModelError(f"{what} cannot be written: {cause.strerror}") from error
-            raise ModelError(
-                f"{self._endpoint} cannot be reached, or broke off ({type(cause).__name__}); check the network, or "
-                "name a mirror with --endpoint (HF_ENDPOINT)"
-            ) from error
+        except (OSError, httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
+            # For a file, the reason stands behind "and it is not in the cache either".
+            behind = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else None
+            raise ModelError(self._problem(what, behind or error)) from error
 
-    def _no_hub(self, error: Exception) -> ModelError:
-        return ModelError(
-            f"{self._endpoint} does not answer like a Hugging Face hub ({type(error).__name__}); check --endpoint "
-            "(HF_ENDPOINT)"
+    def _problem(self, what: str, error: BaseException) -> str:
+        match error:
+            case HFValidationError():
+                return f"{what}: no repository of a hub has such a name; expected OWNER/NAME"
+            case HfHubHTTPError() if error.response.status_code in {401, 403}:
+                return (
+                    f"{self._endpoint} does not show {what} (status {error.response.status_code}); the repository is "
+                    "private, gated or not there: check the name, or set HF_TOKEN to a token that may read it"
+                )
+            case HfHubHTTPError() if error.response.status_code == 404:
+                return f"{self._endpoint} has no {what}; check the name and --revision"
+            case HfHubHTTPError():
+                status = error.response.status_code
+                return f"{self._endpoint} answered with status {status} for {what}; try again later"
+            case FileMetadataError() | ValueError() | LookupError() | TypeError() | AttributeError():
+                return (
+                    f"{self._endpoint} does not answer like a Hugging Face hub ({type(error).__name__}); check "
+                    "--endpoint (HF_ENDPOINT)"
+                )
+            case OSError(errno=int()):
+                return f"{what} cannot be written: {error.strerror}; make room, or name another folder with --models"
+        return (
+            f"{self._endpoint} cannot be reached, or broke off ({type(error).__name__}); check the network, or name a "
+            "mirror with --endpoint (HF_ENDPOINT)"
         )
-
-    def _refused(self, status: int, what: str) -> ModelError:
-        if status in {401, 403}:
-            return ModelError(
-                f"{self._endpoint} does not show {what} (status {status}); the repository is private, gated or "
-                "not there: check the name, or set HF_TOKEN to a token that may read it"
-            )
-        if status == 404:
-            return ModelError(f"{self._endpoint} has no {what}; check the name and --revision")
-        return ModelError(f"{self._endpoint} answered with status {status} for {what}; try again later")
