@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.fakes.detectors import FixedDetector, HeldDetector, scored
-from tests.fakes.engines import engine_of
+from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.pipelines import pipeline_for
 from truthlens.core.errors import OverloadedError
 from truthlens.core.plan import Plan
@@ -28,6 +28,7 @@ from truthlens.core.records import (
     ResponseHead,
     Verdict,
 )
+from truthlens.detection.engine import Engine
 from truthlens.memory_release import WORTH_BYTES, GiveBack
 from truthlens.pipeline import Judgement, Ticket
 from truthlens.policy import PolicyHolder, compile_policy
@@ -63,7 +64,7 @@ class TimedEngine(Engine):
     """Notes the time that each detection was given, and lets some pass."""
 
     def __init__(self) -> None:
-        super().__init__({None: FixedDetector(scored(0.1))})
+        super().__init__(GivenDetectors({None: FixedDetector(scored(0.1))}))
         self.given_s: list[float] = []
 
     async def detect(self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]) -> tuple[Verdict, ...]:

@@ -59,4 +59,4 @@ def fit_logistic(
         found = found + size * step
         if np.abs(step).max() < 1e-9:
             break
-    return found
+    return np.asarray(found, dtype=np.float64)
