@@ -15,7 +15,7 @@ from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.prompts.excerpts import excerpt, excerpts
 from truthlens.mitigation.standard import self_check
 from truthlens.mitigation.standard.correction_prompt import correction_prompt
-from truthlens.text.claims import refusals
+from truthlens.text.claims import non_claims
 from truthlens.text.same_language import same_language
 from truthlens.text.sentences import is_json, sentences
 
@@ -62,6 +62,10 @@ def _prompt() -> None:
 def _many_passages() -> None:
     texts = [f"Passage {number}." for number in range(_CHARS // 5)]
     excerpts(texts, near=range(len(texts)), most_chars=_CHARS // 2)
+
+
+def _abstains(text: str) -> bool:
+    return non_claims.is_abstention(text, query=text)
 
 
 _INPUTS: dict[str, Callable[[], object]] = {
@@ -111,9 +115,13 @@ _INPUTS: dict[str, Callable[[], object]] = {
     "JSON that never closes": lambda: is_json("[" * _CHARS),
     "words": lambda: _rejected(_repeated("word "), _repeated("other ")),
     "Chinese": lambda: _rejected(_repeated("水泵的转速。"), _repeated("外壳的材料。")),
-    "abstentions": lambda: refusals.abstains(_repeated("evidence cannot ")),
-    "white space in an abstention": lambda: refusals.abstains("evidence cannot" + " " * _CHARS),
-    "refusals": lambda: refusals.declines(_repeated("I'm sorry ")),
+    "abstentions": lambda: _abstains(_repeated("evidence cannot ")),
+    "white space in an abstention": lambda: _abstains("evidence cannot" + " " * _CHARS),
+    "abstentions after each other": lambda: _abstains(_repeated("I do not know the price. ")),
+    "an abstention from many sources": lambda: _abstains(_repeated("the context fails to say the ")),
+    "Chinese abstentions": lambda: _abstains(_repeated("资料不足以")),
+    "acknowledgements": lambda: non_claims.acknowledges(_repeated("all of the answer is checked with ")),
+    "refusals": lambda: non_claims.is_refusal(_repeated("I'm sorry ")),
     "flagged sentences": _rejected_where_every_other_sentence_is_flagged,
     "about something else": lambda: _rejected("The pump.", _repeated("bananas are yellow ", 500)),
     "languages": lambda: same_language(_repeated("`a "), "`" * _CHARS, _repeated("“a ")),

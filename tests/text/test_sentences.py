@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.text.sentences import merge_ranges, sentences, touching
+from truthlens.text.sentences import sentences
+from truthlens.text.spans import merge_ranges, touching
 
 _END = re.compile(r"[。！？；]+[”’」』）)\"']*|[.!?…]+[\"'”’)\]]*(?=\s)|\n+")
 _ABBREVIATION = re.compile(

@@ -18,7 +18,8 @@ from itertools import accumulate, chain
 from truthlens.core.mitigation_result import Fate
 from truthlens.core.records import Status, Verdict
 from truthlens.text.language import FUNCTION_WORDS
-from truthlens.text.sentences import sentences, touching
+from truthlens.text.sentences import sentences
+from truthlens.text.spans import touching
 
 UNSCORED = "unscored"
 LESS_CHECKED = "less-checked"

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from truthlens.text.claims.refusals import abstains
-from truthlens.text.claims.telling import tells
+from truthlens.text.claims.non_claims import acknowledges, is_abstention, is_claimless
 from truthlens.text.same_language import COMMON_WORDS
 from truthlens.text.sentences import sentences
 
@@ -28,41 +27,6 @@ _FUNCTION_HAN = frozenset(
     "的是了在有和不我你您他她它们这那一也就都与及为以于而或之其此被把从到对中上下个没无"
 )
 
-_TEXT = (
-    r"(?:answer|text|response|reply|version|evidence|context|documents?|passages?|sources?|claims?|statements?|figures?"
-    r"|numbers?|facts?|errors?|mistakes?|corrections?|changes?|spans?|information|everything)"
-)
-_DID = (
-    r"(?:checked|double-checked|corrected|reviewed|verified|fixed|updated|revised|removed|rewritten|changed|edited"
-    r"|amended|adjusted|addressed|done|completed|finished|confirmed|compared|read|understood|made|mended|processed)"
-)
-_WHICH = (
-    rf"(?:it|this|that|them|everything|(?:(?:the|my|your|this|these|those|all|any|of|flagged|marked|given|provided"
-    rf"|corrected|required|requested|necessary)\s+){{0,4}}{_TEXT})"
-)
-_HOW = r"(?:\s+(?:against|with|for|in|from|as|according to|using|based on|accordingly|now|again|already|carefully)\b[^,;:]{0,60})?"
-_SAYS_NOTHING = re.compile(
-    r"(?:(?:well|so|and|yes|ok|okay|sure),?\s+)?(?:sure(?: thing)?|certainly|of course|absolutely|okay|ok|alright|all right|right|done|all done|fine"
-    r"|great|good|perfect|noted|understood|got it|will do|no problem|you'?re welcome|thank you|thanks|hello|hi|here you go"
-    r"|here it is|here is (?:it|the answer)|sorry|my apologies|i apologi[sz]e|i see|i understand|i agree|agreed|fixed|corrected|updated"
-    r"|checked|verified|confirmed|finished|completed?|answer|response|n/?a|tbd|todo|lorem ipsum|ready|as requested|see above"
-    r"|erledigt|fertig|in ordnung|gut|danke|verstanden|alles klar|natürlich|klar|fait|c'est fait|d'accord|voilà|bien sûr|compris|merci"
-    r"|hecho|listo|de acuerdo|claro|entendido|gracias|vale|fatto|va bene|certo|capito|grazie|feito|pronto|gedaan|klaar|begrepen)"
-    rf"|(?:i|we)(?:'ve|'ll| have| had| will| am|'m)?(?:\s+(?:now|just|already|carefully|also|both))*\s+{_DID}(?:\s+and\s+{_DID})?\s+{_WHICH}{_HOW}"
-    rf"|(?:i|we)(?:'m|'ve| am| have| are)\s+(?:all\s+)?(?:done|finished|ready)"
-    rf"|(?:{_WHICH}|all)\s+(?:has|have|is|was|were|are|looks?|seems?)(?:\s+(?:been|now|all|already|to be))*\s+(?:{_DID}|correct|fine|good|ok|okay"
-    rf"|complete|accurate|in order|supported|right){_HOW}"
-    rf"|(?:there (?:is|are|were) )?(?:no|nothing)\s+(?:more\s+|further\s+)?(?:{_TEXT}|to\s+(?:correct|change|add|fix|say|mend|report))"
-    r"(?:\s+(?:is|are|was|were))?(?:\s+(?:needed|necessary|required|made|found|to be made))?"
-    r"|ich habe (?:es|alles|das|die antwort|den text) (?:über|nach)?ge?(?:prüft|schaut|lesen|ändert)|ich habe (?:es|alles|das|die antwort) korrigiert"
-    r"|j'ai (?:tout )?(?:vérifié|corrigé)[^,;:]{0,30}|(?:lo )?he (?:verificado|corregido|revisado)[^,;:]{0,30}"
-    r"|(?:好的?|好了|当然(?:可以)?|没问题|明白了?|收到|了解了?|知道了|完成了?|谢谢|不客气|你好|您好|抱歉|对不起|如上|略|答案?|回答|无误|以上)"
-    r"|(?:我|我们)?(?:已经?|均已|都已)?(?:对?(?:这个?|该|上述|以上|全部|所有|您的|你的|原)?(?:回答|答案|内容|错误|文本|资料|证据|文档)?(?:进行了?)?)?(?:已经?|均已|都已)?"
-    r"(?:检查|核对|核实|修改|更正|修正|纠正|完成|确认|更新|处理|阅读)(?:过|了|完毕|完成|好)*(?:这个?|该|上述|以上|全部|所有|您的|你的|原)?"
-    r"(?:回答|答案|内容|错误|文本|资料|证据|文档)?了?"
-    r"|(?:没有|无需|不需要)(?:任何)?(?:修改|更正|问题|错误)(?:之处|的地方|的内容)?",
-    re.IGNORECASE,
-)
 _POLAR = re.compile(
     r"yes|no|true|false|correct|incorrect|ja|nein|oui|non|sí|si|sì|sim|não|nee"
     r"|是的?|不是的?|对的?|不对|否|可以|不可以|能|不能|会|不会|有|没有|需要|不需要|要|不要",
@@ -102,14 +66,14 @@ _OF_ABSTENTIONS_ZH = frozenset(
 
 
 def says_nothing(text: str, query: str = "") -> bool:
-    """Whether no sentence of ``text`` claims anything about the world: it acknowledges, reports its own work or asks.
+    """Return whether no sentence of ``text`` answers anything: it acknowledges, reports its own work, asks or is polite.
 
-    "Yes" and the like claim nothing where the question cannot be answered so. An abstention says something: that the
+    "Yes" and the like answer nothing where the question cannot be answered so. An abstention says something: that the
     evidence does not tell.
     """
     if len(text) > _MOST_EMPTY_CHARS:
         return not _WORDS.search(text)
-    if abstains(text):
+    if is_abstention(text, query=text):
         return False
     return all(_is_empty(text[start:end], query) for start, end in sentences(text))
 
@@ -124,7 +88,8 @@ def is_off_topic(text: str, about: Sequence[str]) -> bool:
         about: the question, the first answer and the evidence.
     """
     sample = text[:_READ_CHARS].casefold().replace("’", "'")
-    abstaining = abstains(text)
+    # Whatever it names: that is what is compared here.
+    abstaining = is_abstention(text[:_READ_CHARS], query=text[:_READ_CHARS])
     if not abstaining and _REFERS.match(sample):
         return False
     words = _words(sample) - COMMON_WORDS - (_OF_ABSTENTIONS if abstaining else frozenset())
@@ -143,11 +108,11 @@ def _is_empty(sentence: str, query: str) -> bool:
         return True
     if _POLAR.fullmatch(plain):
         return _is_open(query)
-    if tells(plain):
-        return False
     if sentence.rstrip().endswith(("?", "？")):
         return True
-    return _SAYS_NOTHING.fullmatch(plain) is not None and plain.casefold() not in query.casefold()
+    if plain.casefold() in query.casefold():
+        return False
+    return acknowledges(plain) or is_claimless(sentence, query=query)
 
 
 def _is_open(query: str) -> bool:

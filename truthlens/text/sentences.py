@@ -61,32 +61,6 @@ def is_chinese(text: str) -> bool:
     return han > 0 and han * 5 >= len(_LETTER.findall(text))
 
 
-def touching(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> list[bool]:
-    """For each of ``ranges``, which are in order and not empty, whether it shares a character with one of ``others``.
-
-    An empty range of ``others`` touches what it lies within.
-    """
-    merged = merge_ranges(others)
-    place = 0
-    found: list[bool] = []
-    for start, end in ranges:
-        while place < len(merged) and merged[place][1] <= start:
-            place += 1
-        found.append(place < len(merged) and merged[place][0] < end)
-    return found
-
-
-def merge_ranges(ranges: Iterable[tuple[int, int]], *, gap: int = 0) -> list[tuple[int, int]]:
-    """Union of character ranges, sorted; ranges at most ``gap`` characters apart become one."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        if merged and start <= merged[-1][1] + gap:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        else:
-            merged.append((start, end))
-    return merged
-
-
 def is_json(text: str) -> bool:
     """Whether ``text`` is a JSON object or list, with nothing but white space around it."""
     bare = text.strip()

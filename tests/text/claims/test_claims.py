@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from truthlens.text.claims.claims import claims
 
 
-def factual(text: str) -> list[str]:
-    return [claim.text for claim in claims(text) if claim.factual]
+def factual(text: str, *, query: str = "") -> list[str]:
+    return [claim.text for claim in claims(text, query=query) if claim.factual]
 
 
 def test_every_sentence_is_a_claim() -> None:
@@ -97,7 +97,7 @@ def test_a_table_row_is_one_claim_and_its_head_claims_nothing() -> None:
 )
 def test_what_claims_nothing_is_not_factual(text: str) -> None:
     assert claims(text)
-    assert factual(text) == []
+    assert factual(text, query="How do I clean a screen?") == []
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,10 @@ def test_what_claims_nothing_is_not_factual(text: str) -> None:
         "Sure, the fee is 3 euros.",
         "**The fee is 3 euros.**",
         "The warranty lasts 10 years, in detail:",
+        "Take eight tablets a day, as follows:",
+        "Here is how you may take thirty tablets in a day:",
+        "Would you like a reminder to take eight tablets?",
+        "The documents do not mention the fee for men.",
         "According to passage 1, the fee is 3 euros.",
         "该公司成立于1990年。",
     ],

@@ -1,10 +1,10 @@
-"""Where a sentence may be cut into clauses, and which sentences say nothing."""
+"""Where a sentence may be cut into clauses."""
 
 from __future__ import annotations
 
 import pytest
 
-from truthlens.text.claims.clauses import clauses, is_claimless
+from truthlens.text.claims.clauses import clauses
 
 
 def parts(sentence: str) -> list[str]:
@@ -45,11 +45,6 @@ def test_each_half_with_a_subject_and_a_verb_is_a_clause(sentence: str, expected
 )
 def test_lists_conditions_reports_brackets_and_quotes_are_not_cut(sentence: str) -> None:
     assert parts(sentence) == [sentence]
-
-
-def test_a_question_about_a_fact_says_nothing_and_a_yes_with_a_fact_does() -> None:
-    assert is_claimless("Does the fee rise in May?")
-    assert not is_claimless("Yes, the fee rises in May.")
 
 
 def test_what_is_too_long_for_a_sentence_is_left_whole() -> None:

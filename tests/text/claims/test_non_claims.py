@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.detection.claimless_table import HONEST, HOSTILE
-from truthlens.text.claims.non_claims import claimless_ranges, is_abstention
+from truthlens.text.claims.non_claims import (
+    acknowledges,
+    claimless_ranges,
+    is_abstention,
+    is_claimless,
+    is_refusal,
+)
 
 ASKED = (
     "What are the parking fees, the opening hours, the year, the dosage and the price? 该药物的剂量是多少？"
@@ -33,8 +39,28 @@ ABSTENTIONS = [
     "I cannot provide an answer to this question.",
     "unanswerable",
     "N/A",
+    "The documents do not say.",
+    "However, the passages do not state the dosage.",
+    "The evidence is insufficient to answer.",
+    "The available evidence is not enough to answer this question.",
+    "These three passages are not sufficient to determine the year.",
+    "The context lacks information about the price.",
+    "The documents fail to mention the opening hours.",
+    "The text makes no mention of the dosage.",
+    "I have found no mention of the price in the documents.",
+    "There is no mention of parking fees in the sources.",
+    "The dosage cannot be determined from the passages.",
+    "The year is not clear from the given documents.",
+    "There is no information on this in the sources. It cannot be determined.",
+    "Therefore, I am unable to answer based on the given passages.",
     "抱歉，我无法回答这个问题。",
     "根据提供的资料，无法确定该药物的剂量。",
+    "资料中没有提到剂量。",
+    "证据没有说明。",
+    "资料不足，无法确定剂量。",
+    "资料不足以回答这个问题。",
+    "没有足够的证据来判断剂量。",
+    "无法从资料中确定剂量。",
     "资料中没有相关信息。",
     "我不知道。",
     "目前无法提供相关信息。希望以上信息对您有所帮助。",
@@ -54,10 +80,38 @@ CLAIMS = [
     "No information about customers was exposed in the breach.",
     "I can confirm that the shop opens at nine.",
     "I hope this helps!",
+    "The price is unknown.",
+    "The dosage cannot be determined.",
+    "The evidence is insufficient.",
+    "The evidence is insufficient to convict the parking fees' thief.",
+    "The context lacks a price, which is 40 euros.",
+    "The documents fail to mention the price for men.",
+    "I found no evidence of the price.",
+    "The passages are not enough to answer, but the price is 40 euros.",
+    "证据不足。",
+    "剂量尚不清楚。",
+    "资料不足，无法确定三十片的剂量。",
     "不能与酒精同时服用。",
     "无法退款，因为已超过三十天。",
     "目前无法提供三十天后的退款。",
     "我不知道答案，但费用是四十欧元。",
+]
+SMUGGLED = [
+    "Would you like a reminder to take eight tablets?",
+    "Have you taken your tablets, which are safe with wine?",
+    "Did you know that wine is safe?",
+    "Let me know if you need 8 tablets.",
+    "Thank you for asking, but wine is safe.",
+    "I hope this helps you to take a dozen tablets.",
+    "I don't know why wine is safe.",
+    "I cannot answer because wine is safe.",
+    "This question cannot be answered without saying that wine is safe.",
+    "I cannot say, as the leaflet allows wine.",
+    "The documents do not say that thirty tablets would harm you.",
+    "It cannot be determined, and you should take tablets with wine.",
+    "我无法回答为什么饮酒是安全的。",
+    "资料没有说明八片是否足够。",
+    "希望对您有帮助，但饮酒是安全的。",
 ]
 QUERY = "What are the side effects of metformin and how do I store it?"
 CLAIMLESS = [
@@ -125,6 +179,92 @@ def test_an_abstention_is_recognised(text: str) -> None:
 def test_a_claim_is_no_abstention(text: str) -> None:
     """What says more, or denies something of the world, is not taken for an abstention."""
     assert not is_abstention(text, query=ASKED)
+
+
+@pytest.mark.parametrize("text", SMUGGLED)
+def test_a_number_or_a_clause_in_a_harmless_frame_tells_something(text: str) -> None:
+    """Whatever is asked, and even where an abstention may name whatever it likes."""
+    assert not is_claimless(text, query="May I take my tablets with wine? 我可以饮酒吗？服药剂量是多少？")
+    assert not is_abstention(text, query=text)
+    assert not acknowledges(text)
+
+
+@pytest.mark.parametrize("text", [*ABSTENTIONS, "The documents do not say what colour bananas have."])
+def test_by_form_alone_an_abstention_may_name_anything(text: str) -> None:
+    """What it names is then for the caller to compare."""
+    assert is_abstention(text, query=text)
+
+
+@pytest.mark.parametrize("text", [*ABSTENTIONS, *CLAIMLESS, ""])
+def test_a_text_that_is_left_out_whole_is_claimless(text: str) -> None:
+    """The two functions share one rule."""
+    assert is_claimless(text, query=f"{ASKED} {QUERY}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Done",
+        "I have checked the answer against the evidence",
+        "All the changes have been made",
+        "已修改",
+        "无需修改",
+    ],
+)
+def test_a_report_of_work_acknowledges(text: str) -> None:
+    """It speaks of the answer, not of the world."""
+    assert acknowledges(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have checked the answer against the eight tablets",
+        "The answer is right for adults",
+        "All corrections are done with wine",
+        "The figures in the answer are for a domestic transfer",
+    ],
+)
+def test_a_report_that_goes_on_does_not(text: str) -> None:
+    """Its open place holds nothing but words that tell nothing."""
+    assert not acknowledges(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I’m sorry, I cannot assist with this request.",
+        "Sorry, I can't answer that.",
+        "I apologize, but I am unable to provide medical advice.",
+        "As an AI language model, I cannot provide an answer.",
+        "Unfortunately, I'm not able to help here.",
+        "I must decline to answer this question.",
+        "抱歉，我无法回答这个问题。",
+        "很抱歉，作为一个AI，我不能提供医疗建议。",
+        "作为一个人工智能语言模型，我无法提供答案。",
+    ],
+)
+def test_refusals_are_known(text: str) -> None:
+    """A text that opens with a refusal declines."""
+    assert is_refusal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The pump cannot run at 900 rpm.",
+        "I can help with that: the pump runs at 600 rpm.",
+        "Sorry is a song by Justin Bieber.",
+        "The evidence does not say where it was built.",
+        "The patient cannot continue the treatment.",
+        "水泵无法在室外使用。",
+        "",
+    ],
+)
+def test_answers_are_no_refusals(text: str) -> None:
+    """An answer that speaks of inability, or only of the evidence, does not decline."""
+    assert not is_refusal(text)
 
 
 @pytest.mark.parametrize("text", CLAIMLESS)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truthlens.core.records import Aggregation, Span
+from truthlens.text.spans import trimmed
 
 CLIP = 1e-6
 """Probabilities are held below ``1 - CLIP`` in products, so that no single token makes a score exactly 1."""
@@ -85,7 +86,7 @@ def spans_of(
     newest = -2  # index of the newest token of the newest run
     for index in np.flatnonzero(values >= tau).tolist():
         adjacent = index == newest + 1
-        start, end = _trimmed(text, int(offsets[index, 0]), int(offsets[index, 1]))
+        start, end = trimmed(text, int(offsets[index, 0]), int(offsets[index, 1]))
         if start >= end:
             newest = index if adjacent else newest
             continue
@@ -142,14 +143,6 @@ def _probabilities(p: ArrayLike) -> NDArray[np.float64]:
     if not bool(np.all((values >= 0.0) & (values <= 1.0))):
         raise ValueError("a token probability is outside 0..1 or not a number")
     return values
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
 
 
 def _after_stop(text: str, start: int, end: int) -> int:

@@ -16,7 +16,8 @@ from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.encoder.merging import merge_windows, quiet_punctuation, tokens_within
 from truthlens.text.claims.non_claims import claimless_ranges
 from truthlens.text.script_support import readable
-from truthlens.text.sentences import merge_ranges, sentences
+from truthlens.text.sentences import sentences
+from truthlens.text.spans import merge_ranges
 
 _ALL = slice(None)
 _VALUE_TOKENS = 3

@@ -273,11 +273,14 @@ class _Panel:
             return False
         best = self.contest.best
         first = Draft(self.task.answer.text, self.task.verdict)
+        query = self.task.exchange.query
         try:
             async with asyncio.timeout(self.tools.deadline.remaining_s):
                 if best.replaced:
                     author = Voice("", best.text, 0.0, best.verdict)
-                    comparison = await compare((author, self._voice(first), *self.others), self.tools)
+                    comparison = await compare(
+                        (author, self._voice(first), *self.others), self.tools, query=query
+                    )
                 else:
                     comparison = await self._compared(best)
         except TimeoutError:
@@ -287,7 +290,8 @@ class _Panel:
 
     async def _compared(self, draft: Draft) -> Comparison:
         """The draft, for the first answer's model, beside the other voices."""
-        return await compare((self._voice(draft), *self.others), self.tools)
+        query = self.task.exchange.query
+        return await compare((self._voice(draft), *self.others), self.tools, query=query)
 
     def _voice(self, draft: Draft) -> Voice:
         return Voice(self.task.model, draft.text, self._weight(self.task.model), draft.verdict)

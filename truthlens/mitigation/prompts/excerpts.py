@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from truthlens.text.sentences import sentences, touching
+from truthlens.text.sentences import sentences
+from truthlens.text.spans import touching
 
 OMITTED = "[…]"
 

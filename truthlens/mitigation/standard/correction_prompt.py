@@ -15,7 +15,8 @@ from truthlens.core.records import Endpoint, Exchange, Passage, Span, Verdict
 from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.prompts.delimiters import Mark
 from truthlens.mitigation.prompts.evidence_selection import relevant
-from truthlens.text.sentences import is_json, sentences, touching
+from truthlens.text.sentences import is_json, sentences
+from truthlens.text.spans import touching
 
 MOST_CHARS = 60_000
 """Characters of evidence in a correction prompt at most: a model that wrote from much must see it to mend."""

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from truthlens.text.claims.clauses import clauses, is_claimless
+from truthlens.text.claims.clauses import clauses
+from truthlens.text.claims.non_claims import is_claimless
 from truthlens.text.sentences import sentences
+from truthlens.text.spans import trimmed
 
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff"
 MARKER = re.compile(
@@ -56,18 +58,22 @@ class Claim:
     row: bool = False
 
 
-def claims(text: str) -> list[Claim]:
-    """The claims of ``text``, in order, not overlapping.
+def claims(text: str, *, query: str = "") -> list[Claim]:
+    """Return the claims of ``text``, in order, not overlapping.
 
     What stands outside of them is white space, markers of lists and headings, rules, and what joins two clauses of
     one sentence (", and "). A block of code is one claim that is not factual; a row of a table is one claim.
+
+    Args:
+        text: an answer.
+        query: what the user asked: what a sentence may speak of without claiming anything.
     """
     found: list[Claim] = []
     for block in _blocks(text):
         if block.kind is _Kind.PROSE:
-            found.extend(_prose(text, block))
+            found.extend(_prose(text, block, query))
         else:
-            start, end = _trimmed(text, block.start, block.end)
+            start, end = trimmed(text, block.start, block.end)
             is_row = block.kind is _Kind.ROW
             found.append(Claim(start, end, text[start:end], factual=is_row, row=block.kind in _TABLE))
     return found
@@ -165,18 +171,18 @@ def _line_block(text: str, start: int, end: int) -> Iterator[_Block]:
     while marker := MARKER.match(text, start, end):
         heading = heading or "#" in marker[0]
         start = marker.end()
-    start, end = _trimmed(text, start, end)
+    start, end = trimmed(text, start, end)
     if not _WORD.search(text, start, end):
         return
     heading = heading or _BOLD_LINE.fullmatch(text, start, end) is not None
     yield _Block(_Kind.HEADING if heading else _Kind.PROSE, start, end)
 
 
-def _prose(text: str, block: _Block) -> Iterator[Claim]:
+def _prose(text: str, block: _Block, query: str) -> Iterator[Claim]:
     flat = text[block.start : block.end].replace("\n", " ")
     for first, last in _sentences(flat):
         start, end = block.start + first, block.start + last
-        if is_claimless(flat[first:last]):
+        if is_claimless(flat[first:last], query=query):
             yield Claim(start, end, text[start:end], factual=False)
             continue
         parts = clauses(flat[first:last])
@@ -199,11 +205,3 @@ def _sentences(flat: str) -> list[tuple[int, int]]:
                 continue
         found.append((start, end))
     return found
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end

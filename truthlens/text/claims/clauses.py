@@ -1,14 +1,13 @@
-"""Clauses of a sentence, and sentences that claim nothing: closed word classes, English and Chinese.
+"""Clauses of a sentence, by closed word classes; English and Chinese.
 
-Conservative both ways: a sentence is cut only where each half has a subject and a finite verb of its own, and it is
-held to claim nothing only as a whole. No parser, no model, no part-of-speech tagging.
+A sentence is cut only where each half has a subject and a finite verb of its own. No parser, no model, no
+part-of-speech tagging.
 """
 
 from __future__ import annotations
 
 import re
 
-from truthlens.text.claims.telling import tells
 from truthlens.text.sentences import is_chinese
 
 _FINITE = (
@@ -53,60 +52,11 @@ _SUBORDINATE_ZH = re.compile(
     r"[\s*_“「]*(?:虽然|尽管|如果|若|因为|由于|不仅|不但|只要|只有|除非|即使|当|为了|无论)"
 )
 # Characters: no sentence of prose is longer, and nothing here may take long over what is none.
-_LONGEST, _LONGEST_CLAIMLESS = 1200, 400
+_LONGEST = 1200
 _LEAST_WORDS = re.compile(r"\s*\S+(?:\s+\S+){2}")
 _LEAST_HAN = re.compile(r"(?:[^\u3400-\u4dbf\u4e00-\u9fff]*+[\u3400-\u4dbf\u4e00-\u9fff]){5}")
 _OPENING, _CLOSING = "([{（【「『“《", ")]}）】」』”》"
 _NESTING = re.compile(r"[()\[\]{}（）【】「」『』“”《》\"`]")
-
-_SPEAKER = r"(?:I|we)"
-_SOURCE = (
-    r"(?:the|this|these|any of the|given|provided|my|our)?\s*(?:(?:given|provided|available|above|three|supplied)\s+)*"
-    r"(?:passages?|context|evidence|documents?|sources?|texts?|information|excerpts?|materials?)"
-)
-_SAYS_NOTHING = re.compile(
-    r"(?:hello|hi|hey|dear|greetings|good (?:morning|afternoon|evening))\b[^.:]{0,40}"
-    r"|(?:sure|certainly|of course|absolutely|great question|good question|no problem|okay|ok|yes|no)"
-    r"|(?:you'?re welcome|thank(?:s| you)\b.{0,60}|(?:I|we) hope (?:this|that|it)\b.{0,60}|good luck\b.{0,30})"
-    r"|(?:I apologi[sz]e|I'?m sorry|sorry|my apologies)\b.{0,60}"
-    r"|(?:please )?(?:let me know|feel free|don'?t hesitate|reach out|do not hesitate)\b.{0,100}"
-    r"|(?:I'?(?:d| would) be|I am|I'?m) (?:happy|glad|here) to\b.{0,80}"
-    rf"|(?:based on|according to|from) {_SOURCE}"
-    rf"|(?:based on|according to|from) {_SOURCE},? (?:here|the following|below)\b.{{0,120}}"
-    r"|(?:here|below|following) (?:is|are|'s|you)\b.{0,120}"
-    r"|(?:in (?:summary|conclusion)|to (?:sum up|conclude|summari[sz]e)|overall|note|answer|conclusion|summary)",
-    re.IGNORECASE | re.DOTALL,
-)
-_ABSTAINS = re.compile(
-    rf"(?:sorry,? |unfortunately,? |(?:based on|from|according to) {_SOURCE},? )*"
-    r"(?:(?:it is |(?:I|we)(?: am|'m| are|'re) )?(?:unable|not able|not possible|impossible) to "
-    r"(?:answer|determine|say|tell|provide|find)\b.{0,160}"
-    rf"|{_SPEAKER} (?:can ?not|can'?t|could not|couldn'?t|do not|don'?t) (?:answer|determine|say|tell|know|find|provide)"
-    r"\b.{0,160}"
-    rf"|(?:there is no|{_SOURCE} (?:do|does|did) ?n[o']t (?:contain|provide|include|mention|say|give|offer|have|specify"
-    r"|state|address|discuss)(?: any| enough| sufficient| specific)*) (?:information|answer|details?|anything|mention"
-    r"|evidence)\b.{0,160})",
-    re.IGNORECASE | re.DOTALL,
-)
-_SAYS_NOTHING_ZH = re.compile(
-    r"(?:你好|您好|大家好|早上好|晚上好|好的|当然|没问题|不客气|谢谢|感谢).{0,15}"
-    r"|(?:希望(?:这|以上|对).{0,30})|(?:如(?:果|有).{0,20}(?:问题|疑问|需要).{0,30})"
-    r"|(?:以下|下面|下列)(?:是|为|列出|将).{0,40}|(?:根据|基于|依据)(?:所?提供的|以上|上述|给定的?)?(?:资料|文档|上下文|信息|段落|内容|文本)"
-    r"|(?:综上所述|总之|总结|总的来说|答案?|回答|注)",
-    re.DOTALL,
-)
-_ABSTAINS_ZH = re.compile(
-    r"(?:抱歉|对不起|很遗憾)?[，,]?(?:(?:根据|基于|从).{0,20}[，,])?(?:我|我们)?(?:目前|暂时)?"
-    r"(?:(?:无法|不能|没有?办法)(?:回答|确定|判断|得知|提供).{0,60}"
-    r"|.{0,16}(?:没有|并?未)(?:提供|包含|提到|提及|说明|给出).{0,24}(?:信息|内容|资料|答案|细节))",
-    re.DOTALL,
-)
-_ANNOUNCES = re.compile(
-    r"\b(?:here|below|following|follows|these|steps?|reasons?|ways?|tips?|factors?|examples?|points?|options?|include)\b"
-    r"|以下|如下|下列|下面|包括|几点|步骤|原因|方法",
-    re.IGNORECASE,
-)
-_MARKS = "*_#>`~\"'“”‘’「」『』()（）[]-–—• \t"
 
 
 def clauses(sentence: str) -> list[tuple[int, int]]:
@@ -131,34 +81,6 @@ def clauses(sentence: str) -> list[tuple[int, int]]:
             found.append((start, match.start()))
             start = match.end()
     return [*found, (start, len(sentence))]
-
-
-def is_claimless(sentence: str) -> bool:
-    """Return whether ``sentence`` only greets, leads in, asks, offers help or says that it cannot answer.
-
-    With a number or a clause of its own a question, an offer, a thanks or an abstention claims something.
-    """
-    plain = sentence.replace("’", "'").strip(_MARKS)
-    if not plain:
-        return True
-    if plain.endswith(("?", "？")):
-        return not tells(plain)
-    if plain.endswith((":", "：")):
-        return bool(_ANNOUNCES.search(plain)) or not _claims_much(plain)
-    if len(plain) > _LONGEST_CLAIMLESS:
-        return False
-    bare = plain.rstrip(" .!。！…,，~～" + _MARKS)
-    return not tells(bare) and any(
-        pattern.fullmatch(bare) is not None
-        for pattern in (_SAYS_NOTHING, _ABSTAINS, _SAYS_NOTHING_ZH, _ABSTAINS_ZH)
-    )
-
-
-def _claims_much(lead: str) -> bool:
-    """Whether a lead-in is a statement: it has a verb and a number, as in "It costs 40 euros, in detail:"."""
-    return any(character.isdigit() for character in lead) and (
-        _VERB.search(lead) is not None or is_chinese(lead)
-    )
 
 
 class _Halves:

@@ -1,4 +1,4 @@
-"""Patterns of sentences that claim nothing, English and Chinese; ``claims`` decides what they are applied to.
+"""Patterns of sentences that claim nothing, English and Chinese; ``non_claims`` decides what they are applied to.
 
 They are matched without case against a whole sentence (or its beginning, for lead-ins) with straight quotes. What
 is left out matters as much: "we cannot offer refunds", "there is no evidence of an interaction" and "the leaflet
@@ -19,7 +19,7 @@ def _words(text: str) -> frozenset[str]:
 
 _EVIDENCE = (
     r"(?:(?:the|these|this|any of the|your) )?"
-    r"(?:(?:given|provided|above|supplied|retrieved|available|following) )?"
+    r"(?:(?:given|provided|above|supplied|retrieved|available|following|two|three|four|five) )?"
     r"(?:passages?|context|documents?|documentation|sources?|texts?|information|evidence|articles?|materials?|excerpts?|data)"
     r"(?: (?:provided|given|above|supplied|that you (?:gave|provided)|you (?:gave|provided)))?"
 )
@@ -64,7 +64,18 @@ ABSTENTIONS = (
         rf"|address|discuss)(?: anything| any)?{_TOPIC}"
     ),
     rf"{_TOPIC} (?:is|are)(?: not|n't) (?:mentioned|specified|stated|explained|discussed)(?: {FROM_EVIDENCE})?",
-    rf"{_TOPIC} (?:is|are)(?: not|n't) (?:given|provided) {FROM_EVIDENCE}",
+    rf"{_TOPIC} (?:is|are)(?: not|n't) (?:given|provided|clear|known|evident) {FROM_EVIDENCE}",
+    rf"{_TOPIC} (?:cannot|can't|can not|could not) be (?:answered|determined|confirmed|verified) {FROM_EVIDENCE}",
+    (
+        rf"{_EVIDENCE} (?:is|are) (?:insufficient|not (?:sufficient|enough)) "
+        rf"(?:to {_ANSWERING}|for {_AN_ANSWER}{_ABOUT})"
+    ),
+    rf"{_EVIDENCE} (?:lacks? {_SOME}(?:information|details?|answers?|instructions|guidance)|makes? no mention){_ABOUT}",
+    (
+        rf"{_EVIDENCE} fails? to (?:say|tell|state|specify|mention|indicate|explain|describe|clarify|address|discuss)"
+        rf"{_TOPIC}"
+    ),
+    rf"(?:i (?:have )?(?:found|find|see)|there is|there's) no (?:mention|answer|information){_ABOUT}",
     rf"(?:it is |it's )(?:not possible|impossible|unclear)(?: {FROM_EVIDENCE})?(?: to {_ANSWERING}|{_TOPIC})",
     rf"(?:it|this|that) (?:cannot|can't|can not|could not) be (?:answered|determined|confirmed|said|told){_TOPIC}",
     r"(?:not enough|insufficient|no(?: relevant| specific)?) (?:information|evidence|context|data|details)",
@@ -87,7 +98,7 @@ _SHOWN = (
 META = (
     (
         r"(?:here(?:'s| is| are)|these are|below (?:is|are)|the following (?:is|are)) "
-        rf"(?:(?:the|a|an|some|a few|my|your|several|main|key|brief|short|quick|possible) )*{_SHOWN}"
+        rf"(?:(?:the|a|an|some|a few|my|your|several|main|key|brief|short|quick|possible|corrected|revised|updated) )*{_SHOWN}"
         rf"(?: (?:to|for) (?:your question|you|the question|your query|follow))?(?:,? {FROM_EVIDENCE})?"
     ),
     r"here's (?:how|what i found|the answer)",
@@ -142,13 +153,13 @@ OFFERS = (
 
 _EVIDENCE_ZH = (
     r"(?:(?:所|您|你)?(?:提供|给出|给定|给|上述|以上|现有|已有|检索到)的?)?(?:这些|该|上述|以上)?"
-    r"(?:参考资料|资料|上下文|文档|信息|段落|内容|材料|文章|背景)(?:中|里|内)?"
+    r"(?:参考资料|资料|上下文|文档|信息|段落|内容|材料|文章|背景|证据|文本)(?:中|里|内)?"
 )
 _TOPIC_ZH = r"([^，。；：、,;:（）()]{0,60})"
 
 ABSTENTIONS_ZH = (
     (
-        rf"(?:我|目前|暂时|暂)?(?:无法|不能|没法|没有办法|难以)(?:根据{_EVIDENCE_ZH})?"
+        rf"(?:我|目前|暂时|暂)?(?:无法|不能|没法|没有办法|难以)(?:(?:根据|从){_EVIDENCE_ZH})?"
         rf"(?:(?:回答|确定|判断|得知){_TOPIC_ZH}"
         r"|(?:提供|给出|得出)(?:相关|具体|准确|确切)?的?(?:答案|信息|回答|结论))"
     ),
@@ -158,7 +169,9 @@ ABSTENTIONS_ZH = (
     ),
     rf"{_EVIDENCE_ZH}(?:并)?(?:没有|未|并未)(?:说明|提到|提及|指出|给出|提供){_TOPIC_ZH}",
     rf"我?(?:并)?不(?:知道|清楚|了解|确定){_TOPIC_ZH}",
-    r"(?:没有|缺乏)(?:足够|相关|充分)的?(?:信息|资料)(?:来?回答(?:这个|该|您的)?问题)?",
+    r"(?:没有|缺乏)(?:足够|相关|充分)的?(?:信息|资料)",
+    rf"(?:没有|缺乏)(?:足够|相关|充分)的?(?:信息|资料|证据)来?(?:回答|确定|判断){_TOPIC_ZH}",
+    rf"{_EVIDENCE_ZH}(?:并)?(?:不足|不够|不充分)(?:以|[，,]?(?:因此|所以)?(?:无法|不能))(?:回答|确定|判断){_TOPIC_ZH}",
 )
 LEAD_INS_ZH = (
     rf"(?:根据|依据|按照|基于|从){_EVIDENCE_ZH}(?:来看|可知|可以看出)?[，,：:]",
@@ -185,6 +198,84 @@ OFFERS_ZH = (
     r"(?:请问)?(?:您|你)(?:是否|还|能|可以|的|有没有)(?!知道)([^？?]{0,60})[？?]",
     r"还有(?:什么|其他|别的)([^？?]{0,30})[？?]",
 )
+
+_TEXT = (
+    r"(?:answer|text|response|reply|version|evidence|context|documents?|passages?|sources?|claims?|statements?|figures?"
+    r"|numbers?|facts?|errors?|mistakes?|corrections?|changes?|spans?|information|everything)"
+)
+_DONE = (
+    r"(?:checked|double-checked|corrected|reviewed|verified|fixed|updated|revised|removed|rewritten|changed|edited"
+    r"|amended|adjusted|addressed|done|completed|finished|confirmed|compared|read|understood|made|mended|processed)"
+)
+_ITS_WORK = (
+    r"(?:it|this|that|them|everything|(?:(?:the|my|your|this|these|those|all|any|of|flagged|marked|given|provided"
+    rf"|corrected|required|requested|necessary)\s+){{0,4}}{_TEXT})"
+)
+_HOW = (
+    r"(?:\s+(?:against|with|for|in|from|as|according to|using|based on|accordingly|now|again|already|carefully)\b"
+    r"([^,;:]{0,60}))?"
+)
+_ITS_WORK_ZH = r"(?:这个?|该|上述|以上|全部|所有|您的|你的|原)?(?:回答|答案|内容|错误|文本|资料|证据|文档)"
+ACKNOWLEDGEMENTS = (
+    (
+        r"(?:(?:well|so|and|yes|ok|okay|sure),?\s+)?(?:sure(?: thing)?|certainly|of course|absolutely|okay|ok|alright"
+        r"|all right|right|done|all done|fine|great|good|perfect|noted|understood|got it|will do|no problem"
+        r"|you're welcome|thank you|thanks|hello|hi|here you go|here it is|here is (?:it|the answer)|sorry|my apologies"
+        r"|i apologi[sz]e|i see|i understand|i agree|agreed|fixed|corrected|updated|checked|verified|confirmed|finished"
+        r"|completed?|answer|response|n/?a|tbd|todo|lorem ipsum|ready|as requested|see above"
+        r"|erledigt|fertig|in ordnung|gut|danke|verstanden|alles klar|natürlich|klar|fait|c'est fait|d'accord|voilà"
+        r"|bien sûr|compris|merci|hecho|listo|de acuerdo|claro|entendido|gracias|vale|fatto|va bene|certo|capito"
+        r"|grazie|feito|pronto|gedaan|klaar|begrepen)"
+    ),
+    (
+        r"(?:i|we)(?:'ve|'ll| have| had| will| am|'m)?(?:\s+(?:now|just|already|carefully|also|both))*"
+        rf"\s+{_DONE}(?:\s+and\s+{_DONE})?\s+{_ITS_WORK}{_HOW}"
+    ),
+    r"(?:i|we)(?:'m|'ve| am| have| are)\s+(?:all\s+)?(?:done|finished|ready)",
+    (
+        rf"(?:{_ITS_WORK}|all)\s+(?:has|have|is|was|were|are|looks?|seems?)(?:\s+(?:been|now|all|already|to be))*"
+        rf"\s+(?:{_DONE}|correct|fine|good|ok|okay|complete|accurate|in order|supported|right){_HOW}"
+    ),
+    (
+        rf"(?:there (?:is|are|were) )?(?:no|nothing)\s+(?:more\s+|further\s+)?(?:{_TEXT}"
+        r"|to\s+(?:correct|change|add|fix|say|mend|report))"
+        r"(?:\s+(?:is|are|was|were))?(?:\s+(?:needed|necessary|required|made|found|to be made))?"
+    ),
+    r"ich habe (?:es|alles|das|die antwort|den text) (?:(?:über|nach)?ge?(?:prüft|schaut|lesen|ändert)|korrigiert)",
+    r"j'ai (?:tout )?(?:vérifié|corrigé)(?: (?:tout|la réponse|le texte))?",
+    r"(?:lo )?he (?:verificado|corregido|revisado)(?: (?:todo|la respuesta|el texto))?",
+)
+"""What only takes note of a request or reports work on an answer: it says nothing, but it does affirm."""
+ACKNOWLEDGEMENTS_ZH = (
+    (
+        r"(?:好的?|好了|当然(?:可以)?|没问题|明白了?|收到|了解了?|知道了|完成了?|谢谢|不客气|你好|您好|抱歉|对不起|如上|略"
+        r"|答案?|回答|无误|以上)"
+    ),
+    (
+        rf"(?:我|我们)?(?:已经?|均已|都已)?(?:对?(?:{_ITS_WORK_ZH})?(?:进行了?)?)?(?:已经?|均已|都已)?"
+        r"(?:检查|核对|核实|修改|更正|修正|纠正|完成|确认|更新|处理|阅读)(?:过|了|完毕|完成|好)*"
+        rf"(?:{_ITS_WORK_ZH})?了?"
+    ),
+    r"(?:没有|无需|不需要)(?:任何)?(?:修改|更正|问题|错误)(?:之处|的地方|的内容)?",
+)
+_APOLOGY = (
+    r"(?:(?:i'?m|i am)\s+(?:very\s+|really\s+|so\s+)?sorry\b[^.!?\n]{0,60}|sorry\b[^.!?\n]{0,20}"
+    r"|i apologi[sz]e\b[^.!?\n]{0,60}|unfortunately,?\s*|as an? (?:ai|artificial)\b[^.!?\n]{0,60})"
+)
+REFUSALS = (
+    (
+        rf"{_APOLOGY}?[,.;:!—-]?\s*(?:but\s+|and\s+|however,?\s+)?\bi(?:'?m| am)?\s*(?:can(?:no|')?t|can not|could not"
+        r"|couldn'?t|will not|won'?t|(?:not|un)\s?able to|must decline|have to decline|decline)(?:\s+to)?"
+        r"\s+(?:\w+\s+){0,2}?(?:help|assist|answer|provide|comply|fulfil+|do|discuss|respond|continue|complete|create"
+        r"|generate|rewrite|correct)\b"
+    ),
+    r"(?:非常|很|十分)?(?:抱歉|对不起|不好意思)[，,。]?\s*(?:但)?(?:作为[^，。]{0,20}[，,])?我?(?:无法|不能|没有办法|不便)",
+    (
+        r"(?:作为(?:一个|一名|一款)?(?:AI|人工智能|语言模型|大模型)[^。]{0,30})?我(?:无法|不能)"
+        r"(?:回答|提供|协助|帮助|完成|继续|处理)"
+    ),
+)
+"""How a text begins that refuses to answer; it speaks of the model, where an abstention speaks of the evidence."""
 
 GENERIC_WORDS = _words(
     "a an the this these those it its you your yours you'd you're you've i i'd i'm me my we us our they them their there"

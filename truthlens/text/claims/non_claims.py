@@ -17,7 +17,8 @@ from truthlens.text.sentences import sentences
 from truthlens.text.words import words
 
 _END = r"[\s.!?。！？…*_\"')]*"
-_START = r"[\s*_#>\-•\"'(]*"
+# Taken whole or not at all: of what is made of nothing else every part would be tried.
+_START = r"[\s*_#>\-•\"'(]*+"
 _MARK = re.compile(r"[\s*_#>\-•.:：\"'()]+")
 _NUMBERED = re.compile(r"\b(?:passage|step|source|document)s? \d{1,3}\b", re.IGNORECASE)
 
@@ -30,7 +31,7 @@ _LEAD = re.compile(
     _START + _alternatives(patterns.LEAD_INS, patterns.LEAD_INS_ZH) + r"[\s*_]*", re.IGNORECASE
 )
 _ABSTAINS = re.compile(
-    rf"{_START}{_alternatives(patterns.ABSTENTIONS, patterns.ABSTENTIONS_ZH)}"
+    rf"{_START}(?:(?:however|but|still|nevertheless|additionally|also),? )?{_alternatives(patterns.ABSTENTIONS, patterns.ABSTENTIONS_ZH)}"
     rf"(?:,? {patterns.FROM_EVIDENCE})?{_END}",
     re.IGNORECASE,
 )
@@ -40,6 +41,11 @@ _SAYS_NOTHING = re.compile(
     + f"[:：,，]?{_END}",
     re.IGNORECASE,
 )
+_ACKNOWLEDGES = re.compile(
+    _alternatives(patterns.ACKNOWLEDGEMENTS, patterns.ACKNOWLEDGEMENTS_ZH), re.IGNORECASE
+)
+_REFUSES = re.compile(rf"\W*{_alternatives(patterns.REFUSALS)}", re.IGNORECASE)
+_REFUSAL_CHARS = 160
 _OFFERS_HELP = re.compile(_START + _alternatives(patterns.OFFERS, patterns.OFFERS_ZH) + _END, re.IGNORECASE)
 
 
@@ -51,6 +57,8 @@ _THIS = re.compile(
     r"| (?:was|were|are|have been|i was|you) (?:provided|given|gave|retrieved|available)\b|\W*$)",
     re.IGNORECASE,
 )
+# "Many", which tells nothing, has the same stem.
+_MEN = re.compile(r"\bm[ae]n\b", re.IGNORECASE)
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _GENERIC_ZH = re.compile(patterns.GENERIC_ZH)
 _NEVER_BARE_ZH = re.compile(patterns.NEVER_BARE_ZH)
@@ -97,6 +105,11 @@ class _Query:
         )
 
 
+def is_refusal(text: str) -> bool:
+    """Return whether ``text`` opens with a refusal to answer ("I can't help with that"); English and Chinese."""
+    return _REFUSES.match(text[:_REFUSAL_CHARS].replace("’", "'")) is not None
+
+
 def is_abstention(text: str, *, query: str = "") -> bool:
     """Return whether ``text`` only says that it cannot answer: it makes no claim, so nothing can be unsupported.
 
@@ -105,7 +118,8 @@ def is_abstention(text: str, *, query: str = "") -> bool:
 
     Args:
         text: the answer.
-        query: what the user asked: the only thing that an abstention may name.
+        query: what the user asked: the only thing that an abstention may name. With ``text`` itself it may name
+            anything, and only its form counts.
     """
     asked = _Query(query)
     ranges = sentences(text)
@@ -114,6 +128,23 @@ def is_abstention(text: str, *, query: str = "") -> bool:
         abstains or _is_empty_talk(text[start:end], asked)
         for abstains, (start, end) in zip(kinds, ranges, strict=True)
     )
+
+
+def is_claimless(text: str, *, query: str = "") -> bool:
+    """Return whether no sentence of ``text`` claims anything: see ``claimless_ranges``."""
+    asked = _Query(query)
+    return all(
+        _abstains(text[start:end], asked) or _is_empty_talk(text[start:end], asked)
+        for start, end in sentences(text)
+    )
+
+
+def acknowledges(sentence: str) -> bool:
+    """Return whether ``sentence``, without marks around it, only takes note of a request or reports work on an answer.
+
+    Such a sentence answers nothing. It is not claimless: "of course" affirms, "all correct" holds of the evidence or not.
+    """
+    return _fits(_ACKNOWLEDGES, _plain(sentence), 0, _Query(""))
 
 
 def claimless_ranges(text: str, *, query: str = "") -> list[tuple[int, int]]:
@@ -166,8 +197,10 @@ def _fits(pattern: re.Pattern[str], plain: str, start: int, asked: _Query) -> bo
 def _is_bare(place: str, asked: _Query) -> bool:
     """Whether this open place of a pattern holds only words that tell nothing, or that the user asked about."""
     place = _THIS.sub("this", place)
-    if not _PLAIN_TEXT.fullmatch(place) or any(
-        character.isnumeric() for character in place if character < "\u3400"
+    if (
+        not _PLAIN_TEXT.fullmatch(place)
+        or _MEN.search(place)
+        or any(character.isnumeric() for character in place if character < "\u3400")
     ):
         return False
     before = ""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truthlens.text.sentences import merge_ranges
+from truthlens.text.spans import merge_ranges
 
 Floats = NDArray[np.float64]
 Ranges = Sequence[tuple[int, int]]

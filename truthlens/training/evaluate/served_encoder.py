@@ -28,7 +28,7 @@ from truthlens.detection.encoder.session import evidence_texts
 from truthlens.detection.encoder.token_scores import read_answer
 from truthlens.detection.models.loading import load_model, verify_files
 from truthlens.detection.models.runtime import TokenModel
-from truthlens.text.sentences import merge_ranges
+from truthlens.text.spans import merge_ranges
 from truthlens.training.data.dataset import as_exchange
 from truthlens.training.evaluate.metrics import touches
 

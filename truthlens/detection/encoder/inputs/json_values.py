@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from truthlens.core.records import Span
 from truthlens.detection.encoder.inputs.value_wordings import ValueWordings
-from truthlens.text.sentences import merge_ranges
+from truthlens.text.spans import merge_ranges
 from truthlens.text.words import words
 
 # Where JSON begins: at the start of a line, with an object's key, a list of objects or strings, or two numbers.

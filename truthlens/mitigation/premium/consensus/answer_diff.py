@@ -18,7 +18,7 @@ from truthlens.mitigation.interfaces import Compare, Rescore, Tools
 from truthlens.mitigation.premium.consensus.alignment import Figures, Table, assembled
 from truthlens.mitigation.premium.consensus.comparison import ClaimView, Comparison, Stance, Voice
 from truthlens.text.claims.claims import Claim, claims
-from truthlens.text.sentences import touching
+from truthlens.text.spans import touching
 
 __all__ = [
     "ClaimView",
@@ -70,7 +70,7 @@ class Difference:
     other_grounding: float | None = None
 
 
-async def compare(voices: Sequence[Voice], tools: Tools) -> Comparison:
+async def compare(voices: Sequence[Voice], tools: Tools, *, query: str = "") -> Comparison:
     """The voices' claims with their groundings and with what each other voice says of them.
 
     One scoring of all claims against the evidence, one similarity table per pair of voices, one support call per
@@ -79,7 +79,7 @@ async def compare(voices: Sequence[Voice], tools: Tools) -> Comparison:
     """
     kept = tuple(voices[:MOST_VOICES])
     length = sum(len(voice.text) for voice in kept)
-    listed = await _placed(lambda: [_factual(voice) for voice in kept], large=length > _AT_ONCE_CHARS)
+    listed = await _placed(lambda: [_factual(voice, query) for voice in kept], large=length > _AT_ONCE_CHARS)
     notes = ["voices-cut"] if len(voices) > len(kept) else []
     if any(cut for _, cut in listed):
         notes.append("claims-cut")
@@ -133,9 +133,9 @@ async def _placed(work: Callable[[], _Result], *, large: bool) -> _Result:
     return await asyncio.to_thread(work) if large else work()
 
 
-def _factual(voice: Voice) -> tuple[list[Claim], bool]:
+def _factual(voice: Voice, query: str) -> tuple[list[Claim], bool]:
     """The claims of a voice that are compared, and whether some were left out."""
-    found = [claim for claim in claims(voice.text) if claim.factual]
+    found = [claim for claim in claims(voice.text, query=query) if claim.factual]
     flagged = touching(
         [(claim.start, claim.end) for claim in found],
         [(span.start, span.end) for span in voice.verdict.spans],
