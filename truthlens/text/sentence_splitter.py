@@ -6,15 +6,18 @@ look at, so that a token costs the same at the end of a long answer as at its be
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from unicodedata import east_asian_width
 
 from truthlens.text.sentences import sentences
 
-# More than the rules look back from a mark: the characters that decide whether a full stop abbreviates.
-_CONTEXT_CHARS = 24
+# More than the rules look back from a mark, and forward to the word that decides: see ``_is_within`` of the sentences.
+_CONTEXT_CHARS = 48
+_AHEAD_CHARS = 24
+_MARK = re.compile(r"[.!?…]")
 # The window is cut down to what is needed of it once it is longer than this.
-_WINDOW_CHARS = 64
+_WINDOW_CHARS = 72
 # What is longer is no word that is still to come to its end.
 _WORD_CHARS = 30
 _WIDE = ("W", "F")
@@ -82,7 +85,9 @@ class SentenceSplitter:
     def _is_plain(self, text: str) -> bool:
         """Whether ``text`` can end no sentence: letters, digits and spaces, and no mark before them that waits."""
         last = self._window[-1:]
-        return text.replace(" ", "").isalnum() and (last in ("", " ") or last.isalnum())
+        if not text.replace(" ", "").isalnum() or not (last in ("", " ") or last.isalnum()):
+            return False
+        return not _MARK.search(self._window[-_AHEAD_CHARS:])
 
     def _complete(self, known: int) -> list[tuple[int, int]]:
         """The sentences that became complete by what follows position ``known``."""
@@ -91,8 +96,11 @@ class SentenceSplitter:
         for (_, stop), (begin, _) in pairwise(sentences(window + _NEXT)):
             if base + stop == self.end:
                 break  # a closing quote or another mark may follow
-            # An end that could have been found before was refused then, with more of the text in view.
-            if base + stop < known and "\n" not in window[max(stop, known - base) : begin]:
+            # An end that could have been found before was refused then, with more of the text in view; unless the word
+            # behind it was still to come, or to grow.
+            seen = window[begin : max(begin, known - base)].rstrip()
+            decided = base + stop < known and not (len(seen) < _AHEAD_CHARS and len(seen.split()) <= 1)
+            if decided and "\n" not in window[max(stop, known - base) : begin]:
                 continue
             assert self.first is not None
             complete.append((self.first, base + stop))

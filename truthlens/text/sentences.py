@@ -1,4 +1,4 @@
-"""Text functions that several stages need: sentences with offsets, the script of a text, span merging.
+"""Text functions that several stages need: sentences with offsets, the script of a text, JSON.
 
 No natural-language library: the rules cover Latin and CJK punctuation and are pure functions of the text.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+
+from truthlens.text.spans import trimmed
 
 from truthlens.core.cancellation import checkpoint
 
@@ -15,41 +16,66 @@ from truthlens.core.cancellation import checkpoint
 # closing quotes or brackets in between), or at a line break.
 # A run of marks is tried once and whole: from within, or in part, it cannot match where it did not as a whole.
 _END = re.compile(r"[。！？；]+[”’」』）)\"']*|(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|\n+")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|vs|etc|e\.g|i\.e|cf|No|Fig|Inc|Ltd|Co|Corp|approx|Jan|Feb|Mar"
-    r"|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)|(?:^|[\s(])(?:[A-Z]|\d{1,2}))\.$"
+# Never the last word of a sentence: a title, or what introduces the next word.
+_OPENS = re.compile(
+    r"(?:\b(?:Mr|Mrs|Ms|Messrs|Dr|Drs|Prof|Gen|Col|Capt|Lt|Sgt|Maj|Gov|Sen|Rep|Rev|Hon|Mt|vs|cf|viz|approx|ca"
+    r"|e\.g|i\.e|bzw|Nr|Nos|Figs?|Eqs?|Secs?|Chs?|Vols?|pp?|[Rr]efs?|(?<=\S )No)|^\s{0,8}\d{1,3})\.$"
 )
+# The last word only where the next one plainly begins a sentence.
+_ABBREVIATES = re.compile(
+    r"(?:\b(?:et al|etc|Inc|Ltd|Co|Corp|Bros|Jr|Sr|St|Ave|Blvd|Rd|Dept|Est|Esq|Ph\.D|usw|Jan|Feb|Mar|Apr|Jun|Jul|Aug"
+    r"|Sep|Sept|Oct|Nov|Dec)|(?:^|[\s(\[\"'“‘*])(?:[A-Za-z]\.){0,4}[A-Zzdu]|(?:^|[\s(\d])[ap]\.m)\.$"
+)
+_LEADS_TO = r"[^\S\n]{1,3}[\"'“‘(*_]{0,3}"
+_STARTS = re.compile(
+    _LEADS_TO
+    + r"(?:The|A|An|It|Its|This|That|These|Those|They|Their|He|She|His|Her|We|You|I|In|On|At|By|For|If|When"
+    r"|However|There|But|And|So|As|After|Before|While|Although|Also|According|Based|Then|Now|Some|Many|Most|No|Yes)(?=[\s,'’])"
+)
+# "No." is an answer at the beginning of a sentence, and a number's name before a figure.
+_NO = re.compile(r"^\W*No\.$")
+_CAPITAL = re.compile(rf"{_LEADS_TO}[^\W\d_a-z]")
+# Behind a quotation or an ellipsis a small letter goes on: "Stop!" she said.
+_GOES_ON = re.compile(r"[^\S\n]{1,3}[a-z]")
 # Characters before a full stop that decide whether it abbreviates: more than the longest abbreviation.
-_ABBREVIATION_CHARS = 12
+_ABBREVIATION_CHARS = 16
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Character ranges of the sentences of ``text``, in order, without surrounding white space.
+    """Return the character ranges of the sentences of ``text``, in order, without surrounding white space.
 
-    Every character that is not white space belongs to exactly one range.
+    Every character that is not white space belongs to exactly one range. Inputs of the bundled encoder are cut by
+    ``sentences_v1`` instead.
     """
     ranges: list[tuple[int, int]] = []
     start = 0
     for match in _END.finditer(text):
         checkpoint()
-        dot = match.start()
-        if text[dot] == "." and _ABBREVIATION.search(text[max(start, dot - _ABBREVIATION_CHARS) : dot + 1]):
+        if _is_within(text, start, match):
             continue
-        _append_trimmed(ranges, text, start, match.end())
+        ranges.append(trimmed(text, start, match.end()))
         start = match.end()
-    _append_trimmed(ranges, text, start, len(text))
-    return ranges
+    ranges.append(trimmed(text, start, len(text)))
+    return [(first, last) for first, last in ranges if first < last]
 
 
-def _append_trimmed(ranges: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    if start < end:
-        ranges.append((start, end))
+def _is_within(text: str, start: int, match: re.Match[str]) -> bool:
+    """Whether the sentence from ``start`` goes on behind these marks; looks at a few characters on either side."""
+    mark, end = match.start(), match.end()
+    if text[mark] not in ".!?…":
+        return False
+    if (text[end - 1] not in ".!?" or match[0].endswith("...")) and _GOES_ON.match(text, end):
+        return True
+    if text[mark] != ".":
+        return False
+    before = text[max(start, mark - _ABBREVIATION_CHARS) : mark + 1]
+    if _OPENS.search(before):
+        return True
+    if _NO.search(before):
+        return _CAPITAL.match(text, end) is None
+    return _ABBREVIATES.search(before) is not None and _STARTS.match(text, end) is None
 
 
 def is_chinese(text: str) -> bool:

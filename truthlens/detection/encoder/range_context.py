@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from truthlens.core.records import Answer
 from truthlens.detection.interfaces import Ranges
-from truthlens.text.sentences import sentences
+from truthlens.text.sentences_v1 import sentences_v1
 
 CONTEXT_CHARACTERS = 200
 """Most characters before the first part: two sentences or so, which is where names and pronouns are explained."""
@@ -50,7 +50,7 @@ def _context_start(text: str, start: int) -> int:
         return 0
     before = text[reach:start]
     # What the reach cuts through comes first.
-    whole = sentences(before)[1:]
+    whole = sentences_v1(before)[1:]
     if whole:
         return reach + whole[0][0]
     space = _SPACE.search(before)

@@ -34,7 +34,7 @@ from truthlens.detection.encoder.window_cache import Odds, WindowMemory
 from truthlens.detection.interfaces import Ranges
 from truthlens.detection.models.runtime import TokenModel
 from truthlens.text.script_support import readable
-from truthlens.text.sentences import sentences
+from truthlens.text.sentences_v1 import sentences_v1
 
 # English prose in word pieces; only says when looking again may be worth while.
 _CHARACTERS_PER_TOKEN = 4.0
@@ -371,7 +371,7 @@ def _closed(chunks: Sequence[Chunk], ends: Sequence[int], text: str) -> int:
 
     Those are the chunks that end in a sentence that is over, for its words choose the evidence beside them.
     """
-    ranges = sentences(text)
+    ranges = sentences_v1(text)
     open_from = ranges[-1][0] if ranges else 0
     return max((end for _, end in chunks if ends[end - 1] <= open_from), default=0)
 

@@ -16,7 +16,7 @@ from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.encoder.merging import merge_windows, quiet_punctuation, tokens_within
 from truthlens.text.claims.non_claims import claimless_ranges
 from truthlens.text.script_support import readable
-from truthlens.text.sentences import sentences
+from truthlens.text.sentences_v1 import sentences_v1
 from truthlens.text.spans import merge_ranges
 
 _ALL = slice(None)
@@ -117,4 +117,6 @@ def sigmoid(odds: NDArray[np.float64]) -> NDArray[np.float64]:
 def _unread(text: str, languages: Sequence[str]) -> tuple[tuple[int, int], ...]:
     if text.isascii():
         return ()
-    return tuple((start, end) for start, end in sentences(text) if not readable(text[start:end], languages))
+    return tuple(
+        (start, end) for start, end in sentences_v1(text) if not readable(text[start:end], languages)
+    )

@@ -30,15 +30,8 @@ _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _BOLD_LINE = re.compile(r"\*\*[^*\n]+?[^*\n.!?。！？][:：]?\*\*[:：]?|__[^_\n]+?[^_\n.!?。！？]__[:：]?")
 _WORD = re.compile(r"[^\W_]")
 _UNFINISHED = re.compile(r"[^\s.!?:;。！？：；]$")
-_ABBREVIATION_CHARS = 20
-_ABBREVIATED = re.compile(r"(?:^|[\s(])(?:[A-Za-z]\.){2,}$|\bPh\.D\.$")
 # A reference in brackets behind the full stop belongs to what it is given for.
 _ATTACHED = re.compile(r"[(\[（【][^()\[\]（）【】]{1,60}[)\]）】][.。]?")
-# After an abbreviation with inner full stops these begin a new sentence, any other word goes on with the old one.
-_STARTS = re.compile(
-    r"(?:The|A|An|It|Its|This|That|These|Those|They|Their|He|She|We|You|I|In|On|At|By|For|If|When|However|There"
-    r"|But|And|So|As|After|Before|While|Although|Also|According|Based|Some|Many|Most)\b"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +185,13 @@ def _prose(text: str, block: _Block, query: str) -> Iterator[Claim]:
 
 
 def _sentences(flat: str) -> list[tuple[int, int]]:
-    """Sentences of one paragraph; what a dotted abbreviation or a reference cut off is put back."""
+    """Sentences of one paragraph; a reference that was cut off is put back."""
     found: list[tuple[int, int]] = []
     for start, end in sentences(flat):
         if found:
             first, last = found[-1]
-            before = flat[max(first, last - _ABBREVIATION_CHARS) : last]
-            broken = _ABBREVIATED.search(before) and not _STARTS.match(flat, start)
             attached = _ATTACHED.fullmatch(flat, start, end) or not _WORD.search(flat, start, end)
-            if broken or attached or not _WORD.search(flat, first, last):
+            if attached or not _WORD.search(flat, first, last):
                 found[-1] = (first, end)
                 continue
         found.append((start, end))

@@ -26,7 +26,7 @@ from truthlens.detection.encoder.inputs.selection import (
     overlap_scores,
     select_units,
 )
-from truthlens.text.sentences import sentences
+from truthlens.text.sentences_v1 import sentences_v1
 from truthlens.text.words import words
 
 Chunk = tuple[int, int]
@@ -72,7 +72,7 @@ def claims_of(answer: str) -> list[Claim]:
     listed = [word for word in words(answer) if not word.stop]
     claims: list[Claim] = []
     place = 0
-    for start, end in sentences(answer):
+    for start, end in sentences_v1(answer):
         keys: list[str] = []
         while place < len(listed) and listed[place].start < end:
             keys.extend(keys_of(listed[place]))

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from truthlens.core.cancellation import checkpoint
 from truthlens.detection.encoder.inputs.lexical import EvidenceIndex, index_evidence
 from truthlens.detection.encoder.inputs.tokens import Ids, encode
-from truthlens.text.sentences import sentences
+from truthlens.text.sentences_v1 import sentences_v1
 from truthlens.text.words import Word, words
 
 LONGEST_UNIT = 96
@@ -105,7 +105,7 @@ def _unit_starts(text: str, offsets: NDArray[np.int64], longest: int) -> NDArray
     if not len(offsets):
         return np.zeros(0, dtype=np.int64)
     # A token may begin with the white space before its sentence (byte-level BPE), so its end decides.
-    first = np.array([start for start, _ in sentences(text)], dtype=np.int64)
+    first = np.array([start for start, _ in sentences_v1(text)], dtype=np.int64)
     sentence = np.searchsorted(first, np.maximum(offsets[:, 1] - 1, offsets[:, 0]), side="right")
     starts = np.flatnonzero(np.diff(sentence, prepend=-1) != 0)
     pieces = [

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truthlens.core.cancellation import checkpoint
-from truthlens.text.sentences import sentences
+from truthlens.text.sentences_v1 import sentences_v1
 from truthlens.text.words import Word, words
 
 FEATURE_NAMES: tuple[str, ...] = (
@@ -113,7 +113,7 @@ def index_evidence(units: Sequence[Sequence[Word]]) -> EvidenceIndex:
 
 def evidence_words(text: str) -> list[list[Word]]:
     """The words of ``text``, sentence by sentence."""
-    return _split(words(text), sentences(text))
+    return _split(words(text), sentences_v1(text))
 
 
 def token_features(
@@ -131,7 +131,7 @@ def token_features(
     table = np.zeros((len(listed) + 1, FEATURE_COUNT), dtype=np.float32)
     if listed:
         _word_columns(table, index, listed, {word.stem for word in words(query)})
-        _sentence_columns(table, index, listed, sentences(answer))
+        _sentence_columns(table, index, listed, sentences_v1(answer))
         _answer_columns(table, listed)
     rows = _word_of_token(listed, offsets)
     features = table[rows]
