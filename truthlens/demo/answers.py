@@ -14,61 +14,11 @@ from truthlens.demo.conversations import CONVERSATIONS, Conversation, Layout
 from truthlens.demo.correction_replies import second_look
 from truthlens.demo.requests import UNGROUNDED_MODEL
 from truthlens.text.sentences import is_chinese, sentences
+from truthlens.text.words import STOP_WORDS
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
 _NOISE = re.compile(r"[\W_]+")
-_COMMON = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "at",
-        "be",
-        "can",
-        "do",
-        "does",
-        "for",
-        "from",
-        "have",
-        "how",
-        "i",
-        "in",
-        "is",
-        "it",
-        "may",
-        "me",
-        "much",
-        "my",
-        "of",
-        "on",
-        "or",
-        "please",
-        "tell",
-        "the",
-        "this",
-        "to",
-        "was",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "why",
-        "will",
-        "with",
-        "you",
-        "your",
-        "的",
-        "是",
-        "了",
-        "吗",
-        "多",
-        "少",
-        "什",
-        "么",
-    ]
-)
+_COMMON = STOP_WORDS | frozenset("tell 的 是 了 吗 多 少 什 么".split())  # noqa: SIM905  # a list to read
 # Share of a passage's words that a context holds which is still that passage.
 _SAME_CONTEXT = 0.7
 _INVENTED = " An audit by the Velmont Institute in 1987 confirmed this in 4,812 cases and awarded a prize of 90,000 dollars."

@@ -18,10 +18,10 @@ from truthlens.mitigation.json_shape import parsed, shape_of
 from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.relevance import is_off_topic, says_nothing
 from truthlens.text.claims.non_claims import is_abstention, is_refusal
-from truthlens.text.language import FUNCTION_WORDS
 from truthlens.text.same_language import same_language
 from truthlens.text.sentences import sentences
 from truthlens.text.spans import touching
+from truthlens.text.word_forms import STOP_WORDS, form
 
 EMPTY = "empty"
 TRUNCATED = "truncated"
@@ -42,7 +42,6 @@ _MOST_MORE_CHARS = 500
 _STEM_LETTERS = 6
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
-_STOP_WORDS = frozenset().union(*FUNCTION_WORDS.values())
 _FENCE = re.compile(r"(`{3,20}|~{3,20})[ \t]{0,4}[\w+-]{0,20}[ \t]{0,4}\n")
 _PREFACE = re.compile(
     r"(?:#{1,6}[ ]*|\*{1,2}|_{1,2})?"
@@ -167,12 +166,8 @@ def _has_content(text: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _stem(word: str) -> str:
-    """What counts of a word: nothing of a function word, all of one with a digit."""
-    if word in _STOP_WORDS:
-        return ""
-    if any(character.isdigit() for character in word):
-        return word
-    return (word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM_LETTERS]
+    """Return what counts of a word: nothing of a function word, all of one with a digit."""
+    return "" if word in STOP_WORDS else form(word, letters=_STEM_LETTERS)
 
 
 def _leaks(text: str, first: str) -> bool:

@@ -17,9 +17,9 @@ from itertools import accumulate, chain
 
 from truthlens.core.mitigation_result import Fate
 from truthlens.core.records import Status, Verdict
-from truthlens.text.language import FUNCTION_WORDS
 from truthlens.text.sentences import sentences
 from truthlens.text.spans import touching
+from truthlens.text.word_forms import STOP_WORDS
 
 UNSCORED = "unscored"
 LESS_CHECKED = "less-checked"
@@ -39,7 +39,6 @@ _LEAST, _MOST = 0.01, 0.99
 _COVERAGE_SLACK = 0.05
 _COMPLETENESS = {Status.CHECKED: 2, Status.PARTIAL: 1}
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*|[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_STOP_WORDS = frozenset().union(*FUNCTION_WORDS.values())
 # What is looked at of answers that hold the same words, or findings, over and over.
 _MOST_FINDINGS = 500
 _MOST_PLACES = 200
@@ -113,7 +112,7 @@ class _Findings:
         placed = [
             (match.start(), match.end(), match[0].casefold())
             for match in _WORD.finditer(draft.text)
-            if match[0].casefold() not in _STOP_WORDS
+            if match[0].casefold() not in STOP_WORDS
         ]
         marked = touching(
             [(start, end) for start, end, _ in placed],

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from truthlens.text.claims.non_claims import acknowledges, is_abstention, is_claimless
 from truthlens.text.same_language import COMMON_WORDS
 from truthlens.text.sentences import sentences
+from truthlens.text.word_forms import form
 
 _READ_CHARS = 4000
 _MOST_EMPTY_CHARS = 600
@@ -20,9 +21,7 @@ _WORDS = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
-_HANGUL = re.compile(r"[\uac00-\ud7af]")
 _PREFIX_LETTERS = 4
-_PREFIX_HANGUL = 2
 _FUNCTION_HAN = frozenset(
     "的是了在有和不我你您他她它们这那一也就都与及为以于而或之其此被把从到对中上下个没无"
 )
@@ -96,9 +95,9 @@ def is_off_topic(text: str, about: Sequence[str]) -> bool:
     han = _han(sample) - (_OF_ABSTENTIONS_ZH if abstaining else frozenset())
     if not han and all(_DIGIT.search(word) for word in words):
         return False
-    forms = set(map(_form, words))
+    forms = _forms(words)
     return all(
-        forms.isdisjoint(map(_form, _words(each.casefold()))) and han.isdisjoint(_han(each)) for each in about
+        forms.isdisjoint(_forms(_words(each.casefold()))) and han.isdisjoint(_han(each)) for each in about
     )
 
 
@@ -132,10 +131,5 @@ def _han(text: str) -> set[str]:
     return set(_HAN.findall(text)) - _FUNCTION_HAN
 
 
-def _form(word: str) -> str:
-    """What a word and its other endings have in common; a number stands for itself."""
-    if _DIGIT.search(word):
-        return word
-    if _HANGUL.match(word):
-        return word[:_PREFIX_HANGUL]
-    return (word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_PREFIX_LETTERS]
+def _forms(words: set[str]) -> set[str]:
+    return {form(word, letters=_PREFIX_LETTERS) for word in words}

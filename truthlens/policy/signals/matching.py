@@ -15,6 +15,7 @@ from functools import cached_property
 from truthlens.policy.signals.readable_text import compatible, pieces, readable, spelled_out, unaccented
 from truthlens.text.language import FUNCTION_WORDS, language_of
 from truthlens.text.sentences import sentences
+from truthlens.text.word_forms import singular
 
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _KANA = r"\u3040-\u30ff"
@@ -196,7 +197,7 @@ def _joins(character: str) -> bool:
 
 def _features(text: str) -> Counter[str]:
     plain = _plain(text)
-    words = [word.removesuffix("s") if len(word) > 3 else word for word in _WORD.findall(plain)]
+    words = map(singular, _WORD.findall(plain))
     runs = _UNSPACED_RUN.findall(plain)
     pairs = [run[i : i + 2] for run in runs for i in range(max(len(run) - 1, 1))]
     return Counter(word for word in (*words, *pairs) if word not in _COMMON)
