@@ -78,7 +78,7 @@ def says_nothing(text: str, query: str = "") -> bool:
 
 
 def is_off_topic(text: str, about: Sequence[str]) -> bool:
-    """Whether ``text`` has words of content, none of which stands in ``about`` in some form.
+    """Return whether ``text`` has words of content, none of which stands in ``about`` in some form.
 
     A text whose subject is a pronoun, a number alone, and an abstention that names nothing are never off topic.
 
@@ -115,7 +115,7 @@ def _is_empty(sentence: str, query: str) -> bool:
 
 
 def _is_open(query: str) -> bool:
-    """Whether the last question of ``query`` cannot be answered by yes or no."""
+    """Return whether the last question of ``query`` cannot be answered by yes or no."""
     asked = [query[start:end] for start, end in sentences(query[-_READ_CHARS:])]
     last = asked[-1] if asked else ""
     if _OPEN_QUESTION_ZH.search(last):

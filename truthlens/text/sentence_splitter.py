@@ -43,7 +43,7 @@ class SentenceSplitter:
         self._window = ""
 
     def feed(self, text: str, *, split: bool = True) -> list[tuple[int, int]]:
-        """The ranges of the sentences that ``text``, which comes next, makes complete; no white space around them.
+        """Return the ranges of the sentences that ``text``, which comes next, makes complete; no white space around them.
 
         With ``split`` false it stays open as a whole.
         """
@@ -59,7 +59,7 @@ class SentenceSplitter:
 
     @property
     def open_word(self) -> int | None:
-        """Where the last word of the open text begins, if it may go on and is not all of it."""
+        """Return where the last word of the open text begins, if it may go on and is not all of it."""
         last = self._window[-1:]
         # Scripts with wide characters do not part words by spaces, and break anywhere.
         if not last.isalnum() or east_asian_width(last) in _WIDE:
@@ -70,7 +70,7 @@ class SentenceSplitter:
         return begin if apart and len(word) <= _WORD_CHARS else None
 
     def close(self, *, at: int | None = None) -> tuple[int, int] | None:
-        """The range of the open text, as if a sentence ended here; ``None`` where it is white space.
+        """Return the range of the open text, as if a sentence ended here; ``None`` where it is white space.
 
         Args:
             at: what ``open_word`` says, for that word to stay open.
@@ -83,14 +83,16 @@ class SentenceSplitter:
         return found
 
     def _is_plain(self, text: str) -> bool:
-        """Whether ``text`` can end no sentence: letters, digits and spaces, and no mark before them that waits."""
+        """Return whether ``text`` can end no sentence: letters, digits and spaces, and no mark before them
+        that waits.
+        """
         last = self._window[-1:]
         if not text.replace(" ", "").isalnum() or not (last in ("", " ") or last.isalnum()):
             return False
         return not _MARK.search(self._window[-_AHEAD_CHARS:])
 
     def _complete(self, known: int) -> list[tuple[int, int]]:
-        """The sentences that became complete by what follows position ``known``."""
+        """Return the sentences that became complete by what follows position ``known``."""
         window, base = self._window, self.end - len(self._window)
         complete = []
         for (_, stop), (begin, _) in pairwise(sentences(window + _NEXT)):

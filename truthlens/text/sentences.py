@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import re
 
-from truthlens.text.spans import trimmed
-
 from truthlens.core.cancellation import checkpoint
+from truthlens.text.spans import trimmed
 
 # A sentence ends at CJK end punctuation, at Latin end punctuation that is followed by white space (with
 # closing quotes or brackets in between), or at a line break.
@@ -62,7 +61,9 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _is_within(text: str, start: int, match: re.Match[str]) -> bool:
-    """Whether the sentence from ``start`` goes on behind these marks; looks at a few characters on either side."""
+    """Return whether the sentence from ``start`` goes on behind these marks; looks at a few characters on
+    either side.
+    """
     mark, end = match.start(), match.end()
     if text[mark] not in ".!?…":
         return False
@@ -79,7 +80,7 @@ def _is_within(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def is_chinese(text: str) -> bool:
-    """Whether ``text`` reads as Chinese: at least a fifth of its letters are Han characters.
+    """Return whether ``text`` reads as Chinese: at least a fifth of its letters are Han characters.
 
     A Latin word is many letters where a Chinese one is two, hence a fifth and not a half.
     """
@@ -88,7 +89,7 @@ def is_chinese(text: str) -> bool:
 
 
 def is_json(text: str) -> bool:
-    """Whether ``text`` is a JSON object or list, with nothing but white space around it."""
+    """Return whether ``text`` is a JSON object or list, with nothing but white space around it."""
     bare = text.strip()
     if not bare.startswith(("{", "[")):
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from truthlens.core.cancellation import checkpoint
 from truthlens.text.spans import trimmed
 
 # A run of marks is tried once and whole: from within, or in part, it cannot match where it did not as a whole.
@@ -26,6 +27,7 @@ def sentences_v1(text: str) -> list[tuple[int, int]]:
     ranges: list[tuple[int, int]] = []
     start = 0
     for match in _END.finditer(text):
+        checkpoint()
         dot = match.start()
         if text[dot] == "." and _ABBREVIATION.search(text[max(start, dot - _ABBREVIATION_CHARS) : dot + 1]):
             continue

@@ -120,7 +120,7 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 
 def _lines(text: str) -> list[tuple[int, int]]:
-    """Ranges of the lines, without their line breaks."""
+    """Return the ranges of the lines, without their line breaks."""
     found: list[tuple[int, int]] = []
     start = 0
     for line in text.split("\n"):
@@ -130,13 +130,13 @@ def _lines(text: str) -> list[tuple[int, int]]:
 
 
 def _is_table_rule(line: str) -> bool:
-    """Whether ``line`` is the one between the head and the rows of a table: ``|---|:---:|``."""
+    """Return whether ``line`` is the one between the head and the rows of a table: ``|---|:---:|``."""
     cells = line.strip(" \t").removeprefix("|").removesuffix("|").split("|")
     return all(_RULE_CELL.fullmatch(cell.strip(" \t")) for cell in cells)
 
 
 def _closing(text: str, lines: list[tuple[int, int]], place: int, fence: str) -> int:
-    """Number of the line that closes a block of code; the last line where none does."""
+    """Return the number of the line that closes a block of code; the last line where none does."""
     for number in range(place + 1, len(lines)):
         if text[slice(*lines[number])].strip().startswith(fence):
             return number
@@ -144,7 +144,9 @@ def _closing(text: str, lines: list[tuple[int, int]], place: int, fence: str) ->
 
 
 def _paragraph(text: str, lines: list[tuple[int, int]], place: int) -> int:
-    """Number of the last line that goes on with the sentence of line ``place``: text wrapped by hand."""
+    """Return the number of the last line that goes on with the sentence of line ``place``: text wrapped by
+    hand.
+    """
     while place + 1 < len(lines):
         line, following = text[slice(*lines[place])], text[slice(*lines[place + 1])]
         if (
@@ -185,7 +187,7 @@ def _prose(text: str, block: _Block, query: str) -> Iterator[Claim]:
 
 
 def _sentences(flat: str) -> list[tuple[int, int]]:
-    """Sentences of one paragraph; a reference that was cut off is put back."""
+    """Return the sentences of one paragraph; a reference that was cut off is put back."""
     found: list[tuple[int, int]] = []
     for start, end in sentences(flat):
         if found:

@@ -60,7 +60,7 @@ _NESTING = re.compile(r"[()\[\]{}（）【】「」『』“”《》\"`]")
 
 
 def clauses(sentence: str) -> list[tuple[int, int]]:
-    """Character ranges of the coordinated main clauses of ``sentence``; the whole of it where it is not safe to cut.
+    """Return the character ranges of the coordinated main clauses of ``sentence``; the whole of it where it is not safe to cut.
 
     What joins two clauses (", and ", "; ") belongs to neither. A sentence that begins with a subordinate clause, or
     that reports what somebody says, is never cut: its halves would claim something else than the whole. Nor is one
@@ -84,7 +84,9 @@ def clauses(sentence: str) -> list[tuple[int, int]]:
 
 
 class _Halves:
-    """Whether what stands before and after a joint of a sentence can stand alone; joints are asked for in order."""
+    """Whether what stands before and after a joint of a sentence can stand alone; joints are asked for in
+    order.
+    """
 
     def __init__(self, sentence: str) -> None:
         self._sentence = sentence
@@ -125,7 +127,7 @@ class _Finder:
         self._found = (-1, -1)
 
     def is_between(self, start: int, end: int) -> bool:
-        """Whether a match begins at ``start`` or later and ends at ``end`` at the latest."""
+        """Return whether a match begins at ``start`` or later and ends at ``end`` at the latest."""
         if self._found[0] < start:
             match = self._pattern.search(self._text, start)
             self._found = match.span() if match else (len(self._text), len(self._text) + 1)

@@ -73,7 +73,7 @@ ABSTENTIONS = (
     rf"{_EVIDENCE} (?:lacks? {_SOME}(?:information|details?|answers?|instructions|guidance)|makes? no mention){_ABOUT}",
     (
         rf"{_EVIDENCE} fails? to (?:say|tell|state|specify|mention|indicate|explain|describe|clarify|address|discuss)"
-        rf"{_TOPIC}"
+        rf"(?! that\b){_TOPIC}"
     ),
     rf"(?:i (?:have )?(?:found|find|see)|there is|there's) no (?:mention|answer|information){_ABOUT}",
     rf"(?:it is |it's )(?:not possible|impossible|unclear)(?: {FROM_EVIDENCE})?(?: to {_ANSWERING}|{_TOPIC})",

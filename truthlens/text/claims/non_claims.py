@@ -87,17 +87,17 @@ class _Query:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The stems of its words."""
+        """Return the stems of its words."""
         return frozenset(_stems(self.text))
 
     @cached_property
     def verbs(self) -> frozenset[str]:
-        """The stems of its verbs, as far as their place tells them."""
+        """Return the stems of its verbs, as far as their place tells them."""
         return frozenset(stem for match in _VERB.finditer(self.text) for stem in _stems(match["verb"]))
 
     @cached_property
     def is_polar(self) -> bool:
-        """Whether one of its questions can be answered by yes or no."""
+        """Return whether one of its questions can be answered by yes or no."""
         return _POLAR_ZH.search(self.text) is not None or any(
             _POLAR.match(self.text, start)
             for first, end in sentences(self.text)
@@ -189,13 +189,15 @@ def _is_empty_talk(sentence: str, asked: _Query) -> bool:
 
 
 def _fits(pattern: re.Pattern[str], plain: str, start: int, asked: _Query) -> bool:
-    """Whether the sentence from ``start`` has this form, and nothing stands where the form is open."""
+    """Return whether the sentence from ``start`` has this form, and nothing stands where the form is open."""
     match = pattern.fullmatch(plain, start)
     return match is not None and all(_is_bare(place, asked) for place in match.groups() if place)
 
 
 def _is_bare(place: str, asked: _Query) -> bool:
-    """Whether this open place of a pattern holds only words that tell nothing, or that the user asked about."""
+    """Return whether this open place of a pattern holds only words that tell nothing, or that the user asked
+    about.
+    """
     place = _THIS.sub("this", place)
     if (
         not _PLAIN_TEXT.fullmatch(place)
@@ -228,7 +230,9 @@ def _is_bare_zh(place: str, query: str) -> bool:
 
 
 def _lead_length(sentence: str) -> int:
-    """Length of the lead-ins at the sentence's start; several may follow each other ("Sorry, based on ...,")."""
+    """Return the length of the lead-ins at the sentence's start; several may follow each other ("Sorry, based
+    on ...,").
+    """
     plain = _plain(sentence)
     length = 0
     while match := _LEAD.match(plain, length):
@@ -237,7 +241,9 @@ def _lead_length(sentence: str) -> int:
 
 
 def _frame_length(sentence: str, asked: _Query) -> int:
-    """Length of the sentence's beginning that claims nothing, where the rest does: its lead-ins, and an offer's frame."""
+    """Return the length of the sentence's beginning that claims nothing, where the rest does: its lead-ins,
+    and an offer's frame.
+    """
     plain = _plain(sentence)
     lead = _lead_length(sentence)
     match = _OFFERS_HELP.fullmatch(plain, lead)
@@ -253,7 +259,7 @@ def _frame_length(sentence: str, asked: _Query) -> int:
 
 
 def _restates(plain: str, asked: _Query) -> bool:
-    """Whether this is a question, all of whose words of content stand in the query."""
+    """Return whether this is a question, all of whose words of content stand in the query."""
     if not asked.text or not plain.rstrip(" *_\"')").endswith(("?", "？")):
         return False
     listed = words(plain)
@@ -264,7 +270,7 @@ def _restates(plain: str, asked: _Query) -> bool:
 
 
 def _is_heading(plain: str, asked: _Query) -> bool:
-    """Whether this line only names or announces what follows, in words of the query.
+    """Return whether this line only names or announces what follows, in words of the query.
 
     Where the user asks whether something is so, the query's words may be the answer ("**Safe with alcohol**").
     """
@@ -285,7 +291,7 @@ def _is_heading(plain: str, asked: _Query) -> bool:
 
 
 def _clause_starts(text: str, start: int, end: int) -> list[int]:
-    """Where clauses begin: at the sentence's start, and behind commas and "and"."""
+    """Return where clauses begin: at the sentence's start, and behind commas and "and"."""
     return [
         start,
         *(
@@ -301,7 +307,7 @@ def _is_bold(bare: str) -> bool:
 
 
 def _plain(sentence: str) -> str:
-    """The sentence with straight quotes, of the same length, so that positions stay valid."""
+    """Return the sentence with straight quotes, of the same length, so that positions stay valid."""
     return (
         sentence.replace("\u2019", "'").replace("\u2018", "'").replace("\u201c", '"').replace("\u201d", '"')
     )

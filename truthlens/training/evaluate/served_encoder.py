@@ -28,7 +28,7 @@ from truthlens.detection.encoder.session import evidence_texts
 from truthlens.detection.encoder.token_scores import read_answer
 from truthlens.detection.models.loading import load_model, verify_files
 from truthlens.detection.models.runtime import TokenModel
-from truthlens.text.spans import merge_ranges
+from truthlens.text.spans import merge_ranges, trimmed
 from truthlens.training.data.dataset import as_exchange
 from truthlens.training.evaluate.metrics import touches
 
@@ -214,12 +214,9 @@ class _Remembering:
 
 
 def _trimmed(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
-    """Tokens without the white space that byte-pair tokens begin with."""
-    trimmed = offsets.copy()
-    for row, (start, end) in enumerate(offsets.tolist()):
-        piece = text[start:end]
-        trimmed[row] = start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
-    return trimmed
+    """Return the tokens without the white space that byte-pair tokens begin with; shape (tokens, 2)."""
+    ranges = [trimmed(text, start, end) for start, end in offsets.tolist()]
+    return np.array(ranges, dtype=np.int64).reshape(-1, 2)
 
 
 def _overlapping(offsets: NDArray[np.int64], ranges: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
