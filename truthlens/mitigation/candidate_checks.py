@@ -141,9 +141,7 @@ def unflagged(text: str, spans: Sequence[Span]) -> tuple[str, ...]:
 
 
 def retention(kept: Sequence[str], text: str) -> float:
-    """The share (0..1) of the words of content of ``kept`` that ``text`` holds, in whatever form; 1.0 of
-    nothing.
-    """
+    """The share (0..1) of the words of content of ``kept`` that ``text`` holds, in whatever form; 1.0 of nothing."""
     wanted = [word for sentence in kept for word in content_words(sentence)]
     if not wanted:
         return 1.0
@@ -152,9 +150,7 @@ def retention(kept: Sequence[str], text: str) -> float:
 
 
 def content_words(text: str) -> list[str]:
-    """Words of content, cut to their first letters so that an ending does not count; pairs of characters in
-    Chinese.
-    """
+    """Words of content, cut to their first letters so that an ending does not count; pairs of characters in Chinese."""
     found: list[str] = []
     for run in _UNSPACED.findall(text):
         found += [run[place : place + 2] for place in range(max(len(run) - 1, 1))]

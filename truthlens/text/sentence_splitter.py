@@ -83,9 +83,7 @@ class SentenceSplitter:
         return found
 
     def _is_plain(self, text: str) -> bool:
-        """Return whether ``text`` can end no sentence: letters, digits and spaces, and no mark before them
-        that waits.
-        """
+        """Return whether ``text`` can end no sentence: letters, digits and spaces, and no mark before them that waits."""
         last = self._window[-1:]
         if not text.replace(" ", "").isalnum() or not (last in ("", " ") or last.isalnum()):
             return False

@@ -61,9 +61,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _is_within(text: str, start: int, match: re.Match[str]) -> bool:
-    """Return whether the sentence from ``start`` goes on behind these marks; looks at a few characters on
-    either side.
-    """
+    """Return whether the sentence from ``start`` goes on behind these marks; looks at a few characters on either side."""
     mark, end = match.start(), match.end()
     if text[mark] not in ".!?…":
         return False

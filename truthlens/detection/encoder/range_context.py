@@ -21,9 +21,7 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """``answer`` is some of an answer's text, from character ``start`` on; ``ranges`` are parts, in positions
-    of it.
-    """
+    """``answer`` is some of an answer's text, from character ``start`` on; ``ranges`` are parts, in positions of it."""
 
     answer: Answer
     start: int

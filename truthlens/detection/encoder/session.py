@@ -44,9 +44,7 @@ _LOOK_AGAIN = 64  # characters after which a sentence that was not over may be
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Prepared:
-    """What the answers of an exchange share. ``read`` is the share of the evidence, by characters, in a
-    script read.
-    """
+    """What the answers of an exchange share. ``read`` is the share of the evidence, by characters, in a script read."""
 
     passages: tuple[str, ...]
     evidence: Evidence
@@ -314,9 +312,7 @@ class EncoderFollower:
     def _scored(
         self, tasks: Sequence[_Task | Reason], odds: Sequence[Sequence[Odds]]
     ) -> list[Scored | Reason]:
-        """The token scores of each task, from the odds of those that have windows; the reason where there is
-        none.
-        """
+        """The token scores of each task, from the odds of those that have windows; the reason where there is none."""
         found = iter(odds)
         return [task if isinstance(task, Reason) else self._read(task, next(found)) for task in tasks]
 

@@ -191,9 +191,7 @@ class _Panel:
                 return replacement(comparison)
 
     async def _offer(self, agreement: Agreement, comparison: Comparison) -> None:
-        """Offer a mechanism's text; a voice's whole answer is that model's, a mixed one counts as the first
-        model's.
-        """
+        """Offer a mechanism's text; a voice's whole answer is that model's, a mixed one counts as the first model's."""
         voice = next((each for each in comparison.voices if each.text == agreement.text), None)
         await self.contest.offer(
             agreement.text,
@@ -314,7 +312,5 @@ class _Panel:
 
 
 def _is_held(comparison: Comparison) -> bool:
-    """Whether more than half of the voices, by weight, are known to hold every factual claim of the first
-    one.
-    """
+    """Whether more than half of the voices, by weight, are known to hold every factual claim of the first one."""
     return all(comparison.is_held(0, view) for view in comparison.views[0])

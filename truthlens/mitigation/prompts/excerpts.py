@@ -105,9 +105,7 @@ def _outwards(wanted: Sequence[int], count: int) -> list[int]:
 
 
 def _shares(sizes: Sequence[int], space: int, indexes: Sequence[int]) -> dict[int, int]:
-    """How many characters each index gets: what it needs where that is less than an equal share of what is
-    left.
-    """
+    """How many characters each index gets: what it needs where that is less than an equal share of what is left."""
     shares: dict[int, int] = {}
     pairs = sorted(zip(sizes, indexes, strict=True))
     for place, (size, index) in enumerate(pairs):

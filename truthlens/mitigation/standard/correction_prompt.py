@@ -135,9 +135,7 @@ def evidence_for(
 def with_evidence(
     asked: ModelRequest, exchange: Exchange, body: Callable[[int], Mapping[str, object]], *, most_chars: int
 ) -> ModelRequest:
-    """``asked`` with the body that ``body`` makes of so many characters of evidence, and a way to make it
-    shorter.
-    """
+    """``asked`` with the body that ``body`` makes of so many characters of evidence, and a way to make it shorter."""
     length = sum(len(passage.text) for passage in exchange.passages)
     return replace(
         asked,
@@ -162,9 +160,7 @@ def _chosen(found: Sequence[Mark]) -> list[tuple[int, Mark]]:
 
 
 def _shown(listed: Iterable[_Listed]) -> list[_Listed]:
-    """The marks, the sentence that comes nearest to several of them quoted at the first; its passage says
-    where it is.
-    """
+    """The marks, the sentence that comes nearest to several of them quoted at the first; its passage says where it is."""
     told: set[str] = set()
     shown: list[_Listed] = []
     for each in listed:

@@ -144,9 +144,7 @@ def _closing(text: str, lines: list[tuple[int, int]], place: int, fence: str) ->
 
 
 def _paragraph(text: str, lines: list[tuple[int, int]], place: int) -> int:
-    """Return the number of the last line that goes on with the sentence of line ``place``: text wrapped by
-    hand.
-    """
+    """Return the number of the last line that goes on with the sentence of line ``place``: text wrapped by hand."""
     while place + 1 < len(lines):
         line, following = text[slice(*lines[place])], text[slice(*lines[place + 1])]
         if (

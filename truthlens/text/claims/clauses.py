@@ -84,9 +84,7 @@ def clauses(sentence: str) -> list[tuple[int, int]]:
 
 
 class _Halves:
-    """Whether what stands before and after a joint of a sentence can stand alone; joints are asked for in
-    order.
-    """
+    """Whether what stands before and after a joint of a sentence can stand alone; joints are asked for in order."""
 
     def __init__(self, sentence: str) -> None:
         self._sentence = sentence

@@ -195,9 +195,7 @@ def _fits(pattern: re.Pattern[str], plain: str, start: int, asked: _Query) -> bo
 
 
 def _is_bare(place: str, asked: _Query) -> bool:
-    """Return whether this open place of a pattern holds only words that tell nothing, or that the user asked
-    about.
-    """
+    """Return whether this open place of a pattern holds only words that tell nothing, or that the user asked about."""
     place = _THIS.sub("this", place)
     if (
         not _PLAIN_TEXT.fullmatch(place)
@@ -230,9 +228,7 @@ def _is_bare_zh(place: str, query: str) -> bool:
 
 
 def _lead_length(sentence: str) -> int:
-    """Return the length of the lead-ins at the sentence's start; several may follow each other ("Sorry, based
-    on ...,").
-    """
+    """Return the length of the lead-ins at the sentence's start; several may follow each other ("Sorry, based on ...,")."""
     plain = _plain(sentence)
     length = 0
     while match := _LEAD.match(plain, length):
@@ -241,9 +237,7 @@ def _lead_length(sentence: str) -> int:
 
 
 def _frame_length(sentence: str, asked: _Query) -> int:
-    """Return the length of the sentence's beginning that claims nothing, where the rest does: its lead-ins,
-    and an offer's frame.
-    """
+    """Return the length of the sentence's beginning that claims nothing, where the rest does: its lead-ins, and an offer's frame."""
     plain = _plain(sentence)
     lead = _lead_length(sentence)
     match = _OFFERS_HELP.fullmatch(plain, lead)
