@@ -17,6 +17,7 @@ from truthlens.core.records import (
     Exchange,
     Passage,
     Provenance,
+    Reason,
     Status,
     Verdict,
 )
@@ -238,3 +239,39 @@ def test_an_answer_scores_the_same_whatever_it_is_scored_with(encoder: EncoderDe
     assert [(result.score, result.spans) for result in together] == [
         (result.score, result.spans) for result in alone
     ]
+
+
+GERMAN = (
+    "Die Gebühr beträgt zwölf Euro.",
+    "Berlin hat 3,7 Millionen Einwohner.",
+    "Der Vertrag endet nach zwei Jahren und kann jederzeit gekündigt werden.",
+)
+
+
+@pytest.mark.parametrize("answer", [*GERMAN, " ".join(GERMAN), "La taxe est de douze euros par personne."])
+async def test_an_answer_in_another_language_of_latin_letters_is_not_checked(
+    encoder: EncoderDetector, answer: str
+) -> None:
+    """The bundled model reads English: its figure on German would mean nothing."""
+    verdict = await judge(
+        encoder, ["The fee is twelve euros. Berlin has 3.7 million inhabitants."], "", answer
+    )
+    assert (verdict.status, verdict.reason, verdict.score) == (Status.UNCHECKED, Reason.LANGUAGE, None)
+
+
+async def test_of_an_answer_in_two_languages_the_foreign_part_is_not_checked(
+    encoder: EncoderDetector,
+) -> None:
+    """The English sentence has its score, and the coverage says that it is not all."""
+    answer = f"The fee for a transfer within the country is twelve euros. {GERMAN[0]}"
+    verdict = await judge(encoder, ["The fee for a transfer within the country is twelve euros."], "", answer)
+    assert (verdict.status, verdict.reason) == (Status.PARTIAL, Reason.LANGUAGE)
+    assert verdict.score is not None
+    assert verdict.coverage is not None
+    assert verdict.coverage.answer_tokens_scored < verdict.coverage.answer_tokens
+
+
+async def test_evidence_in_another_language_is_not_read(encoder: EncoderDetector) -> None:
+    """Nothing that the model reads is there to compare with."""
+    verdict = await judge(encoder, [" ".join(GERMAN)], "", "The fee is twelve euros for every transfer.")
+    assert (verdict.status, verdict.reason) == (Status.UNCHECKED, Reason.LANGUAGE)

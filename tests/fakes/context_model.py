@@ -17,7 +17,7 @@ from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest
 from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.models.runtime import State
 
-WORDS = ("red", "green", "blue", "lamp", "door", "hall", "nine", "euros", "river", "boats", "fee", "maps")
+WORDS = ("red", "green", "blue", "lamp", "gate", "hall", "nine", "euros", "river", "boats", "fee", "maps")
 TOKENIZER: Tokenizer = word_tokenizer(dict.fromkeys((*WORDS, ".", "Thanks", "!"), 0.0))
 FORMAT = InputFormat(max_tokens=64, segment_ids=True, answer_tokens=16, answer_overlap=4)
 

@@ -13,10 +13,11 @@ from truthlens.core.records import Exchange
 from truthlens.demo.conversations import CONVERSATIONS, Conversation, Layout
 from truthlens.demo.correction_replies import second_look
 from truthlens.demo.requests import UNGROUNDED_MODEL
+from truthlens.text.scripts import HAN
 from truthlens.text.sentences import is_chinese, sentences
 from truthlens.text.words import STOP_WORDS
 
-_WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+")
+_WORD = re.compile(rf"[{HAN}]|[^\W_]+")
 _NOISE = re.compile(r"[\W_]+")
 _COMMON = STOP_WORDS | frozenset("tell 的 是 了 吗 多 少 什 么".split())  # noqa: SIM905  # a list to read
 # Share of a passage's words that a context holds which is still that passage.

@@ -23,12 +23,13 @@ from truthlens.core.plan import EvidenceRules
 from truthlens.core.records import Endpoint, Exchange
 from truthlens.demo.answers import DemoAnswer, answer
 from truthlens.demo.requests import MODELS, tool_call
+from truthlens.text.scripts import HAN
 
 _MAX_CHOICES = 8
 _MAX_BODY_BYTES = 16 << 20
 # A word; Chinese, which has no spaces, in runs of a few characters.
-_PIECE = re.compile(r"\s*[^\s\u3400-\u9fff]+|\s*[\u3400-\u9fff]{1,4}|\s+")
-_CJK = re.compile(r"[\u3400-\u9fff]")
+_PIECE = re.compile(rf"\s*[^\s{HAN}]+|\s*[{HAN}]{{1,4}}|\s+")
+_CJK = re.compile(f"[{HAN}]")
 _RULES = EvidenceRules()
 
 

@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping
 
 from truthlens.core.calls import Usage
+from truthlens.text.scripts import CJK, HANGUL
 
 _CHARACTERS_PER_TOKEN = 4
 # Han, kana and hangul: tokenizers spend about one token on each.
-_DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_DENSE = re.compile(f"[{CJK}{HANGUL}]")
 # What an image or a recording costs depends on its size, which nobody decodes here.
 _TOKENS_PER_MEDIUM = 800
 _MOST_TOKENS_PER_MEDIUM = 20_000

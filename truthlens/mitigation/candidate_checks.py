@@ -19,6 +19,7 @@ from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.relevance import is_off_topic, says_nothing
 from truthlens.text.claims.non_claims import is_abstention, is_refusal
 from truthlens.text.same_language import same_language
+from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 from truthlens.text.spans import touching
 from truthlens.text.word_forms import STOP_WORDS, form
@@ -41,7 +42,7 @@ _MOST_TIMES = 3
 _MOST_MORE_CHARS = 500
 _STEM_LETTERS = 6
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
 _FENCE = re.compile(r"(`{3,20}|~{3,20})[ \t]{0,4}[\w+-]{0,20}[ \t]{0,4}\n")
 _PREFACE = re.compile(
     r"(?:#{1,6}[ ]*|\*{1,2}|_{1,2})?"

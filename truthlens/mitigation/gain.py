@@ -17,6 +17,7 @@ from itertools import accumulate, chain
 
 from truthlens.core.mitigation_result import Fate
 from truthlens.core.records import Status, Verdict
+from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 from truthlens.text.spans import touching
 from truthlens.text.word_forms import STOP_WORDS
@@ -38,7 +39,7 @@ _LEAST, _MOST = 0.01, 0.99
 # Windows of another text never fall quite alike.
 _COVERAGE_SLACK = 0.05
 _COMPLETENESS = {Status.CHECKED: 2, Status.PARTIAL: 1}
-_WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*|[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_WORD = re.compile(rf"[^\W_]+(?:[.,:/-]\d+)*|[{UNSPACED}]")
 # What is looked at of answers that hold the same words, or findings, over and over.
 _MOST_FINDINGS = 500
 _MOST_PLACES = 200

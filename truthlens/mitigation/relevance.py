@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 
 from truthlens.text.claims.non_claims import acknowledges, is_abstention, is_claimless
-from truthlens.text.same_language import COMMON_WORDS
+from truthlens.text.language import COMMON_WORDS
+from truthlens.text.scripts import CJK, HAN
 from truthlens.text.sentences import sentences
 from truthlens.text.word_forms import form
 
@@ -19,8 +20,8 @@ _MOST_EMPTY_CHARS = 600
 _MARKS = " \t\r\n.,;!?…。，；！？、~～-–—*_#>`'\"“”‘’「」()（）[]:："
 _WORDS = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_HAN = re.compile(f"[{HAN}]")
+_UNSPACED = re.compile(f"[{CJK}]+")
 _PREFIX_LETTERS = 4
 _FUNCTION_HAN = frozenset(
     "的是了在有和不我你您他她它们这那一也就都与及为以于而或之其此被把从到对中上下个没无"

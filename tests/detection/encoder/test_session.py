@@ -42,7 +42,7 @@ FORMATS: list[Mapping[str, Any]] = [
 ]
 PASSAGES = (
     "red lamp in the hall . nine boats on the river . ",
-    "the fee is nine euros . maps of the door . ",
+    "the fee is nine euros . maps of the gate . ",
 )
 SHORT, LONG = 1, 6
 

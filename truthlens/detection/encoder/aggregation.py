@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truthlens.core.records import Aggregation, Span
+from truthlens.text.scripts import UNSPACED
 from truthlens.text.spans import trimmed
 
 CLIP = 1e-6
@@ -20,8 +21,7 @@ CLIP = 1e-6
 
 _WORST_TOKENS = 3
 # Scripts that write no space between words: there, neighbouring characters are not parts of one word.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
+_WORD = re.compile(rf"[^\W_{UNSPACED}]+")
 _STOPS = ".,;:!?。，；：！？"
 _IN_NUMBER = re.compile(r"\d+[.,]\d+")
 

@@ -17,7 +17,7 @@ from truthlens.detection.encoder.inputs.manifest import Manifest
 from truthlens.detection.encoder.inputs.windows import build_windows
 from truthlens.detection.encoder.session import EncoderFollower, evidence_texts
 from truthlens.detection.models.runtime import TokenModel
-from truthlens.text.script_support import readable
+from truthlens.text.language import is_read, readable, unread
 
 REMEMBERED_BYTES = 16 << 20
 """Of the windows of one exchange: with the bundled model those of about 9,000 answer tokens."""
@@ -87,7 +87,7 @@ class EncoderDetector:
 
         Returns:
             One result per answer, in order. A result without score says why in ``reason``: ``empty-answer``,
-            ``no-context``, ``language`` (the model does not read the script of the answer or of any passage) or
+            ``no-context``, ``language`` (the model does not read the language of the answer or of any passage) or
             ``too-large`` (no token could be scored within bounds). A result with a score *and* reason
             ``language`` scored only what the model can read, which its coverage shows. ``duration_s`` is that of
             the whole call.
@@ -103,9 +103,10 @@ class EncoderDetector:
         return self._follower(exchange, most_bytes=self._remembered_bytes)
 
     def reads(self, exchange: Exchange, answer: Answer) -> bool:
-        """Whether the model reads the script of the answer and of any passage; cheap, and known before scoring."""
+        """Return whether the model reads the language of the answer and of any passage; known before scoring."""
         languages = self.manifest.languages or ("*",)
-        return readable(answer.text, languages) and any(
+        foreign = unread(answer.text, languages, before=exchange.query)
+        return is_read(answer.text, foreign) and any(
             readable(text, languages) for text in evidence_texts(exchange)
         )
 

@@ -33,7 +33,7 @@ from truthlens.detection.encoder.token_scores import read_answer
 from truthlens.detection.encoder.window_cache import Odds, WindowMemory
 from truthlens.detection.interfaces import Ranges
 from truthlens.detection.models.runtime import TokenModel
-from truthlens.text.script_support import readable
+from truthlens.text.language import is_read, readable, unread
 from truthlens.text.sentences_v1 import sentences_v1
 
 # English prose in word pieces; only says when looking again may be worth while.
@@ -44,7 +44,7 @@ _LOOK_AGAIN = 64  # characters after which a sentence that was not over may be
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Prepared:
-    """What the answers of an exchange share. ``read`` is the share of the evidence, by characters, in a script read."""
+    """What the answers of an exchange share. ``read`` is the share of the evidence, by characters, in a language read."""
 
     passages: tuple[str, ...]
     evidence: Evidence
@@ -58,7 +58,7 @@ class _Task:
 
     answer: Answer
     windows: Windows
-    # Share of the evidence, by characters, whose script the model reads.
+    # Share of the evidence, by characters, whose language the model reads.
     evidence_read: float
     reason: Reason | None
     silent: Ranges
@@ -263,8 +263,9 @@ class EncoderFollower:
         prepared = self._prepare()
         if isinstance(prepared, Reason):
             return prepared
-        reason = None if readable(answer.text, self._languages) else Reason.LANGUAGE
-        if reason and not any(readable(answer.text[start:end], self._languages) for start, end in ranges):
+        foreign = unread(answer.text, self._languages, before=self._exchange.query)
+        reason = None if is_read(answer.text, foreign) else Reason.LANGUAGE
+        if reason and all(_within(part, foreign) for part in ranges):
             return reason
         windows = self._windows(prepared, answer.text, self.manifest.input)
         if not len(windows.offsets):
@@ -291,7 +292,7 @@ class EncoderFollower:
         text, fmt = answer.text, self.manifest.input
         if not self._memory.keeps(features=fmt.features is not None):
             return math.inf
-        if not readable(text, self._languages):
+        if not is_read(text, unread(text, self._languages, before=self._exchange.query)):
             return _LOOK_AGAIN
         ends = encode(self._tokenizer, text)[1][:, 1].tolist()
         size, overlap = prepared.layout.chunk_size, fmt.answer_overlap
@@ -353,6 +354,10 @@ def evidence_texts(exchange: Exchange) -> list[str]:
         for passage in exchange.passages
         if passage.text.strip()
     ]
+
+
+def _within(part: tuple[int, int], ranges: Ranges) -> bool:
+    return any(start <= part[0] and part[1] <= end for start, end in ranges)
 
 
 def _near(view: _View, excerpt: Excerpt) -> _View:

@@ -15,8 +15,7 @@ from truthlens.detection.encoder.inputs.manifest import InputFormat
 from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.encoder.merging import merge_windows, quiet_punctuation, tokens_within
 from truthlens.text.claims.non_claims import claimless_ranges
-from truthlens.text.script_support import readable
-from truthlens.text.sentences_v1 import sentences_v1
+from truthlens.text.language import unread
 from truthlens.text.spans import merge_ranges
 
 _ALL = slice(None)
@@ -28,9 +27,9 @@ class Reading:
     """The tokens of one answer.
 
     ``odds`` has shape (tokens,), float64: log-odds before the temperature, -inf where a token cannot be suspicious
-    (its sentence claims nothing, no window held it, or the model does not read its script). ``scored`` has the same
+    (its sentence claims nothing, no window held it, or the model does not read its language). ``scored`` has the same
     shape: whether a window held the token and the model reads it. ``offsets`` are its characters in ``text``. ``unread``
-    are the sentences, as character ranges, in a script that the model does not read. ``query`` is what the user asked.
+    are the sentences, as character ranges, in a language that the model does not read. ``query`` is what the user asked.
     ``values`` are the values of JSON in it, as character ranges.
     """
 
@@ -93,8 +92,8 @@ def read_answer(
         windows, [values.astype(np.float64) for values in odds], len(offsets), merge=fmt.merge, weights=fmt.merge_weights
     )  # fmt: skip
     merged = quiet_punctuation(merged, offsets, text)
-    unread = _unread(text, languages)
-    scored = ~np.isnan(merged) & ~tokens_within(offsets, text, unread)
+    foreign = unread(text, languages, before=query)
+    scored = ~np.isnan(merged) & ~tokens_within(offsets, text, foreign)
     spoken = [
         (start + first, start + last)
         for start, end in values
@@ -104,7 +103,7 @@ def read_answer(
         offsets, text, merge_ranges([*claimless_ranges(text, query=query), *spoken, *silent])
     )
     return Reading(
-        np.where(scored & ~claimless, merged, -np.inf), scored, offsets, text, unread, query, tuple(values)
+        np.where(scored & ~claimless, merged, -np.inf), scored, offsets, text, foreign, query, tuple(values)
     )
 
 
@@ -112,11 +111,3 @@ def sigmoid(odds: NDArray[np.float64]) -> NDArray[np.float64]:
     """The logistic function, without overflow."""
     small = np.exp(-np.abs(odds))
     return np.where(odds >= 0, 1.0, small) / (1.0 + small)
-
-
-def _unread(text: str, languages: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    if text.isascii():
-        return ()
-    return tuple(
-        (start, end) for start, end in sentences_v1(text) if not readable(text[start:end], languages)
-    )

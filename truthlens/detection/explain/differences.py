@@ -13,7 +13,7 @@ from truthlens.core.explanation import Difference, DifferenceKind
 from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.explain.evidence_search import Evidence, Match, Sentence
 from truthlens.detection.explain.opposites import OPPOSITES, OPPOSITES_ZH
-from truthlens.text.values.entities import Mention, comparable, mentions, same_value
+from truthlens.text.values.entities import Mention, mentions, same_value
 from truthlens.text.words import HAN, Word
 
 _AROUND = 5  # words on either side that are a value's surroundings
@@ -63,11 +63,11 @@ class Comparison:
     def _values(self) -> Iterator[Difference]:
         mine = mentions(self._text, self._claim, names=self._evidence.names)
         theirs = mentions(self._passage, self._theirs, names=self._evidence.names)
-        free = [other for other in theirs if not any(_agree(other, own) for own in mine)]
+        free = [other for other in theirs if not any(same_value(other, own) for own in mine)]
         for own in mine:
             if not self._flagged(own.start, own.end) or own.unit in _REFERENCES:
                 continue
-            if any(_agree(own, other) for other in theirs):
+            if any(same_value(own, other) for other in theirs):
                 continue
             other = self._counterpart(own, free)
             if other is not None:
@@ -77,7 +77,9 @@ class Comparison:
                 yield Difference(own.kind, own.start, own.end)
 
     def _counterpart(self, own: Mention, others: Sequence[Mention]) -> Mention | None:
-        candidates = [other for other in others if other.kind in _NAMED and comparable(own, other)]
+        candidates = [
+            other for other in others if other.kind in _NAMED and same_value(own, other) is not None
+        ]
         if not candidates or self._match is None:
             return None
         around = _around(self._claim, own)
@@ -168,10 +170,6 @@ def _alike(one: Mention, other: Mention) -> bool:
     return bool(one.unit and one.unit == other.unit) or any(
         one.parts[part] == other.parts[part] for part in one.parts.keys() & other.parts.keys()
     )
-
-
-def _agree(one: Mention, other: Mention) -> bool:
-    return one.kind is other.kind and comparable(one, other) and same_value(one, other)
 
 
 def _around(listed: Sequence[Word], mention: Mention) -> set[str]:

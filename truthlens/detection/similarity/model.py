@@ -23,7 +23,7 @@ from truthlens.core.errors import DetectorError, ModelError
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.detection.models.loading import verify_files
 from truthlens.detection.similarity.lexical import MOST_CHARACTERS, copies, shared_characters, shared_words
-from truthlens.text.script_support import readable
+from truthlens.text.language import readable
 
 MANIFEST_NAME = "manifest.json"
 ONNX_NAME = "model.onnx"

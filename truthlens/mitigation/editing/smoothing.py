@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 
 from truthlens.text.claims.claims import MARKER
+from truthlens.text.scripts import CJK, CJK_MARKS
 
 _TERMINAL = ".!?…。！？"
 _COMMAS = (",", ";", "，", "；")
 _CLOSERS = "*_\"'”’)]）」』】"
-_CJK = re.compile(r"[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef]")
+_CJK = re.compile(f"[{CJK}{CJK_MARKS}]")
 _OPENERS = re.compile(r"[*_\"'“‘(（「『\[]*")
 _GLUE_WORDS = (
     "and|but|or|yet|so|while|whereas|however|therefore|moreover|furthermore|in addition|also|instead|thus"

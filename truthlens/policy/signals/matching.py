@@ -14,15 +14,14 @@ from functools import cached_property
 
 from truthlens.policy.signals.readable_text import compatible, pieces, readable, spelled_out, unaccented
 from truthlens.text.language import FUNCTION_WORDS, language_of
+from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 from truthlens.text.word_forms import singular
 
-_HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_KANA = r"\u3040-\u30ff"
-_UNSPACED = re.compile(f"[{_HAN}{_KANA}]")
-_UNSPACED_RUN = re.compile(f"[{_HAN}{_KANA}]+")
-_RUN = re.compile(f"[^\\W{_HAN}{_KANA}]+")
-_WORD = re.compile(f"[^\\W_{_HAN}{_KANA}]+")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+_RUN = re.compile(f"[^\\W{UNSPACED}]+")
+_WORD = re.compile(f"[^\\W_{UNSPACED}]+")
 _QUESTION_WORDS = "which when where who why should would could will there any if or at by from me we our your"
 # Of very many messages the language of so many is told, of the first ones and of the last ones.
 _SOME_PARTS = 32

@@ -1,7 +1,8 @@
 """Numbers, dates, names and citations of a text: the things whose value two sentences may disagree on. Pure.
 
-Reads what ``words`` found and groups it: a number with its currency, scale and unit, the parts of a date, the words
-of a name. No dictionary of people or places, and no calendar: a date is compared by the parts that both sides give.
+Reads what ``words`` found and groups it: a number with its currency, scale and unit, the parts of a date, the
+words of a name. No dictionary of people or places, and no calendar: a date is compared by the parts that both
+sides give.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from truthlens.core.explanation import DifferenceKind
+from truthlens.text.scripts import HAN
 from truthlens.text.values.dates import dates
 from truthlens.text.words import Word, stem
 
@@ -34,7 +36,25 @@ _LABEL = re.compile(
 _DECIMAL = re.compile(r"\d+\.\d+(?![.\d])")
 _FRACTION = re.compile(r"(?:(?P<whole>\d{1,3})[ -])?(?P<over>\d)/(?P<under>[2-9]|1[0-6])(?![\d/])")
 _CURRENCIES = MappingProxyType(
-    {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "USD": "dollar", "EUR": "euro", "GBP": "pound"}
+    {
+        "$": "dollar",
+        "€": "euro",
+        "£": "pound",
+        "¥": "yen",
+        "USD": "dollar",
+        "EUR": "euro",
+        "GBP": "pound",
+        "美元": "dollar",
+        "欧元": "euro",
+        "英镑": "pound",
+        "日元": "yen",
+        "元": "yuan",
+    }
+)
+_MONEY = frozenset({*_CURRENCIES.values(), "money"})
+_HAN_UNITS = "个月|分钟|小时|千克|公斤|毫米|厘米|公里|千米|美元|欧元|英镑|日元|[元克米秒天周年]"
+_AFTER_HAN = re.compile(
+    rf"\s?(?P<scale>[十百千万亿]*)\s?(?:(?P<unit>{_HAN_UNITS})|(?P<noun>[{HAN}])(?<![的是和至到或从为有在余多]))?"
 )
 # Plurals, and the nouns that have none in "s": anything else behind a number is as often a verb or an adjective.
 _COUNTED = re.compile(r"[a-z]+[^s\W]s|people|men|women|children|feet|teeth|mice|cup|page|time|fold")
@@ -52,6 +72,10 @@ _MEASURES: Mapping[str, tuple[str, float]] = MappingProxyType(
         "sec": ("time", 1.0), "minute": ("time", 60.0), "min": ("time", 60.0), "hour": ("time", 3600.0),
         "hr": ("time", 3600.0), "day": ("time", 86400.0), "week": ("time", 604800.0), "month": ("months", 1.0),
         "year": ("months", 12.0), "decade": ("months", 120.0),
+        "克": ("mass", 1.0), "千克": ("mass", 1e3), "公斤": ("mass", 1e3), "毫米": ("length", 1e-3),
+        "厘米": ("length", 1e-2), "米": ("length", 1.0), "公里": ("length", 1e3), "千米": ("length", 1e3),
+        "秒": ("time", 1.0), "分钟": ("time", 60.0), "小时": ("time", 3600.0), "天": ("time", 86400.0),
+        "周": ("time", 604800.0), "个月": ("months", 1.0), "年": ("months", 12.0),
     }
 )  # fmt: skip
 _MEASURE_OF_STEM = {stem(name): measure for name, measure in _MEASURES.items()} | dict(_MEASURES)
@@ -64,10 +88,10 @@ _NO_NAMES = frozenset(
 class Mention:
     """One number, date, name or citation at characters ``start`` to ``end``.
 
-    ``keys`` are the readings of a number, the stems of a name's words, or a citation's words. ``unit`` is the stem
-    of what a number counts, ``%``, ``°C``, a currency, ``#`` and the stem of a label (``#level``), or ``""``.
-    ``parts`` of a date or time of day, as far as they are given: ``year``, ``month``, ``day``, ``weekday``,
-    ``quarter``, ``time``, ``half`` and the like.
+    ``keys`` are the readings of a number, the stems of a name's words, or a citation's words. ``unit`` is the
+    stem of what a number counts, ``%``, ``°C``, a currency, ``#`` and the stem of a label (``#level``), or
+    ``""``. ``parts`` of a date or time of day, as far as they are given: ``year``, ``month``, ``day``,
+    ``weekday``, ``quarter``, ``time``, ``half`` and the like.
     """
 
     kind: DifferenceKind
@@ -101,48 +125,44 @@ def mentions(text: str, listed: Sequence[Word], *, names: frozenset[str] = froze
     return sorted(found, key=lambda mention: mention.start)
 
 
-def same_value(one: Mention, other: Mention) -> bool:
-    """Whether two mentions of one kind say the same, units converted; dates by the parts that both give."""
+def same_value(one: Mention, other: Mention) -> bool | None:
+    """Return whether two mentions say the same; ``None`` where they are of two sorts, so that neither contradicts.
+
+    Units are converted where that is exact, and dates are compared by the parts that both give.
+    """
+    if one.kind is not other.kind:
+        return None
     if one.kind is DifferenceKind.DATE:
         shared = one.parts.keys() & other.parts.keys()
-        return bool(shared) and all(one.parts[part] == other.parts[part] for part in shared)
+        return all(one.parts[part] == other.parts[part] for part in shared) if shared else None
     if one.kind is DifferenceKind.NAME:
         few, many = sorted((set(one.keys), set(other.keys)), key=len)
         return bool(few & many) and (few <= many or one.keys[-1] == other.keys[-1])
     if one.kind is not DifferenceKind.NUMBER:
         return bool(set(one.keys) & set(other.keys))
-    if (
-        one.unit != other.unit
-        and len(one.unit) == len(other.unit) == 2
-        and one.unit[0] == other.unit[0] == "°"
-    ):
-        return False
-    mine, theirs = _MEASURE_OF_STEM.get(one.unit), _MEASURE_OF_STEM.get(other.unit)
-    if mine and theirs and one.unit != other.unit:
-        return mine[0] == theirs[0] and any(
-            abs(a * mine[1] - b * theirs[1]) <= 1e-6 * max(abs(a * mine[1]), abs(b * theirs[1]))
-            for a in _values(one)
-            for b in _values(other)
-        )
-    return bool(set(one.keys) & set(other.keys))
+    if one.unit == other.unit or {one.unit, other.unit} == {"%", ""}:
+        same = bool(set(one.keys) & set(other.keys))
+        return same or (False if one.unit == other.unit else None)
+    if sort_of(one.unit) != sort_of(other.unit):
+        return None
+    return not readings(one).isdisjoint(readings(other))
 
 
-def comparable(one: Mention, other: Mention) -> bool:
-    """Whether two mentions answer the same sort of question, so that one may contradict the other."""
-    if one.kind is not other.kind:
-        return False
-    if one.kind is DifferenceKind.DATE:
-        return bool(one.parts.keys() & other.parts.keys())
-    return one.kind is not DifferenceKind.NUMBER or _sort_of(one.unit) == _sort_of(other.unit)
-
-
-def _sort_of(unit: str) -> str:
+def sort_of(unit: str) -> str:
+    """Return what a number with ``unit`` measures: numbers of two sorts never contradict each other."""
     if unit.startswith(("%", "°", "#")):
         return "°" if unit.startswith("°") else unit
-    if unit in _CURRENCIES.values():
+    if unit in _MONEY:
         return "money"
     measure = _MEASURE_OF_STEM.get(unit)
     return measure[0] if measure else "count"
+
+
+def readings(mention: Mention) -> frozenset[tuple[str, str]]:
+    """Return the values that a number may have, each with its unit, or with what is measured in a common unit."""
+    sort, factor = _MEASURE_OF_STEM.get(mention.unit, ("", 1.0))
+    unit = mention.unit if mention.unit[:1] == "°" else sort
+    return frozenset((unit, f"{value * factor:.6g}") for value in _values(mention))
 
 
 def _values(mention: Mention) -> list[float]:
@@ -212,6 +232,10 @@ def _with_unit_of_range(text: str, number: Mention, following: Mention | None) -
 
 def _unit_after(text: str, end: int, *, count: bool = True) -> tuple[int, str]:
     """Where a number's scale and unit end, and the unit: ``%``, ``°C``, a measure, or with ``count`` a noun's stem."""
+    match = _AFTER_HAN.match(text, end)
+    if match and (match["scale"] or match["unit"] or match["noun"]):
+        unit = match["unit"] or match["noun"] or ""
+        return match.end(), _CURRENCIES.get(unit, unit) if count else ""
     match = _AFTER_NUMBER.match(text, end)
     if match is None:
         return end, ""

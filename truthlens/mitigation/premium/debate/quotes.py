@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from truthlens.core.records import Passage
+from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 
 _LEAST_RATIO = 0.9
@@ -23,8 +24,7 @@ _MOST_WORDS = 150
 _MOST_PARTS = 5
 _MOST_SEARCHED = 20_000  # words of a passage that are searched for what is nearly the quote
 _MOST_WINDOWS = 20  # that are compared by character, for one part in one passage
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_UNSPACED}]|\d+(?:[.,]\d+)*|[^\W\d{_UNSPACED}]+")
+_WORD = re.compile(rf"[{UNSPACED}]|\d+(?:[.,]\d+)*|[^\W\d{UNSPACED}]+")
 _ELLIPSIS = re.compile(r"\[?(?:\.{3,}|…+)\]?")
 _NEGATIONS = frozenset(
     {

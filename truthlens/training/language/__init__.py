@@ -1,0 +1,1 @@
+"""The table of character n-grams by which languages are told apart."""
