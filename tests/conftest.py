@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,10 @@ from hypothesis import settings
 # No test asserts on time: a busy machine is no fault of the code.
 settings.register_profile("truthlens", deadline=None)
 settings.load_profile("truthlens")
+
+
+# pytest-xdist sets it for its workers, and a console made when its module is imported keeps it.
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(autouse=True)
