@@ -91,7 +91,7 @@ def version_of_code() -> str:
     ]
     digest = hashlib.sha256()
     for file in sorted(file for file in files if file.suffix in (".py", ".j2")):
-        if file.name not in ("run.py", "plot.py", "report.py", "configurations.py"):
+        if file.name not in ("run.py", "plot.py", "report.py", "configurations.py", "auto.py"):
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
