@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# Tests run in so many processes, each file in one of them; 0 runs them in this one, for a debugger.
+WORKERS ?= 2
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 .DEFAULT_GOAL := help
 
 .PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile ablation train clean setup-test setup-dev test-attack
@@ -45,17 +48,17 @@ run: $(VENV)/.serve ## Start everything (Envoy, sidecar, console, demo backend) 
 	$(BIN)/truthlens up $(ARGS)
 
 test: $(VENV)/.test tests/sdk/node_modules/.package-lock.json ## Install what the tests need and run them all, a real Envoy included
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 test-attack: $(VENV)/.test ## Attack a deployment with generated requests, answers, streams, sizes, paths and policies, a night's worth
-	TRUTHLENS_ATTACK=nightly $(BIN)/python -m pytest tests/attack $(ARGS)
+	TRUTHLENS_ATTACK=nightly $(PYTEST) tests/attack $(ARGS)
 
 check: $(VENV)/.dev tests/sdk/node_modules/.package-lock.json ## Format, lint, types, import borders, tests, generated files: what CI and reviewers run
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --cov=truthlens --cov-report=term:skip-covered $(ARGS)
+	$(PYTEST) --cov=truthlens --cov-report=term:skip-covered $(ARGS)
 
 format: $(VENV)/.dev ## Format and mend what can be mended
 	$(BIN)/ruff format .

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 import structlog
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # No test asserts on time: a busy machine is no fault of the code.
-settings.register_profile("truthlens", deadline=None)
+settings.register_profile("truthlens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("truthlens")
+
+
+# pytest-xdist sets it for its workers, and a console made when its module is imported keeps it.
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(autouse=True)

@@ -140,7 +140,7 @@ async def test_answers_for_which_there_is_no_time_or_room_say_so(
 ) -> None:
     """While they are read, and while their new bodies are made: none leaves unchanged that was to be changed."""
     rig = Rig("threshold: 0.05", pool=OutOf(error, after=done))
-    judgement = await rig.exchange("Tea is free.", pad=PAD)
+    judgement = await rig.exchange("Tea is free.", pad=" " * len(PAD))
     assert judgement.outcome.verdict.reason is reason
     assert judgement.outcome.action is Action.BLOCK
     assert rig.held == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -104,3 +106,28 @@ async def test_an_error_of_the_work_is_its_own() -> None:
 
     with pytest.raises(ValueError, match="no"):
         await Pool().run(fails, size=1, timeout_s=60)
+
+
+class Read:
+    """What some work has read."""
+
+
+async def test_what_failed_work_held_is_let_go_at_once() -> None:
+    """Not only at the next collection: refused bodies come faster than that."""
+    held: list[weakref.ref[Read]] = []
+
+    def fails() -> None:
+        read = Read()
+        held.append(weakref.ref(read))
+        raise ValueError("no")
+
+    pool = Pool()
+    gc.disable()
+    try:
+        with pytest.raises(ValueError, match="no") as raised:
+            await pool.run(fails, size=1, timeout_s=60)
+        del raised
+        await pool.aclose()
+        assert held[0]() is None
+    finally:
+        gc.enable()

@@ -64,6 +64,9 @@ class Pool:
         finally:
             stop.set()
             future.cancel()
+            # An exception holds this frame by its traceback, and both futures hold the exception: such a circle
+            # would keep the bytes that the work had read until a collection of every generation.
+            del future, ended
 
     async def aclose(self) -> None:
         """Wait until all work has ended."""

@@ -84,18 +84,14 @@ def version_of_code() -> str:
     root = Path(__file__).parents[2]
     files = [
         *root.glob("truthlens/mitigation/**/*"),
-        *root.glob("truthlens/detection/*.py"),
-        *root.glob("truthlens/core/*.py"),
-        *root.glob("bench/mitigation*.py"),
+        *root.glob("truthlens/detection/**/*"),
+        *root.glob("truthlens/text/**/*"),
+        *root.glob("truthlens/core/*"),
+        *root.glob("bench/mitigation/**/*"),
     ]
     digest = hashlib.sha256()
     for file in sorted(file for file in files if file.suffix in (".py", ".j2")):
-        if file.stem not in (
-            "mitigation",
-            "mitigation_plot",
-            "mitigation_report",
-            "mitigation_configurations",
-        ):
+        if file.name not in ("run.py", "plot.py", "report.py", "configurations.py", "auto.py"):
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -110,16 +110,14 @@ class Detector:
         self._kept.execute("insert or replace into scores values (?, ?)", (key, pickle.dumps(value)))
 
 
-# Sentence vectors have no part in a verdict, and change on their own.
-_NOT_SCORING = frozenset({"similarity.py", "overlap.py"})
-
-
 def _version(model: Path) -> str:
     """Digest of a model and of the code that decides its figures."""
+    # Sentence vectors have no part in a verdict, and change on their own.
     vectors = "similarity" in model.name
-    code = Path(__file__).parents[2].glob("truthlens/detection/*.py")
+    root = Path(__file__).parents[2] / "truthlens"
+    code = [*root.glob("detection/**/*.py"), *root.glob("text/**/*.py")]
     digest = hashlib.sha256((model / "manifest.json").read_bytes())
-    for file in sorted(file for file in code if (file.name in _NOT_SCORING) == vectors):
+    for file in sorted(file for file in code if (file.parent.name == "similarity") == vectors):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

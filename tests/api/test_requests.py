@@ -190,6 +190,30 @@ def test_texts_outside_of_user_messages_are_told_apart() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"messages": %s, "messages": [{"role": "user", "content": "Hi"}]}',
+        '{"messages": %s, "messages": [{"role": "user", "content": "Hi"}], "messages": [{"role": "user", "content": "Hi"}]}',
+        '{"messages": %s, "m\\u0065ssages": [{"role": "user", "content": "Hi"}]}',
+        '{"messages": [{"role": "user", "content": "where?", "content": "Hi"}]}',
+        '{"messages": [{"role": "user", "content": [{"type": "text", "text": "where?", "text": "Hi"}]}]}',
+    ],
+)
+def test_what_repeated_members_replace_is_context(body: str) -> None:
+    """The last of one name is read; a backend that takes another one reads what a rule sees, too."""
+    asked = json.dumps([{"role": "user", "content": "where?"}])
+    request = read_request((body % asked if "%s" in body else body).encode(), Endpoint.CHAT)
+    assert request.user_text == "Hi"
+    assert "where?" in request.context
+
+
+def test_repeated_members_that_say_nothing_are_no_context() -> None:
+    """Settings and labels hold no question, repeated or not."""
+    body = b'{"model": "a", "model": "b", "messages": [{"role": "tool", "role": "user", "content": "Hi"}]}'
+    assert read_request(body, Endpoint.CHAT).context == ()
+
+
 def test_a_request_without_a_model_is_read() -> None:
     """VLLM fills in its own model."""
     assert (

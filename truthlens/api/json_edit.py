@@ -32,12 +32,15 @@ def decode(body: bytes) -> str:
         raise DialectError(f"body is not UTF-8 (byte {error.start}); expected JSON in UTF-8") from None
 
 
-def load_object(text: str, *, max_values: int | None = None) -> dict[str, object]:
-    """The JSON object that ``text`` holds.
+def load_object(
+    text: str, *, max_values: int | None = None, repeated: list[tuple[str, object]] | None = None
+) -> dict[str, object]:
+    """The JSON object that ``text`` holds; of members of one name in an object the last.
 
     Args:
         text: of a client or a backend.
         max_values: most values that it may hold; ``None`` where that was seen to before.
+        repeated: gets the members, at any depth, that another one of their name replaces: other parsers take those.
 
     Raises:
         BodyTooLargeError: ``text`` holds more values.
@@ -46,7 +49,7 @@ def load_object(text: str, *, max_values: int | None = None) -> dict[str, object
     if max_values is not None:
         check_values(text, max_values)
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=None if repeated is None else _Pairs(repeated))
     except json.JSONDecodeError as error:
         # The decoder's exception holds the document; it must not travel with ours.
         raise DialectError(f"body is not JSON (character {error.pos}); expected a JSON object") from None
@@ -55,6 +58,24 @@ def load_object(text: str, *, max_values: int | None = None) -> dict[str, object
     if not isinstance(value, dict):
         raise DialectError(f"body is {describe(value)}; expected a JSON object")
     return value
+
+
+class _Pairs:
+    """Makes objects of their members, and keeps the members that would be lost.
+
+    Args:
+        repeated: gets them.
+    """
+
+    def __init__(self, repeated: list[tuple[str, object]]) -> None:
+        self._repeated = repeated
+
+    def __call__(self, pairs: list[tuple[str, object]]) -> dict[str, object]:
+        """Return the object of ``pairs``."""
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            self._repeated += [(key, value) for key, value in pairs if made[key] is not value]
+        return made
 
 
 def describe(value: object) -> str:

@@ -6,7 +6,7 @@ Only for choosing a plan. What of it is evidence is for ``evidence``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 # What says how to answer, and not what of; a tool's schema names what it is about in every request.
 _SETTINGS = frozenset(
@@ -21,16 +21,20 @@ _NO_TEXT = frozenset(
 _DATA_URL = re.compile(r"data:[\w.+/-]{1,100};base64,")
 
 
-def context_texts(request: Mapping[str, object]) -> tuple[str, ...]:
+def context_texts(
+    request: Mapping[str, object], repeated: Sequence[tuple[str, object]] = ()
+) -> tuple[str, ...]:
     """The texts of a request's JSON, but for plain user messages and a prompt, its tools and its settings.
 
-    User messages in parts are among them, for parts of unknown kinds are in no message's text.
+    User messages in parts are among them, for parts of unknown kinds are in no message's text. So are the plain ones
+    of ``repeated`` members: a backend whose parser takes the first of two reads the question there.
     """
+    replaced = [value for key, value in repeated if key not in _SETTINGS | _NO_TEXT]
     rest = {key: value for key, value in request.items() if key not in _SETTINGS and key != "prompt"}
     messages = rest.pop("messages", None)
     if not isinstance(messages, list):
-        return tuple(_texts(rest))
-    return tuple(_texts([rest, [_without_plain_text(message) for message in messages]]))
+        return tuple(_texts([rest, replaced]))
+    return tuple(_texts([rest, [_without_plain_text(message) for message in messages], replaced]))
 
 
 def _without_plain_text(message: object) -> object:

@@ -90,7 +90,8 @@ def read_request(body: bytes, endpoint: Endpoint | None, limits: Limits = _DEFAU
         BodyTooLargeError: The body holds more JSON values, or longer messages, than ``limits`` allow.
         DialectError: The body is no text, not JSON, or not of the API's shape.
     """
-    request = json_edit.load_object(_decode(body)[0], max_values=limits.max_json_values)
+    repeated: list[tuple[str, object]] = []
+    request = json_edit.load_object(_decode(body)[0], max_values=limits.max_json_values, repeated=repeated)
     if endpoint is None:
         endpoint = Endpoint.COMPLETIONS if request.get("messages") is None else Endpoint.CHAT
     notes: list[str] = []
@@ -108,7 +109,7 @@ def read_request(body: bytes, endpoint: Endpoint | None, limits: Limits = _DEFAU
         structured=_is_structured(request),
         echoed=_echoed(request, messages),
         choices=_choices(request),
-        context=context_texts(request),
+        context=context_texts(request, repeated),
         notes=tuple(dict.fromkeys(notes)),
     )
 
