@@ -200,13 +200,8 @@ async def test_ranges_of_a_growing_answer_are_verdicts_of_their_own() -> None:
 async def test_what_cannot_be_scored_has_its_reason_in_all_parts() -> None:
     """Tool calls, empty text and blank parts need no detector; the choices beside them are scored."""
     detector = FixedDetector(scored(0.9))
-<<<<<<< HEAD
     engine = engine_of({None: detector})
-    answers = [Answer(0, AnswerKind.TOOL_CALL, "call"), answer("  ", 1), answer("red lamp. ", 2)]
-=======
-    engine = Engine({None: detector})
     answers = [Answer(0, AnswerKind.TOOL_CALL, "Sure"), answer("  ", 1), answer("red lamp. ", 2)]
->>>>>>> h3-fixes
     followed = await engine.follow(PLAN, EXCHANGE).detect(
         answers, [[(0, 4)], [(0, 1), (1, 2)], [(0, 9), (9, 10)]]
     )
