@@ -119,8 +119,9 @@ class Reader:
         text, manifest = example.response, self._manifest
         fmt = manifest.input.model_copy(update=merging)
         reading = read_answer(
-            built.windows, odds, offsets=built.offsets, text=text, query=example.query, fmt=fmt
-        )
+            built.windows, odds, offsets=built.offsets, text=text, query=example.query, fmt=fmt,
+            evidence=example.context,
+        )  # fmt: skip
         p = reading.probabilities(temperature=manifest.temperature)
         spans = spans_of(p, built.offsets, manifest.tau_span, text)
         score = manifest.scoring.score(manifest.aggregation, p=p, spans=spans)

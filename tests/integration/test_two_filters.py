@@ -138,7 +138,8 @@ def padded(frames: Sequence[bytes], size: int) -> list[bytes]:
     Not among the text: what is held beyond ``max_hold_bytes`` is scored as far as it has come, and half a sentence may
     have another score than the whole.
     """
-    pads = [chunk([], padding="p" * _PAD) for _ in range(size // _PAD)]
+    # An address: no other text in a member that nobody knows passes a gate.
+    pads = [chunk([], padding="data:image/png;base64," + "p" * _PAD) for _ in range(size // _PAD)]
     return [*frames[:-2], *pads, *frames[-2:]]
 
 

@@ -354,6 +354,48 @@ def test_a_question_needs_the_query_to_count_as_restated() -> None:
     assert claimless_ranges("What are the benefits of homeopathic pearls?", query=QUERY) == []
 
 
+THINGS = ["Set the filling valve until the pressure gauge shows 2 bar. Never open the cover. 请查看压力表。"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Have you looked at the gauge?",
+        "Have you already checked the pressure gauge?",
+        "Did you open the filling valve yet?",
+        "Have you taken a look at your valve?",
+        "您检查过压力表了吗？",
+    ],
+)
+def test_asking_whether_the_user_looked_at_a_thing_claims_nothing(text: str) -> None:
+    """The evidence, or the query, calls the thing just so; where neither names it, it may be invented."""
+    assert claimless_ranges(text, query="Why?", evidence=THINGS) == [(0, len(text))]
+    assert claimless_ranges(text, query="Why?") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Have you looked at the second gauge?",
+        "Have you seen the dinosaur?",
+        "Have you opened the gauge valve?",
+        "Have you read the gauge that explodes?",
+        "Have you checked the gauge, which shows nine?",
+        "Have you checked the gauge and the valve?",
+        "Have you checked that the gauge shows 2 bar?",
+        "Did you open the filling valve until the pressure gauge shows 2 bar?",
+        "Have you checked never open the cover?",
+        "Did you know the gauge?",
+        "Have you paid the gauge?",
+        "Have you checked the gauge? It shows nine.",
+        "您检查过三个压力表了吗？",
+    ],
+)
+def test_a_question_that_tells_of_more_than_a_known_thing_is_scored(text: str) -> None:
+    """Another order of known words, a clause, a number or a negation may be false."""
+    assert (0, len(text)) not in claimless_ranges(text, query="Why?", evidence=THINGS)
+
+
 @given(st.text(alphabet="Sure, I don't know.?!:*#资料好的，。 \nbased on the passages12", max_size=200))
 def test_ranges_are_in_order_within_the_text(text: str) -> None:
     """Ranges never overlap, never leave the text and hold no edge that the text has not."""

@@ -322,7 +322,7 @@ class EncoderFollower:
         reading = read_answer(
             windows.windows, odds, offsets=windows.offsets, text=task.answer.text,
             query=self._exchange.query, fmt=self.manifest.input, languages=self._languages, silent=task.silent,
-            values=task.values,
+            values=task.values, evidence=evidence_texts(self._exchange),
         )  # fmt: skip
         return Scored(reading, windows.coverage, task.evidence_read, task.reason)
 

@@ -74,6 +74,7 @@ def read_answer(
     languages: Sequence[str] = ("*",),
     silent: Sequence[tuple[int, int]] = (),
     values: Sequence[tuple[int, int]] = (),
+    evidence: Sequence[str] = (),
 ) -> Reading:
     """The answer's token scores, merged over its windows.
 
@@ -87,6 +88,7 @@ def read_answer(
         languages: that the model reads.
         silent: further characters that claim nothing, such as the keys of JSON.
         values: characters of the values of JSON.
+        evidence: the texts that the answer is checked against.
     """
     merged = merge_windows(
         windows, [values.astype(np.float64) for values in odds], len(offsets), merge=fmt.merge, weights=fmt.merge_weights
@@ -97,11 +99,10 @@ def read_answer(
     spoken = [
         (start + first, start + last)
         for start, end in values
-        for first, last in claimless_ranges(text[start:end], query=query)
+        for first, last in claimless_ranges(text[start:end], query=query, evidence=evidence)
     ]
-    claimless = tokens_within(
-        offsets, text, merge_ranges([*claimless_ranges(text, query=query), *spoken, *silent])
-    )
+    whole = claimless_ranges(text, query=query, evidence=evidence)
+    claimless = tokens_within(offsets, text, merge_ranges([*whole, *spoken, *silent]))
     return Reading(
         np.where(scored & ~claimless, merged, -np.inf), scored, offsets, text, foreign, query, tuple(values)
     )

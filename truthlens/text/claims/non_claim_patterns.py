@@ -151,6 +151,16 @@ OFFERS = (
     ),
 )
 
+ASKS = (
+    (
+        r"(?:have|did) you (?:(?:already|ever|also) )?"
+        r"(?:(?:had|have|taken|take) a (?:close |closer )?look at|look(?:ed)? (?:at|for|into)|check(?:ed)?|read|seen?"
+        r"|find|found|noticed?|try|tried|opene?d?|test(?:ed)?|measured?) (?:(?:the|your|an?|any|this|that) )?"
+        r"([a-z][a-z' -]{0,40}?)(?: (?:yet|already|before|again|today|recently))?\?"
+    ),
+)
+"""Whether the user looked at a thing: in the open place stands what query or evidence call so, and nothing else."""
+
 _EVIDENCE_ZH = (
     r"(?:(?:所|您|你)?(?:提供|给出|给定|给|上述|以上|现有|已有|检索到)的?)?(?:这些|该|上述|以上)?"
     r"(?:参考资料|资料|上下文|文档|信息|段落|内容|材料|文章|背景|证据|文本)(?:中|里|内)?"
@@ -197,6 +207,9 @@ OFFERS_ZH = (
     r"(?:您|你)?(?:是否)?(?:还)?(?:需要|想要|希望|想|要不要)(?:我|了解)([^？?]{0,60})[？?]",
     r"(?:请问)?(?:您|你)(?:是否|还|能|可以|的|有没有)(?!知道)([^？?]{0,60})[？?]",
     r"还有(?:什么|其他|别的)([^？?]{0,30})[？?]",
+)
+ASKS_ZH = (
+    r"(?:请问)?(?:您|你)(?:已经)?(?:看|查看|检查|试|阅读|打开)(?:过|了|一下)*([\u4e00-\u9fff]{1,12}?)了?吗[？?]",
 )
 
 _TEXT = (

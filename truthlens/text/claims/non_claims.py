@@ -9,12 +9,13 @@ nobody asked about. Whatever else a frame of politeness holds keeps its score. E
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from truthlens.text.claims import non_claim_patterns as patterns
 from truthlens.text.sentences import sentences
-from truthlens.text.words import words
+from truthlens.text.words import HAN, words
 
 _END = r"[\s.!?。！？…*_\"')]*"
 # Taken whole or not at all: of what is made of nothing else every part would be tried.
@@ -47,6 +48,9 @@ _ACKNOWLEDGES = re.compile(
 _REFUSES = re.compile(rf"\W*{_alternatives(patterns.REFUSALS)}", re.IGNORECASE)
 _REFUSAL_CHARS = 160
 _OFFERS_HELP = re.compile(_START + _alternatives(patterns.OFFERS, patterns.OFFERS_ZH) + _END, re.IGNORECASE)
+_ASKS = re.compile(_START + _alternatives(patterns.ASKS, patterns.ASKS_ZH) + _END, re.IGNORECASE)
+# Words of a thing's name; in more of them a clause would fit.
+_NAME_WORDS = 3
 
 
 # What a bare place may be written with: a bracket, a colon or a sign begins something else.
@@ -81,9 +85,13 @@ _VERB = re.compile(
 
 @dataclass(frozen=True)
 class _Query:
-    """What the user asked, as far as it says what a sentence may speak of without claiming anything."""
+    """What the user asked, as far as it says what a sentence may speak of without claiming anything.
+
+    Of ``evidence`` a sentence may only repeat the name of a thing.
+    """
 
     text: str
+    evidence: Sequence[str] = ()
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -103,6 +111,11 @@ class _Query:
             for first, end in sentences(self.text)
             for start in _clause_starts(self.text, first, end)
         )
+
+    def names(self, thing: str) -> bool:
+        """Whether query or evidence call something just so."""
+        pattern = re.compile(rf"(?<![^\W{HAN}]){re.escape(thing)}(?![^\W{HAN}])", re.IGNORECASE)
+        return any(pattern.search(text) for text in (self.text, *self.evidence))
 
 
 def is_refusal(text: str) -> bool:
@@ -147,7 +160,7 @@ def acknowledges(sentence: str) -> bool:
     return _fits(_ACKNOWLEDGES, _plain(sentence), 0, _Query(""))
 
 
-def claimless_ranges(text: str, *, query: str = "") -> list[tuple[int, int]]:
+def claimless_ranges(text: str, *, query: str = "", evidence: Sequence[str] = ()) -> list[tuple[int, int]]:
     """Return the character ranges of ``text`` that claim nothing, in order, not overlapping.
 
     Whole sentences that abstain, lead in, are polite, offer more help, ask the user something, restate the query,
@@ -156,8 +169,9 @@ def claimless_ranges(text: str, *, query: str = "") -> list[tuple[int, int]]:
     Args:
         text: the answer.
         query: what the user asked: beside generic words, the only ones that such a sentence may hold.
+        evidence: texts that name the things about which a question to the user may be.
     """
-    asked = _Query(query)
+    asked = _Query(query, evidence)
     found: list[tuple[int, int]] = []
     for start, end in sentences(text):
         sentence = text[start:end]
@@ -183,6 +197,7 @@ def _is_empty_talk(sentence: str, asked: _Query) -> bool:
         or _fits(_SAYS_NOTHING, plain, rest, asked)
         or _fits(_SAYS_NOTHING, plain, 0, asked)
         or _fits(_OFFERS_HELP, plain, rest, asked)
+        or _asks_user(plain, rest, asked)
         or _restates(plain[rest:], asked)
         or _is_heading(plain[rest:], asked)
     )
@@ -250,6 +265,19 @@ def _frame_length(sentence: str, asked: _Query) -> int:
             break
         length = match.start(place) + word.end
     return length
+
+
+def _asks_user(plain: str, start: int, asked: _Query) -> bool:
+    """Whether this only asks whether the user looked at a thing that there is."""
+    match = _ASKS.fullmatch(plain, start)
+    thing = next((place for place in match.groups() if place), "") if match else ""
+    listed = words(thing)
+    return (
+        0 < len(thing.split()) <= _NAME_WORDS
+        and not any(word.numbers or word.negation or word.stem in patterns.NEVER_BARE for word in listed)
+        and not _NEVER_BARE_ZH.search(thing)
+        and asked.names(thing)
+    )
 
 
 def _restates(plain: str, asked: _Query) -> bool:

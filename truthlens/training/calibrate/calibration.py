@@ -72,8 +72,16 @@ def score_answers(
         )
         odds = model.log_odds(built.windows)
         readings.append(
-            read_answer(built.windows, odds, offsets=built.offsets, text=example.response, query=example.query, fmt=fmt)
-        )  # fmt: skip
+            read_answer(
+                built.windows,
+                odds,
+                offsets=built.offsets,
+                text=example.response,
+                query=example.query,
+                fmt=fmt,
+                evidence=example.context,
+            )
+        )
     return readings
 
 

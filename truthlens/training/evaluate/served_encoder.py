@@ -58,6 +58,7 @@ class ServedAnswer:
     result: DetectorResult
     manifest: Manifest
     query: str
+    evidence: Sequence[str]
     text: str
     tokenizer: Tokenizer
     rendering: Rendering | None
@@ -98,7 +99,7 @@ class ServedAnswer:
         reading = read_answer(
             self.windows, self.odds, offsets=offsets, text=text, query=self.query, fmt=manifest.input,
             languages=manifest.languages or ("*",), silent=shown.silent if shown is not None else (),
-            values=shown.values if shown is not None else (),
+            values=shown.values if shown is not None else (), evidence=self.evidence,
         )  # fmt: skip
         p = reading.probabilities(temperature=manifest.temperature)
         spans = spans_of(p, offsets, manifest.tau_span, text)
@@ -163,6 +164,7 @@ class ServedEncoder:
             result=result,
             manifest=self.manifest,
             query=query,
+            evidence=evidence_texts(exchange),
             text=answer,
             tokenizer=self._tokenizer,
             rendering=render(answer, ValueWordings(evidence_texts(exchange), query=query)),
