@@ -13,7 +13,9 @@ import pytest
 from tests.fakes.answer_fields import Form, alone, beside, harmless
 from tests.fakes.detectors import WordDetector
 from tests.fakes.pipelines import pipeline_for
-from truthlens.core.records import Action, Outcome, Reason, RequestHead, ResponseHead, Status
+from truthlens.core.enums import Action, Reason, Status
+from truthlens.core.exchange import RequestHead, ResponseHead
+from truthlens.core.outcome import Outcome
 from truthlens.detection.engine import Engine
 from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy

@@ -14,8 +14,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from tests.fakes.detectors import WordDetector
 from tests.fakes.pipelines import Answering, pipeline_for, says
+from truthlens.core.enums import Action, Mode, Reason
+from truthlens.core.exchange import RequestHead, ResponseHead
 from truthlens.core.mitigation_result import Mended
-from truthlens.core.records import Action, Mode, Reason, RequestHead, ResponseHead
 from truthlens.detection.engine import Engine
 from truthlens.gateway.session import Judgement
 from truthlens.llm.loop_guard import MARK_HEADER, Marks

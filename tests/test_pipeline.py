@@ -12,7 +12,8 @@ import structlog
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
 from tests.fakes.pipelines import pipeline_for
 from truthlens.api import lazy_request
-from truthlens.core.records import Action, Reason, RequestHead, ResponseHead, Status
+from truthlens.core.enums import Action, Reason, Status
+from truthlens.core.exchange import RequestHead, ResponseHead
 from truthlens.detection.engine import Detector, Engine
 from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy

@@ -23,9 +23,9 @@ import uvicorn
 
 from truthlens.console import Access, Readiness, console_app
 from truthlens.core.errors import PolicyError, StartError
+from truthlens.core.net import Address
 from truthlens.core.timeouts import hold_s
 from truthlens.detection.engine import Engine
-from truthlens.envoy.config import Address
 from truthlens.envoy.process import ensure_free
 from truthlens.gateway.server import Server, Tls
 from truthlens.learning import ArmMetrics, arm_store

@@ -18,10 +18,12 @@ import structlog
 
 from truthlens.core.calls import CallRecord, ModelSpec
 from truthlens.core.deadline import Deadline
+from truthlens.core.enums import AnswerKind, Mode, Reasoning
 from truthlens.core.errors import OverloadedError
+from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.mitigation_result import Judged, Mended, Stop
 from truthlens.core.plan import Plan
-from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Reasoning, Verdict
+from truthlens.core.verdict import Verdict
 from truthlens.detection.engine import Engine
 from truthlens.detection.explain.explainer import explained
 from truthlens.llm.budget import Budget

@@ -31,6 +31,7 @@ from truthlens.api.requests import read_request, set_model
 from truthlens.api.responses import Response, check_answers, parse_response, rewrite_response
 from truthlens.api.sse.buffered import StreamedResponse, parse_stream, rewrite_stream
 from truthlens.core.deadline import Deadline
+from truthlens.core.enums import Action, Endpoint, Mode, OnUnchecked, Reason, Streaming
 from truthlens.core.errors import (
     BodyEncodingError,
     BodyTooLargeError,
@@ -39,26 +40,12 @@ from truthlens.core.errors import (
     StoppedError,
     TruthLensError,
 )
+from truthlens.core.exchange import Answer, Exchange, Facts, RequestHead, ResponseHead
 from truthlens.core.mitigation_result import Judged
+from truthlens.core.outcome import Outcome, StreamRecord
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Action,
-    Answer,
-    Endpoint,
-    Exchange,
-    Facts,
-    Mode,
-    OnUnchecked,
-    Outcome,
-    Reason,
-    RequestHead,
-    ResponseHead,
-    Streaming,
-    StreamRecord,
-    Verdict,
-    unchecked,
-)
 from truthlens.core.timeouts import MARGIN_S, hold_s, override_s
+from truthlens.core.verdict import Verdict, unchecked
 from truthlens.delivery import (
     calls_made,
     headers,

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from truthlens.core.enums import Mode
 from truthlens.core.errors import ModelError
 from truthlens.core.plan import Plan
-from truthlens.core.records import Mode
 from truthlens.detection.detectors.encoder import EncoderDetector
 from truthlens.mitigation.modes import calls_models
 from truthlens.model_store import ModelShelf, SimilarityShelf

@@ -10,7 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from truthlens.core.records import Answer, AnswerKind, Exchange, Passage, Provenance, Verdict
+from truthlens.core.enums import AnswerKind, Provenance
+from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.verdict import Verdict
 from truthlens.detection.similarity.model import Similarity
 
 SimilarityLoader = Callable[[], Awaitable[Similarity]]

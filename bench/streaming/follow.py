@@ -25,8 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.detection.run import text
+from truthlens.core.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.plan import Plan
-from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
+from truthlens.core.verdict import Verdict
 from truthlens.detection.detectors.encoder import EncoderDetector
 from truthlens.detection.encoder.inputs.manifest import load_manifest
 from truthlens.detection.encoder.inputs.windows import Window, load_tokenizer

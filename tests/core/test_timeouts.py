@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from truthlens.core.enums import Mode
 from truthlens.core.plan import MitigationSettings, Plan
-from truthlens.core.records import Mode
 from truthlens.core.timeouts import MARGIN_S, hold_s, override_s
 
 CALLING = [mode for mode in Mode if mode is not Mode.LIGHTWEIGHT]

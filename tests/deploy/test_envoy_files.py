@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from truthlens.core.enums import Streaming
 from truthlens.core.plan import Plan
-from truthlens.core.records import Streaming
 from truthlens.core.timeouts import MARGIN_S, streamed_hold_s
 from truthlens.envoy.config import FAIL_OPEN_HEADERS
 from truthlens.envoy.process import envoy_binary

@@ -8,17 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.detection.claimless_table import ANYWHERE, TOPICS
+from truthlens.core.enums import AnswerKind, Endpoint, Provenance, Status
+from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Answer,
-    AnswerKind,
-    Endpoint,
-    Exchange,
-    Passage,
-    Provenance,
-    Status,
-    Verdict,
-)
+from truthlens.core.verdict import Verdict
 from truthlens.detection.detectors.encoder import EncoderDetector
 from truthlens.detection.engine import Engine, load_encoder
 from truthlens.settings import models_folder

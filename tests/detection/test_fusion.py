@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.detectors import scored
-from truthlens.core.records import Aggregation, Coverage, DetectorResult, Reason, Span, Status
+from truthlens.core.enums import Aggregation, Reason, Status
+from truthlens.core.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.fusion import (
     aggregate,
     fuse,

@@ -7,19 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from truthlens.core.enums import Action, Mode, Reason, Status, Streaming
+from truthlens.core.exchange import RequestHead, ResponseHead
+from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Action,
-    Mode,
-    Outcome,
-    Reason,
-    RequestHead,
-    ResponseHead,
-    Status,
-    Streaming,
-    Verdict,
-    unchecked,
-)
+from truthlens.core.verdict import Verdict, unchecked
 from truthlens.gateway.events import (
     BodyMode,
     Continue,

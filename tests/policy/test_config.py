@@ -7,8 +7,9 @@ import jsonschema
 import pytest
 import yaml
 
+from truthlens.core.enums import Mode
+from truthlens.core.exchange import Facts, RequestHead
 from truthlens.core.plan import Plan
-from truthlens.core.records import Facts, Mode, RequestHead
 from truthlens.policy import Policy, Severity, check_file, json_schema, load_policy
 from truthlens.policy.__main__ import render
 from truthlens.policy.schema import Behaviour, PluginConfiguration, PolicyFile

@@ -13,20 +13,19 @@ import pytest
 
 from tests.fakes.detectors import FailingDetector, HeldDetector, WordDetector
 from truthlens.api.sse.frames import Decoder
-from truthlens.core.plan import Plan, StreamSettings
-from truthlens.core.records import (
+from truthlens.core.enums import (
     Action,
     Endpoint,
-    Exchange,
     OnFlagged,
     OnUnchecked,
-    Outcome,
-    Passage,
     Provenance,
     Reason,
     Status,
     Streaming,
 )
+from truthlens.core.exchange import Exchange, Passage
+from truthlens.core.outcome import Outcome
+from truthlens.core.plan import Plan, StreamSettings
 from truthlens.detection.engine import Detector, Engine
 from truthlens.streaming.driver import Flow
 from truthlens.streaming.types import Ack

@@ -7,24 +7,20 @@ from typing import Any
 
 import pytest
 
-from truthlens.core.mitigation_result import Judged
-from truthlens.core.plan import Plan, StreamSettings
-from truthlens.core.records import (
+from truthlens.core.enums import (
     Action,
-    Answer,
     AnswerKind,
     Endpoint,
-    Exchange,
     OnUnchecked,
-    Passage,
     Provenance,
     Reason,
-    Span,
     Status,
     Streaming,
-    Verdict,
-    unchecked,
 )
+from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.mitigation_result import Judged
+from truthlens.core.plan import Plan, StreamSettings
+from truthlens.core.verdict import Span, Verdict, unchecked
 from truthlens.streaming.finish import Ending, Gated, ending_of, limited
 
 PLAN = Plan("p", threshold=0.5, streaming=Streaming.OBSERVE, warning_template="Beware.")

@@ -16,7 +16,7 @@ from typing import Any
 
 from truthlens.core.errors import PolicyError
 from truthlens.core.plan import Plan
-from truthlens.core.records import ModelIdentity, Verdict
+from truthlens.core.verdict import ModelIdentity, Verdict
 from truthlens.detection.engine import Engine, load_encoder
 from truthlens.detection.models.fingerprint import model_identity
 from truthlens.model_store import find_model, has_model, scoring_folder

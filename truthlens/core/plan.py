@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from truthlens.core.records import (
+from truthlens.core.enums import (
     Aggregation,
     DetectorName,
     Mode,

@@ -5,8 +5,8 @@ Nothing here waits or counts time; that is for ``Deadline`` and for the gateway.
 
 from __future__ import annotations
 
+from truthlens.core.enums import Mode, Streaming
 from truthlens.core.plan import Plan
-from truthlens.core.records import Mode, Streaming
 
 MARGIN_S = 2.0
 """Seconds between the end of a hold and the moment at which Envoy gives up: for the way of the body and of the reply."""

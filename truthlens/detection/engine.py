@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from truthlens.core.enums import DetectorName
 from truthlens.core.errors import DetectorError
+from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.plan import DetectorSpec, Plan
-from truthlens.core.records import Answer, DetectorName, DetectorResult, Exchange, Verdict, unchecked
+from truthlens.core.verdict import DetectorResult, Verdict, unchecked
 from truthlens.detection.detectors.base import Detector, reason_not_to_run
 from truthlens.detection.fusion import fuse
 from truthlens.detection.incremental import Following

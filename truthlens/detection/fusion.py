@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truthlens.core.records import Aggregation, Coverage, DetectorResult, Reason, Span, Status, Verdict
+from truthlens.core.enums import Aggregation, Reason, Status
+from truthlens.core.verdict import Coverage, DetectorResult, Span, Verdict
 
 CLIP = 1e-6
 """Probabilities are held below ``1 - CLIP`` in products, so that no single token makes a score exactly 1."""

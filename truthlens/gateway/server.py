@@ -18,7 +18,8 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from truthlens.core.errors import StartError
-from truthlens.core.records import Outcome, ResponseHead
+from truthlens.core.exchange import ResponseHead
+from truthlens.core.outcome import Outcome
 from truthlens.gateway import wire
 from truthlens.gateway._pb import ext_proc_pb2 as pb
 from truthlens.gateway.events import MoreTime, Reply, RequestBody

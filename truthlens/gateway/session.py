@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol
 
+from truthlens.core.enums import Action, Reason, Status, Streaming
 from truthlens.core.errors import TruthLensError
+from truthlens.core.exchange import RequestHead, ResponseHead
+from truthlens.core.outcome import Outcome
 from truthlens.core.own_headers import own_headers
-from truthlens.core.records import Action, Outcome, Reason, RequestHead, ResponseHead, Status, Streaming
 from truthlens.gateway.events import (
     BodyMode,
     Continue,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from truthlens.core.enums import Mode
 from truthlens.core.mitigation_result import Mended
 from truthlens.core.plan import Plan
-from truthlens.core.records import Mode, Verdict
+from truthlens.core.verdict import Verdict
 from truthlens.mitigation.interfaces import Task, Tools
 from truthlens.mitigation.premium.opinions import Opinion
 from truthlens.mitigation.premium.panel import premium

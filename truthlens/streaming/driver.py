@@ -17,8 +17,10 @@ from typing import Any
 
 import structlog
 
+from truthlens.core.enums import Reason, Streaming
+from truthlens.core.exchange import Answer, Exchange
+from truthlens.core.outcome import Outcome, StreamRecord
 from truthlens.core.plan import Plan
-from truthlens.core.records import Answer, Exchange, Outcome, Reason, Streaming, StreamRecord
 from truthlens.core.timeouts import MARGIN_S, streamed_hold_s
 from truthlens.detection.incremental import Following
 from truthlens.streaming.gate import Gate

@@ -7,21 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from truthlens.api.members import FIELDS_DROPPED, LOGPROBS_DROPPED
 from truthlens.api.sse.chunks import Transcript, choice_answer
+from truthlens.core.enums import Action, AnswerKind, Reason, Status, WarningPosition
+from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.mitigation_result import Judged
+from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Action,
-    Answer,
-    AnswerKind,
-    Exchange,
-    Outcome,
-    Reason,
-    Span,
-    Status,
-    Verdict,
-    WarningPosition,
-    unchecked,
-)
+from truthlens.core.verdict import Span, Verdict, unchecked
 from truthlens.delivery import Delivery, Warned, outcome_of, truthlens_object, warn
 
 STREAM_ERROR = "stream-error"

@@ -11,20 +11,13 @@ from dataclasses import replace
 
 from truthlens.api.sse.chunk_edits import content_chunk, done_frame, final_chunk
 from truthlens.api.sse.frames import encode
+from truthlens.core.enums import AnswerKind, OnUnchecked, Reason, Streaming
+from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.mitigation_result import Judged
+from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Answer,
-    AnswerKind,
-    Exchange,
-    OnUnchecked,
-    Outcome,
-    Reason,
-    Streaming,
-    Verdict,
-    unchecked,
-)
 from truthlens.core.timeouts import MARGIN_S
+from truthlens.core.verdict import Verdict, unchecked
 from truthlens.detection.incremental import Following
 from truthlens.mitigator import explained_in_time, reasoning_to_score
 from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of, limited, reason_of

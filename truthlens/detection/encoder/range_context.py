@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from truthlens.core.records import Answer
+from truthlens.core.exchange import Answer
 from truthlens.detection.detectors.base import Ranges
 from truthlens.text.sentences import sentences
 

@@ -16,8 +16,10 @@ from itertools import chain
 
 from tokenizers import Tokenizer
 
+from truthlens.core.enums import Aggregation, Reason
 from truthlens.core.errors import DetectorError
-from truthlens.core.records import Aggregation, Answer, DetectorResult, Exchange, Reason
+from truthlens.core.exchange import Answer, Exchange
+from truthlens.core.verdict import DetectorResult
 from truthlens.detection.detectors.base import Ranges
 from truthlens.detection.encoder.inputs.assignment import Chunk, chunks_of
 from truthlens.detection.encoder.inputs.evidence_tokens import Evidence

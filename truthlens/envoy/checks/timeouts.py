@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from truthlens.core.enums import OnUnchecked
 from truthlens.core.plan import Plan
-from truthlens.core.records import OnUnchecked
 from truthlens.core.timeouts import MARGIN_S, hold_s, override_s, streamed_hold_s
 from truthlens.envoy.checks.bootstrap import EnvoyClock, ProcessorClock, RouteClock, read_envoy
 from truthlens.envoy.checks.filter_chain import check_chain

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from truthlens.core.enums import Aggregation
 from truthlens.core.errors import DetectorError
-from truthlens.core.records import Aggregation, Coverage, DetectorResult, Span
+from truthlens.core.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.detectors.encoder import EncoderDetector
 from truthlens.detection.encoder.inputs.json_values import Rendering, render
 from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
