@@ -24,7 +24,6 @@ import uvicorn
 from truthlens.console import Access, Readiness, console_app
 from truthlens.core.errors import PolicyError, StartError
 from truthlens.core.net import Address
-from truthlens.core.timeouts import hold_s
 from truthlens.detection.engine import Engine
 from truthlens.envoy.process import ensure_free
 from truthlens.gateway.server import Server, Tls
@@ -33,7 +32,6 @@ from truthlens.llm.client import LlmClient
 from truthlens.llm.loop_guard import Marks
 from truthlens.llm.shared_secret import host_secret
 from truthlens.mitigation.auto.bandit import Bandit
-from truthlens.mitigation.modes import calls_models
 from truthlens.mitigator import Mender
 from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.pipeline import Pipeline
@@ -191,7 +189,7 @@ class Parts:
     def prepare(self, policy: Policy, *, environ: Mapping[str, str]) -> None:
         """Let what calls models know those of ``policy``, and say what this process cannot call or finish."""
         models = policy.models or {}
-        plans = [plan for plan in (policy.default, *policy.plans) if calls_models(plan)]
+        plans = [plan for plan in (policy.default, *policy.plans) if plan.calls_models]
         self.client.use(models)
         self.bandit.keep(policy.decision_names)
         for name in sorted({name for plan in plans for name in called(plan)}):
@@ -200,7 +198,7 @@ class Parts:
             if has_key and not self.client.reachable(name):
                 remedy = "give it a base_url under models, or start with --upstream"
                 log.warning("a model cannot be reached", model=name, remedy=remedy)
-        longest_s = max((hold_s(plan) for plan in plans), default=0.0)
+        longest_s = max((plan.hold_s for plan in plans), default=0.0)
         if self.drain_grace_s is not None and longest_s > self.drain_grace_s:
             log.warning(
                 "a stop cuts answers that are being mended",

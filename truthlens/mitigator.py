@@ -32,7 +32,7 @@ from truthlens.llm.client import LlmClient
 from truthlens.mitigation.auto.bandit import Bandit, feasible_modes
 from truthlens.mitigation.auto.reward import reward
 from truthlens.mitigation.interfaces import Task, Tools
-from truthlens.mitigation.modes import asks_first, calls_models, mend, mode_to_run, needs_mending
+from truthlens.mitigation.modes import mend, needs_mending
 from truthlens.mitigation.premium.opinions import Opinion, opinions
 from truthlens.reading_pool import Pool
 from truthlens.telemetry.metrics import Signals
@@ -108,7 +108,7 @@ class Mender:
 
     async def _judge(self, case: Case) -> Judged:
         plan = case.plan
-        if not calls_models(plan):
+        if not plan.calls_models:
             verdicts = await self._first(case)
             return Judged(verdicts, verdicts)
         if case.request_body is None:
@@ -116,7 +116,7 @@ class Mender:
             return Judged(verdicts, verdicts, notes=(REQUEST_NOT_KEPT,) if _any_flagged(verdicts) else ())
         caller = self._caller(case)
         asked: asyncio.Task[tuple[Opinion, ...]] | None = None
-        if asks_first(plan) and self._engine.scores(plan, case.exchange, case.answers):
+        if plan.asks_first and self._engine.scores(plan, case.exchange, case.answers):
             asked = asyncio.create_task(_opinions(case, caller))
         try:
             judged = await self._mend(case, await self._first(case), caller, asked)
@@ -167,7 +167,7 @@ class Mender:
 
     async def _mode(self, plan: Plan, first: Sequence[Verdict]) -> Mode:
         if plan.mode is not Mode.AUTO:
-            return mode_to_run(plan)
+            return plan.mode_to_run
         # An answer that is not flagged needs no mode, so nothing is chosen or learned.
         feasible = feasible_modes(plan)
         if not feasible or not _any_flagged(first):
@@ -248,7 +248,7 @@ class Mender:
     def _caller(self, case: Case) -> Caller:
         bounds = case.plan.mitigation
         models = case.models or {}
-        named = {*models, *_names(case.plan)}
+        named = {*models, *case.plan.named_models}
 
         def label(model: str) -> str:
             return model if model in named else _UPSTREAM_LABEL
@@ -314,12 +314,6 @@ async def explained_in_time(
 
 def _any_flagged(verdicts: Sequence[Verdict]) -> bool:
     return any(verdict.flagged for verdict in verdicts)
-
-
-def _names(plan: Plan) -> tuple[str, ...]:
-    """Models that the configuration names for a plan."""
-    judge = (plan.premium.judge_model,) if plan.premium.judge_model else ()
-    return (*plan.model_refs, *plan.premium.verification_models, *judge)
 
 
 def _ran(mended: Sequence[Mended | None], mode: Mode) -> Mode:

@@ -43,8 +43,7 @@ from truthlens.core.errors import (
 from truthlens.core.exchange import Answer, Exchange, Facts, RequestHead, ResponseHead
 from truthlens.core.mitigation_result import Judged
 from truthlens.core.outcome import Outcome, StreamRecord
-from truthlens.core.plan import Plan
-from truthlens.core.timeouts import MARGIN_S, hold_s, override_s
+from truthlens.core.plan import MARGIN_S, Plan
 from truthlens.core.verdict import Verdict, unchecked
 from truthlens.delivery import (
     calls_made,
@@ -58,7 +57,6 @@ from truthlens.delivery import (
 from truthlens.detection.engine import Engine
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
 from truthlens.memory_release import GiveBack
-from truthlens.mitigation.modes import calls_models, mode_to_run
 from truthlens.mitigator import Case, Mender, explained_in_time
 from truthlens.policy import EarlyPlans, Policy, PolicyHolder
 from truthlens.reading_pool import Pool
@@ -157,7 +155,7 @@ class Ticket:
     @property
     def more_time_s(self) -> float | None:
         """Seconds for which Envoy has to wait for the judgement, or ``None`` where its own clock will do."""
-        return override_s(self.plan)
+        return self.plan.override_s
 
     @property
     def streaming(self) -> Streaming:
@@ -340,7 +338,7 @@ class Pipeline:
         if not plan.enabled:
             return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
         reading = Reading(request, plan.evidence, policy.limits, size=len(plain))
-        kept = plain if calls_models(plan) else b""
+        kept = plain if plan.calls_models else b""
         return replace(ticket, plan=plan, reading=reading, request_body=request_body, plain=kept, model=model)
 
     # --- response phase -----------------------------------------------------------------------------------
@@ -390,7 +388,7 @@ class Pipeline:
         assert exchange is not None
         limits = ticket.policy.limits
         # One for all that is done about the answer: reading it, judging it, mending it.
-        deadline = Deadline.after(hold_s(ticket.plan))
+        deadline = Deadline.after(ticket.plan.hold_s)
 
         parse = parse_stream if head.streams else parse_response
 
@@ -513,7 +511,7 @@ class Pipeline:
 
     def _unscored(self, ticket: Ticket, reason: Reason) -> Outcome:
         verdict = unchecked(reason, threshold=ticket.plan.threshold)
-        mode = mode_to_run(ticket.plan)
+        mode = ticket.plan.mode_to_run
         judged = Judged((verdict,), (verdict,), Mode.LIGHTWEIGHT if mode is Mode.AUTO else mode)
         return replace(self._outcome(ticket, judged, ()), verdicts=())
 

@@ -52,8 +52,7 @@ def shown_entry(entry: Entry, models: Container[str]) -> ShownEntry:
         models: names of models that the configuration has.
     """
     outcome = entry.outcome
-    premium = outcome.plan.premium
-    named = {*premium.verification_models, *outcome.plan.model_refs, premium.judge_model}
+    named = outcome.plan.named_models
 
     def name(model: str) -> str:
         return model if model in named or model in models else _BACKEND

@@ -20,8 +20,7 @@ import structlog
 from truthlens.core.enums import Reason, Streaming
 from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.outcome import Outcome, StreamRecord
-from truthlens.core.plan import Plan
-from truthlens.core.timeouts import MARGIN_S, streamed_hold_s
+from truthlens.core.plan import MARGIN_S, Plan
 from truthlens.detection.incremental import Following
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
@@ -76,7 +75,7 @@ class Flow:
         self._closed: Callable[[], None] | None = closed
         self._clock = clock
         gated = plan.streaming is Streaming.GATE
-        hold_s = streamed_hold_s(plan)
+        hold_s = plan.streamed_hold_s
         assert hold_s is not None, "whole answers are not followed"
         self._hold_s = hold_s
         # Until then text waits for its sentence, or the end for its verdict, if nothing is being scored.

@@ -15,8 +15,7 @@ from truthlens.core.enums import AnswerKind, OnUnchecked, Reason, Streaming
 from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.mitigation_result import Judged
 from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.timeouts import MARGIN_S
+from truthlens.core.plan import MARGIN_S, Plan
 from truthlens.core.verdict import Verdict, unchecked
 from truthlens.detection.incremental import Following
 from truthlens.mitigator import explained_in_time, reasoning_to_score
