@@ -17,11 +17,11 @@ from truthlens.core.enums import Action, Reason, Status
 from truthlens.core.exchange import RequestHead, ResponseHead
 from truthlens.core.outcome import Outcome
 from truthlens.detection.engine import Engine
-from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
+from truthlens.ticket import Ticket
 
 FALSE, TRUE = "The ferry costs nine dollars.", "The ferry is free and blue."
 REQUEST = {

@@ -15,11 +15,11 @@ from truthlens.api import lazy_request
 from truthlens.core.enums import Action, Reason, Status
 from truthlens.core.exchange import RequestHead, ResponseHead
 from truthlens.detection.engine import Detector, Engine
-from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
+from truthlens.ticket import Ticket
 
 REQUEST = {
     "model": "m",

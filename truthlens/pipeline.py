@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -31,7 +31,7 @@ from truthlens.api.requests import read_request, set_model
 from truthlens.api.responses import Response, check_answers, parse_response, rewrite_response
 from truthlens.api.sse.buffered import StreamedResponse, parse_stream, rewrite_stream
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import Action, Endpoint, Mode, OnUnchecked, Reason, Streaming
+from truthlens.core.enums import Action, Mode, OnUnchecked, Reason, Streaming
 from truthlens.core.errors import (
     BodyEncodingError,
     BodyTooLargeError,
@@ -66,12 +66,12 @@ from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer, describe
+from truthlens.ticket import Conclusion, HeldBytes, Ticket
 
 log = structlog.get_logger("truthlens.pipeline")
 
 # The model name that asks the policy to choose.
 AUTO_MODEL = "auto"
-DETAILS_HEADER = "x-truthlens-details"
 # Reading takes about 0.2 ms per KB, most of it the search for evidence, and of hostile text 4 ms; larger bodies go to a
 # worker thread, so that one long request does not hold up the others.
 _INLINE_BYTES = 8 << 10
@@ -88,106 +88,6 @@ _MOST_ROUTE_WARNINGS = 100
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 _T = TypeVar("_T")
-
-
-class Keep:
-    """Bytes that are counted as held until they are released, once."""
-
-    def __init__(self, size: int, hold: Callable[[int], None] | None) -> None:
-        self._size = 0
-        self._hold = hold
-        self.add(size)
-
-    def add(self, size: int) -> None:
-        """Count more of them."""
-        if self._hold is not None:
-            self._size += size
-            self._hold(size)
-
-    def release(self) -> None:
-        """Count them no longer."""
-        if self._hold is not None:
-            self._hold(-self._size)
-            self._hold = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """What is known of an exchange after its request phase.
-
-    ``reason`` is set where the answer will not be scored. The policy snapshot is the one that the exchange began
-    with: a reload does not touch it. ``plain`` is the decoded request, kept only for modes that ask models (``keep``
-    counts it while it is), and ``model`` the one that answers.
-    """
-
-    policy: Policy
-    head: RequestHead
-    kind: Kind
-    plan: Plan
-    reading: Reading | None = None
-    reason: Reason | None = None
-    request_body: bytes | None = None
-    plain: bytes = b""
-    keep: Keep = field(default_factory=lambda: Keep(0, None))
-    model: str = ""
-    request_s: float = 0.0
-
-    @property
-    def no_answer(self) -> bool:
-        """Whether no answer of a model comes back for the request."""
-        return self.kind is Kind.NO_ANSWER
-
-    @property
-    def endpoint(self) -> Endpoint | None:
-        """The API, as far as it is known."""
-        return self.kind.endpoint if self.exchange is None else self.exchange.endpoint
-
-    @property
-    def exchange(self) -> Exchange | None:
-        """Query and passages, of a request that was read."""
-        return self.reading.exchange if self.reading is not None else None
-
-    @property
-    def size(self) -> int:
-        """Bytes of the request, as far as it was read."""
-        return self.reading.size if self.reading is not None else 0
-
-    @property
-    def more_time_s(self) -> float | None:
-        """Seconds for which Envoy has to wait for the judgement, or ``None`` where its own clock will do."""
-        return self.plan.override_s
-
-    @property
-    def streaming(self) -> Streaming:
-        """What is done with the answer if it comes as a stream."""
-        return self.plan.streaming
-
-    @property
-    def stream_reason(self) -> Reason | None:
-        """Why a streamed answer will not be scored, where that is known already and needs no verdict chunk."""
-        if self.has_evidence:
-            return None
-        tells = self.wants_details and self.plan.on_unchecked is not OnUnchecked.BLOCK
-        return None if tells else Reason.NO_CONTEXT
-
-    @property
-    def has_evidence(self) -> bool:
-        """Whether there is anything to check the answer against."""
-        return self.exchange is not None and any(each.text.strip() for each in self.exchange.passages)
-
-    @property
-    def wants_details(self) -> bool:
-        """Whether the body may carry the ``truthlens`` object: by plan, or by a header that the operator allows."""
-        asked = self.head.headers.get(DETAILS_HEADER, "").strip().lower() == "spans"
-        return self.plan.details or (asked and DETAILS_HEADER in self.policy.trusted_headers)
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """An ended exchange: the outcome, and the response headers that tell of it."""
-
-    outcome: Outcome
-    headers: Mapping[str, str]
 
 
 class Pipeline:
@@ -252,7 +152,7 @@ class Pipeline:
     async def open(self, ticket: Ticket, body: bytes) -> Ticket:
         """Read the request, as far as it takes to send it on: which plan, which model."""
         started = self._clock()
-        deadline, held, size = Deadline.after(ticket.plan.timeout_s), Keep(0, self._hold), len(body)
+        deadline, held, size = Deadline.after(ticket.plan.timeout_s), HeldBytes(hold=self._hold), len(body)
         misnamed = False
         try:
             if size > _INLINE_BYTES:  # what is smaller waits for nothing
@@ -299,9 +199,9 @@ class Pipeline:
                 return work()
             return await self._pool.run(work, size=size, timeout_s=timeout_s)
 
-    def keep(self) -> Keep:
+    def held_bytes(self) -> HeldBytes:
         """What counts bytes as held that are not of an exchange of the gateway."""
-        return Keep(0, self._hold)
+        return HeldBytes(hold=self._hold)
 
     def check_room(self, size: int) -> None:
         """Raise ``OverloadedError`` where ``size`` more bytes may not be held."""
@@ -343,15 +243,15 @@ class Pipeline:
 
     # --- response phase -----------------------------------------------------------------------------------
 
-    def skip(self, ticket: Ticket, reason: Reason) -> Judgement:
+    def skip(self, ticket: Ticket, reason: Reason) -> Conclusion:
         """The judgement of an answer that is not scored; the backend's bytes pass."""
-        ticket.keep.release()
+        ticket.held.release()
         return self._conclude(ticket, self._unscored(ticket, reason))
 
-    async def judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Judgement:
+    async def judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Conclusion:
         """Score the answer and act on the verdict."""
         started = self._clock()
-        held = Keep(0, self._hold)
+        held = HeldBytes(hold=self._hold)
         try:
             self._check_room(ticket.policy, len(body))
         except OverloadedError:
@@ -371,7 +271,7 @@ class Pipeline:
                 outcome = self._unscored(ticket, Reason.DETECTOR_ERROR)
             finally:
                 held.release()
-                ticket.keep.release()
+                ticket.held.release()
                 self._give_back.after(max(len(body), ticket.size))
         response_s = self._clock() - started
         if head.streams:
@@ -487,7 +387,7 @@ class Pipeline:
 
     def abandon(self, ticket: Ticket) -> None:
         """Note that the stream ended before its answer was judged (client gone, backend gone)."""
-        ticket.keep.release()
+        ticket.held.release()
         self._give_back.after(ticket.size)
         self._signals.abandoned.inc()
         log_abandoned(decision=ticket.plan.decision, request_id=_request_id(ticket.head))
@@ -519,7 +419,7 @@ class Pipeline:
         model = self._engine.model_name(ticket.plan)
         return replace(outcome_of(ticket.plan, judged, answers, model=model), latency_s=ticket.request_s)
 
-    def _conclude(self, ticket: Ticket, outcome: Outcome) -> Judgement:
+    def _conclude(self, ticket: Ticket, outcome: Outcome) -> Conclusion:
         request_s, exchange = ticket.request_s, ticket.exchange
         response_s = max(0.0, outcome.latency_s - request_s)
         self._signals.observe(outcome, request_s=request_s, response_s=response_s)
@@ -538,7 +438,7 @@ class Pipeline:
             request_s=request_s,
             response_s=response_s,
         )
-        return Judgement(outcome, headers(outcome))
+        return Conclusion(outcome, headers(outcome))
 
     def _warn_of_unknown(self, policy: Policy, head: RequestHead) -> None:
         """Say once of each name on an Envoy route that the policy does not know: it would be ignored in silence."""
@@ -559,7 +459,7 @@ class Pipeline:
             self._check_room(ticket.policy, size)
         except OverloadedError:
             return replace(ticket, plain=b"")
-        return replace(ticket, keep=Keep(size, self._hold))
+        return replace(ticket, held=HeldBytes(size, self._hold))
 
     def _warn_of_mark(self) -> None:
         """Say once that a mark was not known: a client made it up, or another process of this fleet did."""
