@@ -30,6 +30,7 @@ from truthlens.api.paths import Kind, kind_of
 from truthlens.api.requests import read_request, set_model
 from truthlens.api.responses import Response, check_answers, parse_response, rewrite_response
 from truthlens.api.sse.buffered import StreamedResponse, parse_stream, rewrite_stream
+from truthlens.api.sse.completeness import STREAM_ERROR, limited, reason_of
 from truthlens.core.deadline import Deadline
 from truthlens.core.enums import Action, Mode, OnUnchecked, Reason, Streaming
 from truthlens.core.errors import (
@@ -57,11 +58,10 @@ from truthlens.delivery import (
 from truthlens.detection.engine import Engine
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
 from truthlens.memory_release import GiveBack
-from truthlens.mitigator import Case, Mender, explained_in_time
+from truthlens.mitigator import Case, Mender
 from truthlens.policy import EarlyPlans, Policy, PolicyHolder
 from truthlens.reading_pool import Pool
 from truthlens.streaming.driver import Emit, Flow
-from truthlens.streaming.finish import STREAM_ERROR, limited, reason_of
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
@@ -305,7 +305,7 @@ class Pipeline:
         judged = await self._mender.judge(self._case(ticket, exchange, response.answers, deadline))
         if ticket.wants_details:
             delivered = judged.delivered(response.answers)
-            verdicts = await explained_in_time(exchange, delivered, judged.verdicts, time_s=MARGIN_S / 2)
+            verdicts = await self._engine.explain(exchange, delivered, judged.verdicts, time_s=MARGIN_S / 2)
             judged = replace(judged, verdicts=verdicts)
         failed = False
         if isinstance(response, StreamedResponse):
@@ -373,9 +373,8 @@ class Pipeline:
         flow = Flow(
             plan,
             exchange,
-            self._engine.follow(plan, exchange),
+            self._engine,
             details=ticket.wants_details,
-            model=self._engine.model_name(plan),
             max_bytes=ticket.policy.limits.max_body_bytes,
             emit=emit,
             conclude=conclude,
@@ -400,7 +399,7 @@ class Pipeline:
             check_evidence(exchange.passages, limits)
             with self._signals.inflight.track_inprogress():
                 verdicts = await self._engine.detect(plan, exchange, (answer,))
-                (verdict,) = await explained_in_time(exchange, (answer,), verdicts, time_s=MARGIN_S / 2)
+                (verdict,) = await self._engine.explain(exchange, (answer,), verdicts, time_s=MARGIN_S / 2)
         except BodyTooLargeError:
             verdict = unchecked(Reason.TOO_LARGE, threshold=plan.threshold)
         finally:

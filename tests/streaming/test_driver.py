@@ -140,9 +140,8 @@ async def line(
         Flow(
             plan,
             exchange,
-            engine.follow(plan, exchange),
+            engine,
             details=details,
-            model="words",
             max_bytes=max_bytes,
             emit=emit,
             conclude=outcomes.append,

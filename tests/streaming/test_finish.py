@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from truthlens.api.sse.completeness import limited
 from truthlens.core.enums import (
     Action,
     AnswerKind,
@@ -21,7 +22,7 @@ from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.mitigation_result import Judged
 from truthlens.core.plan import Plan, StreamSettings
 from truthlens.core.verdict import Span, Verdict, unchecked
-from truthlens.streaming.finish import Ending, Gated, ending_of, limited
+from truthlens.streaming.finish import Ending, Gated, ending_of
 
 PLAN = Plan("p", threshold=0.5, streaming=Streaming.OBSERVE, warning_template="Beware.")
 EXCHANGE = Exchange(

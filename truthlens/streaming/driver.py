@@ -21,7 +21,7 @@ from truthlens.core.enums import Reason, Streaming
 from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.outcome import Outcome, StreamRecord
 from truthlens.core.plan import MARGIN_S, Plan
-from truthlens.detection.incremental import Following
+from truthlens.detection.engine import Engine
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
 from truthlens.streaming.scoring import Judging
@@ -42,9 +42,8 @@ class Flow:
     Args:
         plan: of mode lightweight.
         exchange: the request half.
-        following: detection for this exchange.
+        engine: scores and explains.
         details: whether a verdict chunk is wanted.
-        model: name of the detector's model.
         max_bytes: of the stream, beyond which it is not checked.
         emit: sends one acknowledgement; called in order, one at a time.
         conclude: takes the outcome of the stream, once, before the acknowledgements that its end waited for.
@@ -57,10 +56,9 @@ class Flow:
         self,
         plan: Plan,
         exchange: Exchange,
-        following: Following,
+        engine: Engine,
         *,
         details: bool,
-        model: str,
         max_bytes: int,
         emit: Emit,
         conclude: Callable[[Outcome], None],
@@ -85,11 +83,10 @@ class Flow:
         self._judging = Judging(
             plan,
             exchange,
-            following,
+            engine,
             self._relay,
             self._gate,
             details=details,
-            model=model,
             hold_s=hold_s,
             clock=clock,
         )

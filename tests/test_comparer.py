@@ -8,7 +8,7 @@ from truthlens.core.enums import Endpoint, Provenance, Reason, Status
 from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.verdict import Verdict, unchecked
 from truthlens.detection.similarity.model import Similarity
-from truthlens.text_comparer import Comparer
+from truthlens.mitigator import Comparer
 
 EXCHANGE = Exchange(Endpoint.CHAT, "m", "Is it open?", (Passage("Evidence.", Provenance.TOOL),))
 
