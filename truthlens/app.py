@@ -27,7 +27,6 @@ from truthlens.core.net import Address
 from truthlens.detection.engine import Engine
 from truthlens.envoy.process import ensure_free
 from truthlens.gateway.server import Server, Tls
-from truthlens.learning import ArmMetrics, arm_store
 from truthlens.llm.client import LlmClient
 from truthlens.llm.loop_guard import Marks
 from truthlens.llm.shared_secret import host_secret
@@ -40,6 +39,7 @@ from truthlens.policy.watch import watch
 from truthlens.reading_pool import Pool
 from truthlens.settings import Settings
 from truthlens.start_checks import Ready, called, make_ready
+from truthlens.store.arm_store import MemoryArms
 from truthlens.store.redis_arm_store import RedisArms
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
@@ -103,9 +103,9 @@ async def node(
     client = LlmClient(
         upstream=str(settings.upstream) if settings.upstream else None, environ=os.environ, marks=marks
     )
-    store = arm_store(settings)
+    store = RedisArms(settings.redis) if settings.redis else MemoryArms()
     bandit = Bandit(store)
-    ArmMetrics(bandit, store, signals)
+    signals.on_scrape(_arm_metrics(bandit, store, signals))
     mender = Mender(engine, client, bandit, signals, load_similarity=similarity, tracer=tracer)
     parts = Parts(engine, client, bandit, settings.drain_grace_s if settings.drain_notice_s > 0 else None)
     parts.prepare(policy, environ=os.environ)
@@ -162,6 +162,24 @@ async def node(
             await client.aclose()
             await pool.aclose()
             await engine.aclose()
+
+
+def _arm_metrics(bandit: Bandit, store: MemoryArms | RedisArms, signals: Signals) -> Callable[[], None]:
+    """Return what brings ``truthlens_auto_*`` up to date whenever somebody reads the metrics."""
+    told = 0
+
+    def collect() -> None:
+        nonlocal told
+        signals.auto_arm.clear()
+        for decision, arms in bandit.snapshot().items():
+            for mode, arm in arms.items():
+                signals.auto_arm.labels(decision, mode.value, "alpha").set(arm.alpha)
+                signals.auto_arm.labels(decision, mode.value, "beta").set(arm.beta)
+        if isinstance(store, RedisArms):
+            errors, told = store.errors - told, store.errors
+            signals.auto_store_errors.inc(errors)
+
+    return collect
 
 
 def _console_access(settings: Settings) -> Access:
