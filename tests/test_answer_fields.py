@@ -14,12 +14,14 @@ from tests.fakes.answer_fields import Form, alone, beside, harmless
 from tests.fakes.detectors import WordDetector
 from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
-from truthlens.core.records import Action, Outcome, Reason, RequestHead, ResponseHead, Status
-from truthlens.pipeline import Ticket
+from truthlens.core.enums import Action, Reason, Status
+from truthlens.core.exchange import RequestHead, ResponseHead
+from truthlens.core.outcome import Outcome
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
+from truthlens.ticket import Ticket
 
 FALSE, TRUE = "The ferry costs nine dollars.", "The ferry is free and blue."
 REQUEST = {

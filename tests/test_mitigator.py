@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from tests.fakes.detectors import WordDetector
 from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.pipelines import Answering, pipeline_for, says
+from truthlens.core.enums import Action, Mode, Reason
+from truthlens.core.exchange import RequestHead, ResponseHead
 from truthlens.core.mitigation_result import Mended
-from truthlens.core.records import Action, Mode, Reason, RequestHead, ResponseHead
-from truthlens.gateway.session import Judgement
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
 from truthlens.mitigation.interfaces import Task, Tools
 from truthlens.mitigation.modes import mend
@@ -26,6 +26,7 @@ from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer
+from truthlens.ticket import Conclusion
 
 REQUEST: dict[str, Any] = {
     "model": "m",
@@ -53,7 +54,7 @@ class Rig:
 
     async def exchange(
         self, *answers: str, headers: dict[str, str] | None = None, **fields: Any
-    ) -> Judgement:
+    ) -> Conclusion:
         head = RequestHead("POST", "/v1/chat/completions", headers or {}, {})
         body = json.dumps({**REQUEST, **fields}).encode()
         ticket = await self.pipeline.open(self.pipeline.admit(head), body)
@@ -69,7 +70,7 @@ class Rig:
         return self.signals.registry.get_sample_value(name, labels) or 0.0
 
 
-def contents(judgement: Judgement) -> list[str]:
+def contents(judgement: Conclusion) -> list[str]:
     body = json.loads(judgement.outcome.body or b"{}")
     return [choice["message"]["content"] for choice in body["choices"]]
 

@@ -13,13 +13,14 @@ from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, 
 from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from truthlens.api import lazy_request
-from truthlens.core.records import Action, Reason, RequestHead, ResponseHead, Status
+from truthlens.core.enums import Action, Reason, Status
+from truthlens.core.exchange import RequestHead, ResponseHead
 from truthlens.detection.interfaces import Detector
-from truthlens.pipeline import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
+from truthlens.ticket import Ticket
 
 REQUEST = {
     "model": "m",

@@ -13,28 +13,18 @@ import pytest
 from tests.fakes.detectors import FixedDetector, HeldDetector, scored
 from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.pipelines import pipeline_for
+from truthlens.core.enums import Action, AnswerKind, Endpoint, Provenance, Reason
 from truthlens.core.errors import OverloadedError
+from truthlens.core.exchange import Answer, Exchange, Passage, RequestHead, ResponseHead
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Action,
-    Answer,
-    AnswerKind,
-    Endpoint,
-    Exchange,
-    Passage,
-    Provenance,
-    Reason,
-    RequestHead,
-    ResponseHead,
-    Verdict,
-)
+from truthlens.core.verdict import Verdict
 from truthlens.detection.engine import Engine
 from truthlens.memory_release import WORTH_BYTES, GiveBack
-from truthlens.pipeline import Judgement, Ticket
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.reading_pool import Pool
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
+from truthlens.ticket import Conclusion, Ticket
 
 OK = ResponseHead(200, {"content-type": "application/json"})
 # More than is read on the event loop.
@@ -94,7 +84,7 @@ class Rig:
         opened = await self.pipeline.open(self.admit(), json.dumps(body).encode())
         return await self.pipeline.prepare(opened)
 
-    async def exchange(self, *texts: str, ticket: Ticket | None = None, **fields: Any) -> Judgement:
+    async def exchange(self, *texts: str, ticket: Ticket | None = None, **fields: Any) -> Conclusion:
         choices = [{"index": place, "message": {"content": text}} for place, text in enumerate(texts)]
         body = json.dumps({"choices": choices, **fields}).encode()
         return await self.pipeline.judge(ticket or await self.request(), OK, body)

@@ -10,8 +10,9 @@ import pytest
 
 import truthlens.detection.detectors
 from tests.fakes.detectors import FixedDetector, scored
+from truthlens.core.enums import AnswerKind, Endpoint, Provenance, Status
 from truthlens.core.errors import DetectorError
-from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Status
+from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.detection.building import OneModel, build_engine
 from truthlens.policy import InvalidPolicyError
 from truthlens.policy.compile import compile_policy
@@ -19,7 +20,7 @@ from truthlens.registry import detector_types
 
 TOY = """
 import pydantic
-from truthlens.core.records import DetectorResult, Span
+from truthlens.core.verdict import (DetectorResult, Span)
 from truthlens.registry import DetectorType
 
 class Options(pydantic.BaseModel):

@@ -23,17 +23,14 @@ import uvicorn
 
 from truthlens.console import Access, Readiness, console_app
 from truthlens.core.errors import PolicyError, StartError
-from truthlens.core.timeouts import hold_s
+from truthlens.core.net import Address
 from truthlens.detection.engine import Engine
-from truthlens.envoy.config import Address
 from truthlens.envoy.process import ensure_free
 from truthlens.gateway.server import Server, Tls
-from truthlens.learning import ArmMetrics, arm_store
 from truthlens.llm.client import LlmClient
 from truthlens.llm.loop_guard import Marks
 from truthlens.llm.shared_secret import host_secret
 from truthlens.mitigation.auto.bandit import Bandit
-from truthlens.mitigation.modes import calls_models
 from truthlens.mitigator import Mender
 from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.pipeline import Pipeline
@@ -42,6 +39,7 @@ from truthlens.policy.watch import watch
 from truthlens.reading_pool import Pool
 from truthlens.settings import Settings
 from truthlens.start_checks import Ready, called, make_ready
+from truthlens.store.arm_store import MemoryArms
 from truthlens.store.redis_arm_store import RedisArms
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
@@ -105,9 +103,9 @@ async def node(
     client = LlmClient(
         upstream=str(settings.upstream) if settings.upstream else None, environ=os.environ, marks=marks
     )
-    store = arm_store(settings)
+    store = RedisArms(settings.redis) if settings.redis else MemoryArms()
     bandit = Bandit(store)
-    ArmMetrics(bandit, store, signals)
+    signals.on_scrape(_arm_metrics(bandit, store, signals))
     mender = Mender(engine, client, bandit, signals, load_similarity=similarity, tracer=tracer)
     parts = Parts(engine, client, bandit, settings.drain_grace_s if settings.drain_notice_s > 0 else None)
     parts.prepare(policy, environ=os.environ)
@@ -166,6 +164,24 @@ async def node(
             await engine.aclose()
 
 
+def _arm_metrics(bandit: Bandit, store: MemoryArms | RedisArms, signals: Signals) -> Callable[[], None]:
+    """Return what brings ``truthlens_auto_*`` up to date whenever somebody reads the metrics."""
+    told = 0
+
+    def collect() -> None:
+        nonlocal told
+        signals.auto_arm.clear()
+        for decision, arms in bandit.snapshot().items():
+            for mode, arm in arms.items():
+                signals.auto_arm.labels(decision, mode.value, "alpha").set(arm.alpha)
+                signals.auto_arm.labels(decision, mode.value, "beta").set(arm.beta)
+        if isinstance(store, RedisArms):
+            errors, told = store.errors - told, store.errors
+            signals.auto_store_errors.inc(errors)
+
+    return collect
+
+
 def _console_access(settings: Settings) -> Access:
     hosts = None if not settings.console.port else frozenset({settings.console.host, *settings.console_hosts})
     return Access(hosts=hosts, token=settings.console_token)
@@ -191,7 +207,7 @@ class Parts:
     def prepare(self, policy: Policy, *, environ: Mapping[str, str]) -> None:
         """Let what calls models know those of ``policy``, and say what this process cannot call or finish."""
         models = policy.models or {}
-        plans = [plan for plan in (policy.default, *policy.plans) if calls_models(plan)]
+        plans = [plan for plan in (policy.default, *policy.plans) if plan.calls_models]
         self.client.use(models)
         self.bandit.keep(policy.decision_names)
         for name in sorted({name for plan in plans for name in called(plan)}):
@@ -200,7 +216,7 @@ class Parts:
             if has_key and not self.client.reachable(name):
                 remedy = "give it a base_url under models, or start with --upstream"
                 log.warning("a model cannot be reached", model=name, remedy=remedy)
-        longest_s = max((hold_s(plan) for plan in plans), default=0.0)
+        longest_s = max((plan.hold_s for plan in plans), default=0.0)
         if self.drain_grace_s is not None and longest_s > self.drain_grace_s:
             log.warning(
                 "a stop cuts answers that are being mended",

@@ -15,7 +15,8 @@ from typing import Any
 import yaml
 
 from truthlens.core.errors import StartError
-from truthlens.envoy.config import Address, EnvoySettings, Upstream, envoy_config
+from truthlens.core.net import Address, Upstream
+from truthlens.envoy.config import EnvoySettings, envoy_config
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -10,34 +10,37 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
 
+from truthlens.api.reasoning import reasoning_to_score
 from truthlens.core.calls import CallRecord, ModelSpec
 from truthlens.core.deadline import Deadline
-from truthlens.core.errors import OverloadedError
+from truthlens.core.enums import AnswerKind, Mode, Provenance
+from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.mitigation_result import Judged, Mended, Stop
 from truthlens.core.plan import Plan
-from truthlens.core.records import Answer, AnswerKind, Exchange, Mode, Reasoning, Verdict
+from truthlens.core.verdict import Verdict
 from truthlens.detection.engine import Engine
-from truthlens.detection.explain.explainer import explained
+from truthlens.detection.similarity.model import Similarity
 from truthlens.llm.budget import Budget
 from truthlens.llm.caller import Caller
 from truthlens.llm.client import LlmClient
 from truthlens.mitigation.auto.bandit import Bandit, feasible_modes
 from truthlens.mitigation.auto.reward import reward
 from truthlens.mitigation.interfaces import Task, Tools
-from truthlens.mitigation.modes import asks_first, calls_models, mend, mode_to_run, needs_mending
+from truthlens.mitigation.modes import mend, needs_mending
 from truthlens.mitigation.premium.opinions import Opinion, opinions
-from truthlens.reading_pool import Pool
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.tracing import Tracer
-from truthlens.text_comparer import Comparer, SimilarityLoader
 
 log = structlog.get_logger("truthlens.mitigator")
+
+SimilarityLoader = Callable[[], Awaitable[Similarity]]
+Detect = Callable[[Exchange, Sequence[Answer]], Awaitable[Sequence[Verdict]]]
 
 MITIGATION_ERROR = "mitigation-error"
 REQUEST_NOT_KEPT = "request-not-kept"
@@ -46,7 +49,6 @@ _UPSTREAM_LABEL = "upstream"
 _MOST_AT_ONCE = 16
 # Explanations help a correction; they must not take its time.
 _SHARE_TO_EXPLAIN = 0.2
-_EXPLAINING = Pool()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class Mender:
 
     async def _judge(self, case: Case) -> Judged:
         plan = case.plan
-        if not calls_models(plan):
+        if not plan.calls_models:
             verdicts = await self._first(case)
             return Judged(verdicts, verdicts)
         if case.request_body is None:
@@ -114,7 +116,7 @@ class Mender:
             return Judged(verdicts, verdicts, notes=(REQUEST_NOT_KEPT,) if _any_flagged(verdicts) else ())
         caller = self._caller(case)
         asked: asyncio.Task[tuple[Opinion, ...]] | None = None
-        if asks_first(plan) and self._engine.scores(plan, case.exchange, case.answers):
+        if plan.asks_first and self._engine.scores(plan, case.exchange, case.answers):
             asked = asyncio.create_task(_opinions(case, caller))
         try:
             judged = await self._mend(case, await self._first(case), caller, asked)
@@ -165,7 +167,7 @@ class Mender:
 
     async def _mode(self, plan: Plan, first: Sequence[Verdict]) -> Mode:
         if plan.mode is not Mode.AUTO:
-            return mode_to_run(plan)
+            return plan.mode_to_run
         # An answer that is not flagged needs no mode, so nothing is chosen or learned.
         feasible = feasible_modes(plan)
         if not feasible or not _any_flagged(first):
@@ -185,7 +187,7 @@ class Mender:
         heard: Sequence[Opinion],
     ) -> tuple[Mended | None, ...]:
         # The nearest passage and the figures that differ go into the prompt of a correction.
-        known = await explained_in_time(
+        known = await self._engine.explain(
             case.exchange,
             case.answers,
             first,
@@ -246,7 +248,7 @@ class Mender:
     def _caller(self, case: Case) -> Caller:
         bounds = case.plan.mitigation
         models = case.models or {}
-        named = {*models, *_names(case.plan)}
+        named = {*models, *case.plan.named_models}
 
         def label(model: str) -> str:
             return model if model in named else _UPSTREAM_LABEL
@@ -285,39 +287,36 @@ class Mender:
         task.add_done_callback(self._learning.discard)
 
 
-def reasoning_to_score(plan: Plan, answers: Sequence[Answer]) -> dict[int, Answer]:
-    """By an answer's place, its reasoning as an answer of its own, where the plan has it scored."""
-    if plan.reasoning is not Reasoning.SCORE:
-        return {}
-    # An index that no answer has: what is remembered of texts is remembered by it.
-    return {
-        place: Answer(-1 - place, AnswerKind.REASONING, answer.reasoning)
-        for place, answer in enumerate(answers)
-        if answer.reasoning.strip()
-    }
+@dataclass(frozen=True, slots=True)
+class Comparer:
+    """Compares texts for one exchange; what ``mitigation.interfaces.Compare`` asks for.
 
+    Meaning is the similarity model's business; support is the plan's own detector, given the other text as the only
+    evidence: what the detector was trained for.
+    """
 
-async def explained_in_time(
-    exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict], *, time_s: float
-) -> tuple[Verdict, ...]:
-    """The verdicts with their spans explained, or as they are where that takes longer than ``time_s``."""
-    size = sum(len(passage.text) for passage in exchange.passages)
-    try:
-        return await _EXPLAINING.run(
-            lambda: explained(exchange, answers, verdicts), size=size, timeout_s=time_s
-        )
-    except (TimeoutError, OverloadedError):
-        return tuple(verdicts)
+    load: SimilarityLoader
+    detect: Detect
+    exchange: Exchange
+
+    async def similar(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return the semantic similarity of each left text to each right one, 0..1; shape (left, right)."""
+        model = await self.load()
+        matrix = await asyncio.to_thread(model.similar, left, right)
+        return [[float(value) for value in row] for row in matrix]
+
+    async def support(self, claims: Sequence[str], text: str) -> Sequence[float | None]:
+        """Return how far ``text`` supports each claim, 0..1; ``None`` for a claim that could not be scored."""
+        if not claims:
+            return []
+        evidence = replace(self.exchange, passages=(Passage(text, Provenance.DOCUMENTS),))
+        answers = [Answer(place, AnswerKind.TEXT, claim) for place, claim in enumerate(claims)]
+        verdicts = await self.detect(evidence, answers)
+        return [None if verdict.score is None else 1.0 - verdict.score for verdict in verdicts]
 
 
 def _any_flagged(verdicts: Sequence[Verdict]) -> bool:
     return any(verdict.flagged for verdict in verdicts)
-
-
-def _names(plan: Plan) -> tuple[str, ...]:
-    """Models that the configuration names for a plan."""
-    judge = (plan.premium.judge_model,) if plan.premium.judge_model else ()
-    return (*plan.model_refs, *plan.premium.verification_models, *judge)
 
 
 def _ran(mended: Sequence[Mended | None], mode: Mode) -> Mode:

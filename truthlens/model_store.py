@@ -12,7 +12,7 @@ from pathlib import Path
 
 from truthlens.core.errors import ModelError
 from truthlens.core.plan import Plan
-from truthlens.core.records import ModelIdentity
+from truthlens.core.verdict import ModelIdentity
 from truthlens.detection.building import DetectorSet
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.models.fingerprint import model_identity

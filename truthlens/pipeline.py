@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -30,7 +30,9 @@ from truthlens.api.paths import Kind, kind_of
 from truthlens.api.requests import read_request, set_model
 from truthlens.api.responses import Response, check_answers, parse_response, rewrite_response
 from truthlens.api.sse.buffered import StreamedResponse, parse_stream, rewrite_stream
+from truthlens.api.sse.completeness import STREAM_ERROR, limited, reason_of
 from truthlens.core.deadline import Deadline
+from truthlens.core.enums import Action, Mode, OnUnchecked, Reason, Streaming
 from truthlens.core.errors import (
     BodyEncodingError,
     BodyTooLargeError,
@@ -39,26 +41,11 @@ from truthlens.core.errors import (
     StoppedError,
     TruthLensError,
 )
+from truthlens.core.exchange import Answer, Exchange, Facts, RequestHead, ResponseHead
 from truthlens.core.mitigation_result import Judged
-from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Action,
-    Answer,
-    Endpoint,
-    Exchange,
-    Facts,
-    Mode,
-    OnUnchecked,
-    Outcome,
-    Reason,
-    RequestHead,
-    ResponseHead,
-    Streaming,
-    StreamRecord,
-    Verdict,
-    unchecked,
-)
-from truthlens.core.timeouts import MARGIN_S, hold_s, override_s
+from truthlens.core.outcome import Outcome, StreamRecord
+from truthlens.core.plan import MARGIN_S, Plan
+from truthlens.core.verdict import Verdict, unchecked
 from truthlens.delivery import (
     calls_made,
     headers,
@@ -71,22 +58,20 @@ from truthlens.delivery import (
 from truthlens.detection.engine import Engine
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
 from truthlens.memory_release import GiveBack
-from truthlens.mitigation.modes import calls_models, mode_to_run
-from truthlens.mitigator import Case, Mender, explained_in_time
+from truthlens.mitigator import Case, Mender
 from truthlens.policy import EarlyPlans, Policy, PolicyHolder
 from truthlens.reading_pool import Pool
 from truthlens.streaming.driver import Emit, Flow
-from truthlens.streaming.finish import STREAM_ERROR, limited, reason_of
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer, describe
+from truthlens.ticket import Conclusion, HeldBytes, Ticket
 
 log = structlog.get_logger("truthlens.pipeline")
 
 # The model name that asks the policy to choose.
 AUTO_MODEL = "auto"
-DETAILS_HEADER = "x-truthlens-details"
 # Reading takes about 0.2 ms per KB, most of it the search for evidence, and of hostile text 4 ms; larger bodies go to a
 # worker thread, so that one long request does not hold up the others.
 _INLINE_BYTES = 8 << 10
@@ -103,106 +88,6 @@ _MOST_ROUTE_WARNINGS = 100
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 _T = TypeVar("_T")
-
-
-class Keep:
-    """Bytes that are counted as held until they are released, once."""
-
-    def __init__(self, size: int, hold: Callable[[int], None] | None) -> None:
-        self._size = 0
-        self._hold = hold
-        self.add(size)
-
-    def add(self, size: int) -> None:
-        """Count more of them."""
-        if self._hold is not None:
-            self._size += size
-            self._hold(size)
-
-    def release(self) -> None:
-        """Count them no longer."""
-        if self._hold is not None:
-            self._hold(-self._size)
-            self._hold = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """What is known of an exchange after its request phase.
-
-    ``reason`` is set where the answer will not be scored. The policy snapshot is the one that the exchange began
-    with: a reload does not touch it. ``plain`` is the decoded request, kept only for modes that ask models (``keep``
-    counts it while it is), and ``model`` the one that answers.
-    """
-
-    policy: Policy
-    head: RequestHead
-    kind: Kind
-    plan: Plan
-    reading: Reading | None = None
-    reason: Reason | None = None
-    request_body: bytes | None = None
-    plain: bytes = b""
-    keep: Keep = field(default_factory=lambda: Keep(0, None))
-    model: str = ""
-    request_s: float = 0.0
-
-    @property
-    def no_answer(self) -> bool:
-        """Whether no answer of a model comes back for the request."""
-        return self.kind is Kind.NO_ANSWER
-
-    @property
-    def endpoint(self) -> Endpoint | None:
-        """The API, as far as it is known."""
-        return self.kind.endpoint if self.exchange is None else self.exchange.endpoint
-
-    @property
-    def exchange(self) -> Exchange | None:
-        """Query and passages, of a request that was read."""
-        return self.reading.exchange if self.reading is not None else None
-
-    @property
-    def size(self) -> int:
-        """Bytes of the request, as far as it was read."""
-        return self.reading.size if self.reading is not None else 0
-
-    @property
-    def more_time_s(self) -> float | None:
-        """Seconds for which Envoy has to wait for the judgement, or ``None`` where its own clock will do."""
-        return override_s(self.plan)
-
-    @property
-    def streaming(self) -> Streaming:
-        """What is done with the answer if it comes as a stream."""
-        return self.plan.streaming
-
-    @property
-    def stream_reason(self) -> Reason | None:
-        """Why a streamed answer will not be scored, where that is known already and needs no verdict chunk."""
-        if self.has_evidence:
-            return None
-        tells = self.wants_details and self.plan.on_unchecked is not OnUnchecked.BLOCK
-        return None if tells else Reason.NO_CONTEXT
-
-    @property
-    def has_evidence(self) -> bool:
-        """Whether there is anything to check the answer against."""
-        return self.exchange is not None and any(each.text.strip() for each in self.exchange.passages)
-
-    @property
-    def wants_details(self) -> bool:
-        """Whether the body may carry the ``truthlens`` object: by plan, or by a header that the operator allows."""
-        asked = self.head.headers.get(DETAILS_HEADER, "").strip().lower() == "spans"
-        return self.plan.details or (asked and DETAILS_HEADER in self.policy.trusted_headers)
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """An ended exchange: the outcome, and the response headers that tell of it."""
-
-    outcome: Outcome
-    headers: Mapping[str, str]
 
 
 class Pipeline:
@@ -267,7 +152,7 @@ class Pipeline:
     async def open(self, ticket: Ticket, body: bytes) -> Ticket:
         """Read the request, as far as it takes to send it on: which plan, which model."""
         started = self._clock()
-        deadline, held, size = Deadline.after(ticket.plan.timeout_s), Keep(0, self._hold), len(body)
+        deadline, held, size = Deadline.after(ticket.plan.timeout_s), HeldBytes(hold=self._hold), len(body)
         misnamed = False
         try:
             if size > _INLINE_BYTES:  # what is smaller waits for nothing
@@ -314,9 +199,9 @@ class Pipeline:
                 return work()
             return await self._pool.run(work, size=size, timeout_s=timeout_s)
 
-    def keep(self) -> Keep:
+    def held_bytes(self) -> HeldBytes:
         """What counts bytes as held that are not of an exchange of the gateway."""
-        return Keep(0, self._hold)
+        return HeldBytes(hold=self._hold)
 
     def check_room(self, size: int) -> None:
         """Raise ``OverloadedError`` where ``size`` more bytes may not be held."""
@@ -353,20 +238,20 @@ class Pipeline:
         if not plan.enabled:
             return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
         reading = Reading(request, plan.evidence, policy.limits, size=len(plain))
-        kept = plain if calls_models(plan) else b""
+        kept = plain if plan.calls_models else b""
         return replace(ticket, plan=plan, reading=reading, request_body=request_body, plain=kept, model=model)
 
     # --- response phase -----------------------------------------------------------------------------------
 
-    def skip(self, ticket: Ticket, reason: Reason) -> Judgement:
+    def skip(self, ticket: Ticket, reason: Reason) -> Conclusion:
         """The judgement of an answer that is not scored; the backend's bytes pass."""
-        ticket.keep.release()
+        ticket.held.release()
         return self._conclude(ticket, self._unscored(ticket, reason))
 
-    async def judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Judgement:
+    async def judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Conclusion:
         """Score the answer and act on the verdict."""
         started = self._clock()
-        held = Keep(0, self._hold)
+        held = HeldBytes(hold=self._hold)
         try:
             self._check_room(ticket.policy, len(body))
         except OverloadedError:
@@ -386,7 +271,7 @@ class Pipeline:
                 outcome = self._unscored(ticket, Reason.DETECTOR_ERROR)
             finally:
                 held.release()
-                ticket.keep.release()
+                ticket.held.release()
                 self._give_back.after(max(len(body), ticket.size))
         response_s = self._clock() - started
         if head.streams:
@@ -403,7 +288,7 @@ class Pipeline:
         assert exchange is not None
         limits = ticket.policy.limits
         # One for all that is done about the answer: reading it, judging it, mending it.
-        deadline = Deadline.after(hold_s(ticket.plan))
+        deadline = Deadline.after(ticket.plan.hold_s)
 
         parse = parse_stream if head.streams else parse_response
 
@@ -420,7 +305,7 @@ class Pipeline:
         judged = await self._mender.judge(self._case(ticket, exchange, response.answers, deadline))
         if ticket.wants_details:
             delivered = judged.delivered(response.answers)
-            verdicts = await explained_in_time(exchange, delivered, judged.verdicts, time_s=MARGIN_S / 2)
+            verdicts = await self._engine.explain(exchange, delivered, judged.verdicts, time_s=MARGIN_S / 2)
             judged = replace(judged, verdicts=verdicts)
         failed = False
         if isinstance(response, StreamedResponse):
@@ -488,9 +373,8 @@ class Pipeline:
         flow = Flow(
             plan,
             exchange,
-            self._engine.follow(plan, exchange),
+            self._engine,
             details=ticket.wants_details,
-            model=self._engine.model_name(plan),
             max_bytes=ticket.policy.limits.max_body_bytes,
             emit=emit,
             conclude=conclude,
@@ -502,7 +386,7 @@ class Pipeline:
 
     def abandon(self, ticket: Ticket) -> None:
         """Note that the stream ended before its answer was judged (client gone, backend gone)."""
-        ticket.keep.release()
+        ticket.held.release()
         self._give_back.after(ticket.size)
         self._signals.abandoned.inc()
         log_abandoned(decision=ticket.plan.decision, request_id=_request_id(ticket.head))
@@ -515,7 +399,7 @@ class Pipeline:
             check_evidence(exchange.passages, limits)
             with self._signals.inflight.track_inprogress():
                 verdicts = await self._engine.detect(plan, exchange, (answer,))
-                (verdict,) = await explained_in_time(exchange, (answer,), verdicts, time_s=MARGIN_S / 2)
+                (verdict,) = await self._engine.explain(exchange, (answer,), verdicts, time_s=MARGIN_S / 2)
         except BodyTooLargeError:
             verdict = unchecked(Reason.TOO_LARGE, threshold=plan.threshold)
         finally:
@@ -526,7 +410,7 @@ class Pipeline:
 
     def _unscored(self, ticket: Ticket, reason: Reason) -> Outcome:
         verdict = unchecked(reason, threshold=ticket.plan.threshold)
-        mode = mode_to_run(ticket.plan)
+        mode = ticket.plan.mode_to_run
         judged = Judged((verdict,), (verdict,), Mode.LIGHTWEIGHT if mode is Mode.AUTO else mode)
         return replace(self._outcome(ticket, judged, ()), verdicts=())
 
@@ -534,7 +418,7 @@ class Pipeline:
         model = self._engine.model_name(ticket.plan)
         return replace(outcome_of(ticket.plan, judged, answers, model=model), latency_s=ticket.request_s)
 
-    def _conclude(self, ticket: Ticket, outcome: Outcome) -> Judgement:
+    def _conclude(self, ticket: Ticket, outcome: Outcome) -> Conclusion:
         request_s, exchange = ticket.request_s, ticket.exchange
         response_s = max(0.0, outcome.latency_s - request_s)
         self._signals.observe(outcome, request_s=request_s, response_s=response_s)
@@ -553,7 +437,7 @@ class Pipeline:
             request_s=request_s,
             response_s=response_s,
         )
-        return Judgement(outcome, headers(outcome))
+        return Conclusion(outcome, headers(outcome))
 
     def _warn_of_unknown(self, policy: Policy, head: RequestHead) -> None:
         """Say once of each name on an Envoy route that the policy does not know: it would be ignored in silence."""
@@ -574,7 +458,7 @@ class Pipeline:
             self._check_room(ticket.policy, size)
         except OverloadedError:
             return replace(ticket, plain=b"")
-        return replace(ticket, keep=Keep(size, self._hold))
+        return replace(ticket, held=HeldBytes(size, self._hold))
 
     def _warn_of_mark(self) -> None:
         """Say once that a mark was not known: a client made it up, or another process of this fleet did."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from truthlens.envoy.config import Address, Upstream
+from truthlens.core.net import Address, Upstream
 
 DEFAULT_LISTEN = "127.0.0.1:10000"
 DEFAULT_EXTPROC = "127.0.0.1:18080"

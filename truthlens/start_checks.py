@@ -10,11 +10,10 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from truthlens.core.enums import Mode
 from truthlens.core.errors import ModelError
 from truthlens.core.plan import Plan
-from truthlens.core.records import Mode
 from truthlens.detection.building import DetectorSet
-from truthlens.mitigation.modes import calls_models
 from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.policy import Diagnostic, InvalidPolicyError, Policy, Severity
 
@@ -63,13 +62,12 @@ async def make_ready(
 
 def compares(plan: Plan) -> bool:
     """Whether ``plan`` needs the similarity model."""
-    return calls_models(plan) and bool(plan.premium.verification_models) and plan.mode is not Mode.STANDARD
+    return plan.calls_models and bool(plan.premium.verification_models) and plan.mode is not Mode.STANDARD
 
 
 def called(plan: Plan) -> tuple[str, ...]:
     """The models that ``plan`` calls by name."""
-    judge = (plan.premium.judge_model,) if plan.premium.judge_model else ()
-    return () if plan.mode is Mode.STANDARD else (*plan.premium.verification_models, *judge)
+    return () if plan.mode is Mode.STANDARD else plan.premium.models
 
 
 def _plans(policy: Policy) -> Iterator[Plan]:
@@ -100,7 +98,7 @@ def _elsewhere(policy: Policy, shelf: ModelShelf) -> Iterator[Diagnostic]:
 
 def _keys(policy: Policy, environ: Mapping[str, str]) -> Iterator[Diagnostic]:
     models = policy.models or {}
-    for name in sorted({name for plan in _plans(policy) if calls_models(plan) for name in called(plan)}):
+    for name in sorted({name for plan in _plans(policy) if plan.calls_models for name in called(plan)}):
         spec = models.get(name)
         if spec is not None and spec.api_key_env and not environ.get(spec.api_key_env):
             line, key = policy.places["model", name]

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from tests.fakes.ports import free_port
 from tests.integration.support.stack import Stack, wait_for
-from truthlens.envoy.config import Address, EnvoySettings, Upstream, envoy_config
+from truthlens.core.net import Address, Upstream
+from truthlens.envoy.config import EnvoySettings, envoy_config
 from truthlens.envoy.process import envoy_binary, is_listening
 
 

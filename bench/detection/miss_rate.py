@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 
 from truthlens.cli.calibration_target import find_target, judging
-from truthlens.envoy.config import Address
+from truthlens.core.net import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 from truthlens.training.calibrate.conformal import UnattainableError, control_miss_rate
 from truthlens.training.calibrate.threshold import LabelledScores, score_labelled

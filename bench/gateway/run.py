@@ -31,7 +31,7 @@ from rich.table import Table
 from bench.common.envoys import another_envoy
 from tests.integration.support.backend import completion, json_reply
 from tests.integration.support.stack import Stack, free_port, wait_for
-from truthlens.envoy.config import Address
+from truthlens.core.net import Address
 from truthlens.envoy.process import is_listening
 
 POLICY = """\

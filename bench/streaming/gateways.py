@@ -15,7 +15,7 @@ from bench.common.envoys import another_envoy
 from bench.streaming.texts import REQUEST
 from tests.fakes.ports import free_port
 from tests.integration.support.stack import Stack, wait_for
-from truthlens.envoy.config import Address
+from truthlens.core.net import Address
 from truthlens.envoy.process import is_listening
 
 ROOT = Path(__file__).parents[2]

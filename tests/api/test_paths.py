@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from starlette.routing import Match, Route
 
 from truthlens.api.paths import NO_ANSWERS, Kind, kind_of
-from truthlens.envoy.config import Address, EnvoySettings, Upstream, envoy_config
+from truthlens.core.net import Address, Upstream
+from truthlens.envoy.config import EnvoySettings, envoy_config
 
 CHAT, COMPLETIONS, INVOCATIONS = Kind.CHAT, Kind.COMPLETIONS, Kind.INVOCATIONS
 DIALECT, NO_ANSWER = Kind.DIALECT, Kind.NO_ANSWER

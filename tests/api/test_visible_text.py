@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from truthlens.api.visible_text import is_prose, show_choice, without_copies
-from truthlens.core.records import Endpoint
+from truthlens.core.enums import Endpoint
 
 
 @pytest.mark.parametrize(

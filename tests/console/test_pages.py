@@ -16,29 +16,13 @@ import pytest
 import truthlens.console
 from tests.console.test_console import POLICY, Parts
 from truthlens.core.calls import CallFailure, CallRecord, Role, Usage
+from truthlens.core.enums import Action, AnswerKind, Endpoint, Mode, Provenance, Reason, Status, Streaming
+from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.mitigation_result import Attempt, Fate, Mended, Stop
+from truthlens.core.outcome import Outcome, StreamRecord
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Action,
-    Answer,
-    AnswerKind,
-    Coverage,
-    DetectorResult,
-    Endpoint,
-    Exchange,
-    Mode,
-    Outcome,
-    Passage,
-    Provenance,
-    Reason,
-    Span,
-    Status,
-    Streaming,
-    StreamRecord,
-    Verdict,
-    unchecked,
-)
+from truthlens.core.verdict import Coverage, DetectorResult, Span, Verdict, unchecked
 from truthlens.policy import compile_policy
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -8,20 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truthlens.core.enums import Action, AnswerKind, Endpoint, Reason, Status, WarningPosition
+from truthlens.core.exchange import Answer, Exchange
+from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Action,
-    Answer,
-    AnswerKind,
-    Endpoint,
-    Exchange,
-    Outcome,
-    Reason,
-    Status,
-    Verdict,
-    WarningPosition,
-    unchecked,
-)
+from truthlens.core.verdict import Verdict, unchecked
 from truthlens.delivery import apply_warning, warn, warning_for, worst
 
 PLAN = Plan(decision="d", threshold=0.6)

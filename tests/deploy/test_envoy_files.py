@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from truthlens.core.plan import Plan
-from truthlens.core.records import Streaming
-from truthlens.core.timeouts import MARGIN_S, streamed_hold_s
+from truthlens.core.enums import Streaming
+from truthlens.core.plan import MARGIN_S, Plan
 from truthlens.envoy.config import FAIL_OPEN_HEADERS
 from truthlens.envoy.process import envoy_binary
 from truthlens.gateway.server import MAX_MESSAGE_BYTES
@@ -125,7 +124,7 @@ def test_limits_fit_together(path: Path) -> None:
     config = _load(path)
     processor = _filter(config)
     assert _seconds(processor["message_timeout"]) > 2 * Plan(decision="x").timeout_s
-    gated = streamed_hold_s(Plan(decision="x", streaming=Streaming.GATE))
+    gated = Plan(decision="x", streaming=Streaming.GATE).streamed_hold_s
     assert gated is not None
     assert _seconds(processor["message_timeout"]) >= gated + MARGIN_S
     assert _seconds(_manager(config)["stream_idle_timeout"]) > _seconds(processor["message_timeout"])

@@ -16,7 +16,8 @@ import yaml
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from tests.fakes.ports import free_port
-from truthlens.envoy.config import Address, EnvoySettings, Upstream, envoy_config
+from truthlens.core.net import Address, Upstream
+from truthlens.envoy.config import EnvoySettings, envoy_config
 from truthlens.envoy.process import envoy_binary
 from truthlens.gateway import wire
 from truthlens.gateway.server import _route_metadata

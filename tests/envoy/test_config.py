@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from truthlens.core.errors import StartError
+from truthlens.core.net import Address, Upstream
 from truthlens.delivery import HEADER_NAMES
-from truthlens.envoy.config import Address, EnvoySettings, Upstream, envoy_config, render
+from truthlens.envoy.config import EnvoySettings, envoy_config, render
 
 SETTINGS = EnvoySettings(
     listen=Address("127.0.0.1", 10000),

@@ -6,7 +6,9 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from truthlens.core.records import Aggregation, Answer, Coverage, DetectorResult, Exchange, Span
+from truthlens.core.enums import Aggregation
+from truthlens.core.exchange import Answer, Exchange
+from truthlens.core.verdict import Coverage, DetectorResult, Span
 
 
 class _Reader:

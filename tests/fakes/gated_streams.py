@@ -8,8 +8,10 @@ from dataclasses import replace
 
 from truthlens.api.sse.chunks import Transcript, parse_chunk
 from truthlens.api.sse.frames import Decoder, Frame, encode
+from truthlens.core.enums import Endpoint, Reason, Status, Streaming
+from truthlens.core.exchange import Exchange
 from truthlens.core.plan import Plan, StreamSettings
-from truthlens.core.records import Endpoint, Exchange, Reason, Status, Streaming, Verdict, unchecked
+from truthlens.core.verdict import Verdict, unchecked
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.types import Ask, Entry
 

@@ -7,19 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from truthlens.api.paths import Kind
+from truthlens.core.enums import Action, Mode, Reason, Status, Streaming
+from truthlens.core.exchange import RequestHead, ResponseHead
+from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Action,
-    Mode,
-    Outcome,
-    Reason,
-    RequestHead,
-    ResponseHead,
-    Status,
-    Streaming,
-    Verdict,
-    unchecked,
-)
+from truthlens.core.verdict import Verdict, unchecked
 from truthlens.gateway.events import (
     BodyMode,
     Continue,
@@ -33,34 +26,36 @@ from truthlens.gateway.events import (
     Trailers,
 )
 from truthlens.gateway.session import Judge, Open, Piece, ProtocolError, Session, State
+from truthlens.policy import default_policy
+from truthlens.ticket import Conclusion, Ticket
 
 PLAN = Plan("support")
+POLICY = default_policy()
+HEAD = RequestHead("POST", "/v1/chat/completions", {}, {})
 OURS = ("x-truthlens-score", "x-truthlens-details", "x_truthlens_score", "x-truthlens_score", "x.truthlens-a")
 OTHERS = ("x-other", "x-truthlensscore", "truthlens", "xtruthlens-score", "my-x-truthlens-score")
 BUFFERED = FilterModes(BodyMode.BUFFERED, BodyMode.NONE)
 
 
-@dataclass(frozen=True)
-class Ticket:
-    reason: Reason | None = None
-    no_answer: bool = False
-    request_body: bytes | None = None
-    more_time_s: float | None = None
-    streaming: Streaming = Streaming.BUFFER
-    stream_reason: Reason | None = None
-
-
-@dataclass(frozen=True)
-class Judgement:
-    outcome: Outcome
-    headers: Mapping[str, str] = field(default_factory=dict)
+def made(
+    reason: Reason | None = None,
+    *,
+    no_answer: bool = False,
+    streaming: Streaming = Streaming.BUFFER,
+    request_body: bytes | None = None,
+    details: bool = True,
+) -> Ticket:
+    """A ticket without evidence: only where details are wanted has a stream anything to say of that."""
+    kind = Kind.NO_ANSWER if no_answer else Kind.CHAT
+    plan = replace(PLAN, streaming=streaming, details=details)
+    return Ticket(POLICY, HEAD, kind, plan, reason=reason, request_body=request_body)
 
 
 @dataclass
-class Desk:
+class Pipeline:
     """Admits with a fixed ticket and notes what it was asked to skip."""
 
-    ticket: Ticket = Ticket()
+    ticket: Ticket = field(default_factory=made)
     block: bool = False
     max_body_bytes: int = 1000
     skipped: list[Reason] = field(default_factory=list)
@@ -71,12 +66,12 @@ class Desk:
     def pending(self, ticket: Ticket) -> Mapping[str, str]:
         return {"x-truthlens-enabled": "true", "x-truthlens-status": "pending"}
 
-    def skip(self, ticket: Ticket, reason: Reason) -> Judgement:
+    def skip(self, ticket: Ticket, reason: Reason) -> Conclusion:
         self.skipped.append(reason)
         outcome = Outcome(PLAN, unchecked(reason))
         if self.block:
             outcome = replace(outcome, action=Action.BLOCK, body=b'{"error":{}}')
-        return Judgement(
+        return Conclusion(
             outcome,
             {
                 "x-truthlens-enabled": "false",
@@ -97,22 +92,22 @@ def response(status: int = 200, *, end: bool = False, **headers: str) -> Respons
     return ResponseHeaders(ResponseHead(status, {"content-type": "application/json", **named}), end)
 
 
-def at_response(desk: Desk, ticket: Ticket | None = None) -> Session:
+def at_response(pipeline: Pipeline, ticket: Ticket | None = None) -> Session:
     """A session whose request has been read."""
-    session = Session(desk)
+    session = Session(pipeline)
     session.receive(request())
     session.receive(RequestBody(b"{}", True))
-    session.opened(ticket or Ticket())
+    session.opened(ticket or made())
     return session
 
 
 def test_an_exchange_ships_both_bodies_and_asks_for_plain_text() -> None:
     """The backend is asked for an unencoded answer, and the answer's body is asked for once its head is known."""
-    session = Session(Desk())
+    session = Session(Pipeline())
     head = session.receive(request({"accept-encoding": "gzip"}))
     assert head == Continue(Phase.REQUEST_HEADERS, set_headers={"accept-encoding": "identity"})
     assert isinstance(session.receive(RequestBody(b"{}", True)), Open)
-    assert session.opened(Ticket()) == Continue(Phase.REQUEST_BODY)
+    assert session.opened(made()) == Continue(Phase.REQUEST_BODY)
     reply = session.receive(response())
     assert isinstance(reply, Continue)
     assert (reply.request_body, reply.response_body) == (None, BodyMode.BUFFERED)
@@ -121,8 +116,8 @@ def test_an_exchange_ships_both_bodies_and_asks_for_plain_text() -> None:
 
 def test_a_bypass_ships_no_bodies_and_leaves_the_encoding_alone() -> None:
     """An exchange that needs no scoring costs two messages and does not touch accept-encoding."""
-    desk = Desk(Ticket(reason=Reason.DISABLED))
-    session = Session(desk)
+    pipeline = Pipeline(made(reason=Reason.DISABLED))
+    session = Session(pipeline)
     reply = session.receive(request())
     assert isinstance(reply, Continue)
     assert (reply.request_body, reply.response_body) == (BodyMode.NONE, BodyMode.NONE)
@@ -136,8 +131,8 @@ def test_a_bypass_ships_no_bodies_and_leaves_the_encoding_alone() -> None:
 
 def test_headers_of_ours_sent_by_a_client_are_removed_on_every_path() -> None:
     """Whatever x-truthlens-* a client sends, the backend never sees it."""
-    for ticket in (Ticket(), Ticket(reason=Reason.DIALECT), Ticket(no_answer=True)):
-        reply = Session(Desk(ticket)).receive(request(dict.fromkeys([*OURS, *OTHERS], "0.00")))
+    for ticket in (made(), made(reason=Reason.DIALECT), made(no_answer=True)):
+        reply = Session(Pipeline(ticket)).receive(request(dict.fromkeys([*OURS, *OTHERS], "0.00")))
         assert isinstance(reply, Continue)
         assert reply.remove_headers == OURS
 
@@ -145,16 +140,16 @@ def test_headers_of_ours_sent_by_a_client_are_removed_on_every_path() -> None:
 @pytest.mark.parametrize(
     ("ticket", "head"),
     [
-        (Ticket(), {}),
-        (Ticket(), {"content_type": "text/html"}),
-        (Ticket(), {"content_type": "text/event-stream"}),
-        (Ticket(streaming=Streaming.GATE), {"content_type": "text/event-stream"}),
-        (Ticket(no_answer=True), {}),
+        (made(), {}),
+        (made(), {"content_type": "text/html"}),
+        (made(), {"content_type": "text/event-stream"}),
+        (made(streaming=Streaming.GATE), {"content_type": "text/event-stream"}),
+        (made(no_answer=True), {}),
     ],
 )
 def test_no_spelling_of_our_headers_leaves_for_the_client(ticket: Ticket, head: dict[str, str]) -> None:
     """Whatever the answer is, a backend's words go, also those that only a folding reader takes for ours."""
-    session = Session(Desk(ticket))
+    session = Session(Pipeline(ticket))
     session.receive(request())
     if not ticket.no_answer:
         session.receive(RequestBody(b"{}", True))
@@ -170,29 +165,29 @@ def test_no_spelling_of_our_headers_leaves_for_the_client(ticket: Ticket, head: 
 @pytest.mark.parametrize("head", [response(), response(404), response(content_type="text/event-stream")])
 def test_what_gets_no_answer_passes_without_a_word(head: ResponseHeaders) -> None:
     """No body is shipped, nothing is judged, blocked or abandoned, and the route's defaults go."""
-    desk = Desk(Ticket(no_answer=True), block=True)
-    session = Session(desk)
+    pipeline = Pipeline(made(no_answer=True), block=True)
+    session = Session(pipeline)
     first = session.receive(request())
     assert first == Continue(Phase.REQUEST_HEADERS, request_body=BodyMode.NONE, response_body=BodyMode.NONE)
     assert session.concluded
     head.head.headers["x-truthlens-reason"] = "unavailable"
     assert session.receive(head) == Continue(Phase.RESPONSE_HEADERS, remove_headers=("x-truthlens-reason",))
-    assert desk.skipped == []
+    assert pipeline.skipped == []
 
 
 @pytest.mark.parametrize("reason", [Reason.DIALECT, Reason.ENCODING, Reason.TOO_LARGE])
 def test_an_error_is_no_answer_whatever_was_asked(reason: Reason) -> None:
     """A 404 for a path that nobody knows is the backend's to say, also where unchecked answers are refused."""
     for ticket, status, told in (
-        (Ticket(reason=reason), 404, Reason.UPSTREAM_ERROR),
-        (Ticket(reason=reason), 200, reason),
-        (Ticket(reason=Reason.DISABLED), 404, Reason.DISABLED),
+        (made(reason=reason), 404, Reason.UPSTREAM_ERROR),
+        (made(reason=reason), 200, reason),
+        (made(reason=Reason.DISABLED), 404, Reason.DISABLED),
     ):
-        desk = Desk(ticket)
-        session = Session(desk)
+        pipeline = Pipeline(ticket)
+        session = Session(pipeline)
         session.receive(request())
         session.receive(response(status))
-        assert desk.skipped == [told]
+        assert pipeline.skipped == [told]
 
 
 @pytest.mark.parametrize(
@@ -201,22 +196,22 @@ def test_an_error_is_no_answer_whatever_was_asked(reason: Reason) -> None:
 )
 def test_a_local_reply_to_a_request_that_never_came_passes(event: ResponseHeaders) -> None:
     """Envoy refuses an upgrade, or a filter that comes first answers a preflight: nothing to judge, no fault."""
-    desk = Desk(block=True)
-    session = Session(desk)
+    pipeline = Pipeline(block=True)
+    session = Session(pipeline)
     event.head.headers["x-truthlens-status"] = "unchecked"
     assert session.receive(event) == Continue(Phase.RESPONSE_HEADERS, remove_headers=("x-truthlens-status",))
-    assert (desk.skipped, session.ticket, session.concluded) == ([], None, True)
+    assert (pipeline.skipped, session.ticket, session.concluded) == ([], None, True)
 
 
 def test_an_answer_to_a_request_that_never_came_is_a_fault() -> None:
     """A filter that is configured to send no request headers checks nothing, and must not do so in silence."""
     with pytest.raises(ProtocolError, match="ResponseHeaders in state REQUEST_HEADERS"):
-        Session(Desk()).receive(response())
+        Session(Pipeline()).receive(response())
 
 
 def test_headers_of_ours_sent_by_the_backend_are_removed_but_for_the_routes_defaults() -> None:
     """A backend cannot fake a verdict; the fail-open defaults stay until the verdict replaces them."""
-    session = at_response(Desk())
+    session = at_response(Pipeline())
     reply = session.receive(response(x_truthlens_score="0.01", x_truthlens_status="unchecked"))
     assert isinstance(reply, Continue)
     assert reply.remove_headers == ("x-truthlens-score",)
@@ -239,11 +234,11 @@ def test_headers_of_ours_sent_by_the_backend_are_removed_but_for_the_routes_defa
 )
 def test_answers_that_cannot_be_scored_pass_and_say_why(event: ResponseHeaders, reason: Reason) -> None:
     """The backend's bytes are not asked for, and the headers carry the reason."""
-    desk = Desk()
-    session = at_response(desk)
+    pipeline = Pipeline()
+    session = at_response(pipeline)
     reply = session.receive(event)
     assert isinstance(reply, Continue)
-    assert desk.skipped == [reason]
+    assert pipeline.skipped == [reason]
     assert reply.response_body is None
     assert reply.body is None
     assert reply.set_headers["x-truthlens-reason"] == reason.value
@@ -252,16 +247,16 @@ def test_answers_that_cannot_be_scored_pass_and_say_why(event: ResponseHeaders, 
 @pytest.mark.parametrize("encoding", ["", "identity", "gzip", "br", "deflate", "GZIP", "gzip, br"])
 def test_known_encodings_are_asked_for(encoding: str) -> None:
     """A body that can be decoded is buffered."""
-    reply = at_response(Desk()).receive(response(content_encoding=encoding))
+    reply = at_response(Pipeline()).receive(response(content_encoding=encoding))
     assert isinstance(reply, Continue)
     assert reply.response_body is BodyMode.BUFFERED
 
 
 def judged(outcome: Outcome, headers: dict[str, str], **response_headers: str) -> Continue | Respond:
-    session = at_response(Desk())
+    session = at_response(Pipeline())
     session.receive(response(**response_headers))
     session.receive(ResponseBody(b"old", True))
-    return session.judged(Judgement(outcome, headers))
+    return session.judged(Conclusion(outcome, headers))
 
 
 def test_a_changed_body_leaves_with_the_right_length_and_without_the_old_ones_headers() -> None:
@@ -310,17 +305,17 @@ def test_a_blocked_answer_is_replaced_by_an_error() -> None:
 
 def test_a_block_in_the_header_phase_is_an_error_too() -> None:
     """An encoding that cannot be read is refused where the plan demands a check."""
-    reply = at_response(Desk(block=True)).receive(response(content_encoding="zstd"))
+    reply = at_response(Pipeline(block=True)).receive(response(content_encoding="zstd"))
     assert isinstance(reply, Respond)
     assert reply.status == 424
 
 
 def test_a_rewritten_request_gets_its_length() -> None:
     """The model chosen for ``auto`` changes the body's length."""
-    session = Session(Desk())
+    session = Session(Pipeline())
     session.receive(request())
     session.receive(RequestBody(b"{}", True))
-    reply = session.opened(Ticket(request_body=b'{"model":"m"}'))
+    reply = session.opened(made(request_body=b'{"model":"m"}'))
     assert reply.body == b'{"model":"m"}'
     assert reply.set_headers["content-length"] == "13"
     assert reply.remove_headers == ("content-encoding",)
@@ -328,31 +323,31 @@ def test_a_rewritten_request_gets_its_length() -> None:
 
 def test_a_local_reply_before_the_request_was_complete_passes() -> None:
     """Envoy's own 413 arrives while the request body is still awaited."""
-    desk = Desk()
-    session = Session(desk)
+    pipeline = Pipeline()
+    session = Session(pipeline)
     session.receive(request())
     reply = session.receive(response(413, content_type="text/plain"))
     assert isinstance(reply, Continue)
-    assert desk.skipped == [Reason.UPSTREAM_ERROR]
+    assert pipeline.skipped == [Reason.UPSTREAM_ERROR]
 
 
 def test_a_request_without_a_body_is_no_exchange() -> None:
     """A POST whose headers end the stream is answered untouched."""
-    desk = Desk()
-    session = Session(desk)
+    pipeline = Pipeline()
+    session = Session(pipeline)
     session.receive(request(end=True))
     session.receive(response())
-    assert desk.skipped == [Reason.DIALECT]
+    assert pipeline.skipped == [Reason.DIALECT]
 
 
 def test_half_a_body_is_not_scored() -> None:
     """A body that Envoy cut at its limit passes as too large."""
-    desk = Desk()
-    session = at_response(desk)
+    pipeline = Pipeline()
+    session = at_response(pipeline)
     session.receive(response())
     reply = session.receive(ResponseBody(b"{", False))
     assert isinstance(reply, Continue)
-    assert desk.skipped == [Reason.TOO_LARGE]
+    assert pipeline.skipped == [Reason.TOO_LARGE]
     assert session.receive(ResponseBody(b"}", True)) == Continue(Phase.RESPONSE_BODY)
 
 
@@ -367,12 +362,12 @@ def test_half_a_body_is_not_scored() -> None:
 def test_filter_configurations_that_cannot_work_are_refused_with_the_remedy(modes: FilterModes) -> None:
     """The message names what to set."""
     with pytest.raises(ProtocolError, match="response_body_mode: NONE"):
-        Session(Desk()).receive(request(modes=modes))
+        Session(Pipeline()).receive(request(modes=modes))
 
 
 def test_a_filter_that_does_not_buffer_requests_is_asked_to() -> None:
     """The override carries both modes, because Envoy takes a missing one as NONE."""
-    reply = Session(Desk()).receive(request(modes=FilterModes(BodyMode.NONE, BodyMode.NONE)))
+    reply = Session(Pipeline()).receive(request(modes=FilterModes(BodyMode.NONE, BodyMode.NONE)))
     assert isinstance(reply, Continue)
     assert reply.request_body is BodyMode.BUFFERED
 
@@ -380,12 +375,14 @@ def test_a_filter_that_does_not_buffer_requests_is_asked_to() -> None:
 def test_messages_out_of_order_end_the_stream() -> None:
     """A response body that nobody asked for is a fault, never a silent pass."""
     with pytest.raises(ProtocolError, match="ResponseBody in state REQUEST_HEADERS"):
-        Session(Desk()).receive(ResponseBody(b"", True))
+        Session(Pipeline()).receive(ResponseBody(b"", True))
 
 
 def test_trailers_pass() -> None:
     """Trailers are acknowledged in any state."""
-    assert at_response(Desk()).receive(Trailers(Phase.RESPONSE_TRAILERS)) == Continue(Phase.RESPONSE_TRAILERS)
+    assert at_response(Pipeline()).receive(Trailers(Phase.RESPONSE_TRAILERS)) == Continue(
+        Phase.RESPONSE_TRAILERS
+    )
 
 
 STREAM = {"content_type": "text/event-stream; charset=utf-8"}
@@ -393,7 +390,7 @@ STREAM = {"content_type": "text/event-stream; charset=utf-8"}
 
 def test_a_stream_that_is_to_be_held_whole_is_asked_for_like_json() -> None:
     """Under streaming buffer any mode may act, so the whole body is needed."""
-    session = at_response(Desk())
+    session = at_response(Pipeline())
     reply = session.receive(response(**STREAM))
     assert isinstance(reply, Continue)
     assert (reply.response_body, dict(reply.set_headers)) == (BodyMode.BUFFERED, {})
@@ -403,7 +400,7 @@ def test_a_stream_that_is_to_be_held_whole_is_asked_for_like_json() -> None:
 @pytest.mark.parametrize("streaming", [Streaming.OBSERVE, Streaming.GATE])
 def test_a_stream_that_is_followed_comes_in_pieces_behind_pending_headers(streaming: Streaming) -> None:
     """The route's defaults are overwritten, and what would describe the backend's body is removed."""
-    session = at_response(Desk(), Ticket(streaming=streaming))
+    session = at_response(Pipeline(), made(streaming=streaming))
     head = response(
         **STREAM, content_length="100", etag="1", x_truthlens_status="unchecked", x_truthlens_reason="unavailable",
         x_truthlens_score="0.00",
@@ -422,7 +419,7 @@ def test_a_stream_that_is_followed_comes_in_pieces_behind_pending_headers(stream
 
 def test_pieces_pass_in_order_and_the_outcome_is_told_once() -> None:
     """The figures for the access log ride on the first piece that leaves once they are known."""
-    session = at_response(Desk(), Ticket(streaming=Streaming.OBSERVE))
+    session = at_response(Pipeline(), made(streaming=Streaming.OBSERVE))
     session.receive(response(**STREAM))
     outcome = Outcome(PLAN, Verdict(Status.CHECKED, score=0.5, threshold=0.4))
     assert session.passed(None, end=False, outcome=None) == Continue(Phase.RESPONSE_BODY)
@@ -443,16 +440,16 @@ def test_a_stream_that_cannot_be_followed_passes_with_its_reason(
     headers: dict[str, str], reason: Reason
 ) -> None:
     """Its headers say so at once, and no body is shipped."""
-    desk = Desk()
-    session = at_response(desk, Ticket(streaming=Streaming.GATE, stream_reason=Reason.NO_CONTEXT))
+    pipeline = Pipeline()
+    session = at_response(pipeline, made(streaming=Streaming.GATE, details=False))
     reply = session.receive(response(**STREAM, **headers))
     assert isinstance(reply, Continue)
-    assert (desk.skipped, reply.response_body) == ([reason], None)
+    assert (pipeline.skipped, reply.response_body) == ([reason], None)
     assert reply.set_headers["x-truthlens-reason"] == reason.value
 
 
 def test_a_json_answer_is_held_whole_whatever_is_done_with_streams() -> None:
-    session = at_response(Desk(), Ticket(streaming=Streaming.OBSERVE, stream_reason=Reason.NO_CONTEXT))
+    session = at_response(Pipeline(), made(streaming=Streaming.OBSERVE, details=False))
     reply = session.receive(response())
     assert isinstance(reply, Continue)
     assert reply.response_body is BodyMode.BUFFERED

@@ -8,9 +8,10 @@ from typing import Any
 import grpc
 import pytest
 
-from tests.gateway.test_session import Desk, Ticket
+from tests.gateway.test_session import Pipeline
 from truthlens.gateway._pb import ext_proc_pb2 as pb
 from truthlens.gateway.server import Server, _Stream
+from truthlens.ticket import Ticket
 
 
 class Context:
@@ -107,7 +108,7 @@ async def test_failing_work_raises() -> None:
     stream.close()
 
 
-class Waiting(Desk):
+class Waiting(Pipeline):
     """A pipeline that never gets done with a request at one of its stages, and notes that it was told to stop."""
 
     def __init__(self, stage: str) -> None:

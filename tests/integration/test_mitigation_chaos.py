@@ -34,7 +34,7 @@ from tests.integration.support.chaos.rounds import (
 )
 from tests.integration.support.models import BAD, GOOD, PASSAGES, QUESTION, Models, request
 from tests.integration.support.stack import Stack, free_port, wait_for
-from truthlens.envoy.config import Address
+from truthlens.core.net import Address
 
 
 def slow(text: str, seconds: float) -> Raw:

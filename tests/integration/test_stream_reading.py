@@ -14,7 +14,7 @@ from tests.integration.support.streams.stage import (
     read_back,
 )
 from tests.integration.support.streams.streams import DONE, answer, chunk, sse
-from truthlens.core.records import Endpoint
+from truthlens.core.enums import Endpoint
 
 pytestmark = pytest.mark.envoy
 

@@ -20,7 +20,8 @@ from tests.integration.support.models import BAD, GOOD, request
 from tests.integration.support.stack import Stack, wait_for
 from tests.integration.support.streams.stage import LiveClient, read_back
 from tests.integration.support.streams.streams import DONE, Framing, answer, chunk, sse
-from truthlens.envoy.config import Address, EnvoySettings, render
+from truthlens.core.net import Address
+from truthlens.envoy.config import EnvoySettings, render
 from truthlens.envoy.process import is_listening
 
 pytestmark = pytest.mark.envoy

@@ -9,7 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.fakes.standard_tools import task
-from truthlens.core.records import Passage, Provenance, Span
+from truthlens.core.enums import Provenance
+from truthlens.core.exchange import Passage
+from truthlens.core.verdict import Span
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.prompts.excerpts import excerpt, excerpts

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truthlens.core.enums import Status
 from truthlens.core.mitigation_result import Fate
-from truthlens.core.records import Span, Status, Verdict
+from truthlens.core.verdict import Span, Verdict
 from truthlens.mitigation.gain import LEAST_LOGIT_GAIN, Draft, fate_of
 
 FIRST = "The shop sells nails. It opens at nine on Sundays. The owner is Ada."

@@ -1,16 +1,15 @@
 """The policies that ship, and the generated schema."""
 
-import json
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
 
+from truthlens.core.enums import Mode
+from truthlens.core.exchange import Facts, RequestHead
 from truthlens.core.plan import Plan
-from truthlens.core.records import Facts, Mode, RequestHead
 from truthlens.policy import Policy, Severity, check_file, json_schema, load_policy
-from truthlens.policy.__main__ import render
 from truthlens.policy.schema import Behaviour, PluginConfiguration, PolicyFile
 
 CONFIG = Path(__file__).parent.parent.parent / "config"
@@ -33,11 +32,6 @@ def test_examples_load(file: Path) -> None:
     assert [d.render() for d in check_file(file) if d.severity is Severity.ERROR] == []
 
 
-def test_schema_file_is_current() -> None:
-    """config/truthlens.schema.json is what `python -m truthlens.policy` prints."""
-    assert (CONFIG / "truthlens.schema.json").read_text(encoding="utf-8") == render()
-
-
 def test_schema_describes_every_section() -> None:
     """The schema refuses unknown keys and knows every section and every plugin key by its name in YAML."""
     schema = json_schema()
@@ -45,7 +39,6 @@ def test_schema_describes_every_section() -> None:
     assert set(schema["properties"]) == set(PolicyFile.model_fields)
     assert "modelRefs" in schema["$defs"]["Decision"]["properties"]
     assert set(PluginConfiguration.model_fields) >= set(Behaviour.model_fields)
-    assert json.loads(render()) == schema
 
 
 @pytest.mark.parametrize("file", [CONFIG / "truthlens.yaml", *EXAMPLES], ids=lambda file: file.stem)

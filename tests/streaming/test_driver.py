@@ -14,20 +14,19 @@ import pytest
 from tests.fakes.detectors import FailingDetector, HeldDetector, WordDetector
 from tests.fakes.engines import engine_of
 from truthlens.api.sse.frames import Decoder
-from truthlens.core.plan import Plan, StreamSettings
-from truthlens.core.records import (
+from truthlens.core.enums import (
     Action,
     Endpoint,
-    Exchange,
     OnFlagged,
     OnUnchecked,
-    Outcome,
-    Passage,
     Provenance,
     Reason,
     Status,
     Streaming,
 )
+from truthlens.core.exchange import Exchange, Passage
+from truthlens.core.outcome import Outcome
+from truthlens.core.plan import Plan, StreamSettings
 from truthlens.detection.interfaces import Detector
 from truthlens.streaming.driver import Flow
 from truthlens.streaming.types import Ack
@@ -142,9 +141,8 @@ async def line(
         Flow(
             plan,
             exchange,
-            engine.follow(plan, exchange),
+            engine,
             details=details,
-            model="words",
             max_bytes=max_bytes,
             emit=emit,
             conclude=outcomes.append,

@@ -7,25 +7,22 @@ from typing import Any
 
 import pytest
 
-from truthlens.core.mitigation_result import Judged
-from truthlens.core.plan import Plan, StreamSettings
-from truthlens.core.records import (
+from truthlens.api.sse.completeness import limited
+from truthlens.core.enums import (
     Action,
-    Answer,
     AnswerKind,
     Endpoint,
-    Exchange,
     OnUnchecked,
-    Passage,
     Provenance,
     Reason,
-    Span,
     Status,
     Streaming,
-    Verdict,
-    unchecked,
 )
-from truthlens.streaming.finish import Ending, Gated, ending_of, limited
+from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.mitigation_result import Judged
+from truthlens.core.plan import Plan, StreamSettings
+from truthlens.core.verdict import Span, Verdict, unchecked
+from truthlens.streaming.finish import Ending, Gated, ending_of
 
 PLAN = Plan("p", threshold=0.5, streaming=Streaming.OBSERVE, warning_template="Beware.")
 EXCHANGE = Exchange(

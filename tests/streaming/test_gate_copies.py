@@ -19,7 +19,8 @@ from tests.fakes.gated_streams import (
     read_back,
 )
 from truthlens.api.sse.frames import encode
-from truthlens.core.records import Endpoint, OnFlagged, OnUnchecked, Verdict
+from truthlens.core.enums import Endpoint, OnFlagged, OnUnchecked
+from truthlens.core.verdict import Verdict
 
 TRUE = "The bank opens at nine in the morning."
 FALSE = "A domestic wire transfer costs eleven thousand dollars a day."

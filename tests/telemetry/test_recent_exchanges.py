@@ -9,22 +9,13 @@ from datetime import UTC, datetime
 import pytest
 
 from truthlens.core.calls import CallRecord, Role
+from truthlens.core.enums import AnswerKind, Endpoint, Mode, Provenance, Status
+from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.mitigation_result import Mended, Stop
+from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Answer,
-    AnswerKind,
-    Endpoint,
-    Exchange,
-    Mode,
-    Outcome,
-    Passage,
-    Provenance,
-    Span,
-    Status,
-    Verdict,
-)
+from truthlens.core.verdict import Span, Verdict
 from truthlens.telemetry.recent_exchanges import Recent
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -18,7 +18,7 @@ from enum import Enum
 
 from truthlens.api import json_edit
 from truthlens.api.content import text_of_part
-from truthlens.core.records import Endpoint
+from truthlens.core.enums import Endpoint
 
 LOGPROBS_DROPPED = "logprobs-dropped"
 """The note that says that log probabilities were taken out."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from urllib.parse import unquote
 
-from truthlens.core.records import Endpoint
+from truthlens.core.enums import Endpoint
 
 
 class Kind(StrEnum):

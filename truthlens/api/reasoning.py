@@ -11,8 +11,12 @@ and OpenThinker.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+
+from truthlens.core.enums import AnswerKind, Reasoning
+from truthlens.core.exchange import Answer
+from truthlens.core.plan import Plan
 
 _HARMONY_FINAL = "<|channel|>final<|message|>"
 _PAIRS = {
@@ -163,3 +167,15 @@ def _end_of_unopened(text: str) -> int | None:
     if not before.strip() or quoted or not own_line or _OPENING_OF[mark[0]] in before:
         return 0
     return len(text) - len(bare)
+
+
+def reasoning_to_score(plan: Plan, answers: Sequence[Answer]) -> dict[int, Answer]:
+    """Return, by an answer's place, its reasoning as an answer of its own, where the plan has it scored."""
+    if plan.reasoning is not Reasoning.SCORE:
+        return {}
+    # An index that no answer has: what is remembered of texts is remembered by it.
+    return {
+        place: Answer(-1 - place, AnswerKind.REASONING, answer.reasoning)
+        for place, answer in enumerate(answers)
+        if answer.reasoning.strip()
+    }

@@ -18,8 +18,8 @@ from truthlens import __version__
 from truthlens.cli import options
 from truthlens.cli.calibration_target import Target, find_target, judging, set_threshold
 from truthlens.core.errors import TruthLensError
+from truthlens.core.net import Address
 from truthlens.core.scoring_version import SCORING_VERSION
-from truthlens.envoy.config import Address
 from truthlens.policy.plans.threshold_record import (
     CostGoal,
     DataFile,

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from truthlens.cli import options
-from truthlens.envoy.config import Address
+from truthlens.core.net import Address
 from truthlens.model_store import find_model
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 from truthlens.training.evaluate.evaluation import Evaluation, Quality

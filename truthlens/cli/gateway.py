@@ -21,9 +21,10 @@ from truthlens.app import Node, node, until_stopped, web_server
 from truthlens.app import serve as serve_node
 from truthlens.cli import options
 from truthlens.core.errors import StartError
+from truthlens.core.net import Address, Upstream
 from truthlens.demo import curl_lines, demo_app
 from truthlens.detection.models.runtime import cpu_quota
-from truthlens.envoy.config import DEFAULT_ROUTER_HEADERS, Address, EnvoySettings, Upstream, render
+from truthlens.envoy.config import DEFAULT_ROUTER_HEADERS, EnvoySettings, render
 from truthlens.envoy.process import Envoy, is_listening
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, Settings, shipped_policy
 from truthlens.telemetry import logs, tracing

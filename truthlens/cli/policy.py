@@ -13,8 +13,8 @@ from rich.console import Console
 
 from truthlens.cli import options
 from truthlens.cli.calibration_target import identifier, model_finder
+from truthlens.core.net import Address
 from truthlens.envoy.checks.timeouts import clock_diagnostics, longest_hold_s, read_envoy
-from truthlens.envoy.config import Address
 from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.policy import InvalidPolicyError, Policy, compile_policy
 from truthlens.policy.compile import check_text, read_text

@@ -16,14 +16,16 @@ from rich.text import Text
 
 from truthlens.cli import options
 from truthlens.cli.explanations import explanation_lines
+from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import DialectError
+from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.net import Address
 from truthlens.core.plan import Plan
-from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
+from truthlens.core.verdict import Verdict
 from truthlens.delivery import format_score, verdict_object
 from truthlens.detection.building import OneModel, build_engine
 from truthlens.detection.explain.explainer import explained
 from truthlens.detection.models.loading import load_encoder
-from truthlens.envoy.config import Address
 from truthlens.model_store import find_model
 from truthlens.policy import default_policy, load_policy
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings

@@ -27,16 +27,19 @@ from starlette.types import ASGIApp
 
 from truthlens.console.security import Access, Security
 from truthlens.console.views import shown_entry
+from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import BodyTooLargeError, OverloadedError
+from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.json_size import check_values
 from truthlens.core.limits import Limits, check
 from truthlens.core.plan import Plan
-from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance, Verdict
+from truthlens.core.verdict import Verdict
 from truthlens.delivery import format_score, verdict_object
-from truthlens.pipeline import Keep, Pipeline
+from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.recent_exchanges import Recent
+from truthlens.ticket import HeldBytes
 
 _FOLDER = Path(__file__).parent
 _SHOWN = 25
@@ -124,7 +127,7 @@ class _Console:
         return Response(self._signals.exposition(), media_type=CONTENT_TYPE_LATEST)
 
     async def detect(self, request: Request) -> Response:
-        held = self._pipeline.keep()
+        held = self._pipeline.held_bytes()
         try:
             return await self._detect(request, held)
         except BodyTooLargeError as error:
@@ -134,7 +137,7 @@ class _Console:
         finally:
             held.release()
 
-    async def _detect(self, request: Request, held: Keep) -> Response:
+    async def _detect(self, request: Request, held: HeldBytes) -> Response:
         limits, body = self._policy.current.limits, bytearray()
         async for chunk in request.stream():
             body += chunk

@@ -6,8 +6,9 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from truthlens.core.calls import CallRecord
+from truthlens.core.exchange import Passage
 from truthlens.core.mitigation_result import Attempt, Mended
-from truthlens.core.records import Passage, Span, Verdict
+from truthlens.core.verdict import Span, Verdict
 from truthlens.telemetry.recent_exchanges import Entry
 
 # A model that the configuration does not name is one that a client's request names: its name is a client's text.
@@ -51,8 +52,7 @@ def shown_entry(entry: Entry, models: Container[str]) -> ShownEntry:
         models: names of models that the configuration has.
     """
     outcome = entry.outcome
-    premium = outcome.plan.premium
-    named = {*premium.verification_models, *outcome.plan.model_refs, premium.judge_model}
+    named = outcome.plan.named_models
 
     def name(model: str) -> str:
         return model if model in named or model in models else _BACKEND

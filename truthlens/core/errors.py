@@ -18,10 +18,7 @@ text of a user, a document or a model.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from truthlens.core.calls import CallFailure
+from truthlens.core.calls import CallFailure
 
 
 class TruthLensError(Exception):

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from truthlens.core.calls import CallRecord, Role
-from truthlens.core.records import Answer, Mode, Verdict
+from truthlens.core.enums import Mode
+from truthlens.core.exchange import Answer
+from truthlens.core.verdict import Verdict
 
 
 class Stop(StrEnum):

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 # Servers that hand headers on as variables fold "-", "_" and more into one character. RE2 reads this pattern too.
 OWN_HEADER = "x[^a-z0-9]truthlens[^a-z0-9].*"
 
+DETAILS_HEADER = "x-truthlens-details"
+"""By which a client asks for the ``truthlens`` object, where the operator trusts it."""
+
 _OWN = re.compile(OWN_HEADER)
 
 

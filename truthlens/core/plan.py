@@ -1,6 +1,6 @@
-"""A compiled decision and the settings of what it runs.
+"""A compiled decision and the settings of what it runs, with what follows from them alone.
 
-Records alone: nothing here reads YAML, does I/O or decides anything.
+Records: nothing here reads YAML, does I/O or counts time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from truthlens.core.records import (
+from truthlens.core.enums import (
     Aggregation,
     DetectorName,
     Mode,
@@ -19,6 +19,13 @@ from truthlens.core.records import (
     Streaming,
     WarningPosition,
 )
+
+MARGIN_S = 2.0
+"""Seconds between the end of a hold and the moment at which Envoy gives up: for the way of the body and of the reply."""
+
+_STANDARD_HOLD_S = 30.0
+_HOLD_S = 60.0
+_CALLING = frozenset({Mode.STANDARD, Mode.PREMIUM, Mode.AUTO})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,11 @@ class PremiumSettings:
     significance: float = 0.1
     debate_rounds: int = 3
     side_by_side: bool = True
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Return the names of the models that are called."""
+        return (*self.verification_models, *((self.judge_model,) if self.judge_model else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +191,67 @@ class Plan:
     evidence: EvidenceRules = EvidenceRules()
     model_refs: tuple[str, ...] = ()
     policy_version: str = ""
+
+    @property
+    def hold_s(self) -> float:
+        """Return the most seconds that an answer is held, counted from its last byte, detection included.
+
+        In mode lightweight that is the time of one detection; in the modes that call models it is the plan's deadline,
+        or the mode's default.
+        """
+        if self.mode is Mode.LIGHTWEIGHT:
+            return self.timeout_s
+        if self.mitigation.deadline_s is not None:
+            return self.mitigation.deadline_s
+        return _STANDARD_HOLD_S if self.mode is Mode.STANDARD else _HOLD_S
+
+    @property
+    def override_s(self) -> float | None:
+        """Return the seconds to ask Envoy for when the answer arrives; ``None`` where its ``message_timeout`` will do.
+
+        Source: ``ProcessingResponse.override_message_timeout``. Envoy takes one for each message, and ignores one that is
+        longer than the filter's ``max_message_timeout`` (left out: every one).
+        """
+        return None if self.mode is Mode.LIGHTWEIGHT else self.hold_s + MARGIN_S
+
+    @property
+    def streamed_hold_s(self) -> float | None:
+        """Return the most seconds that a message of a streamed answer is held, ``None`` where streams are held whole.
+
+        Under ``observe`` only the end of the stream is held, for one detection; under ``gate`` text waits until its
+        sentence is complete or ``max_hold_s`` is over, and then for its detection. Envoy's own ``message_timeout`` must
+        exceed it: what it is asked for in ``override_s`` does not outlast one message of a stream.
+        """
+        match self.streaming:
+            case Streaming.OBSERVE:
+                return self.timeout_s
+            case Streaming.GATE:
+                return self.stream.max_hold_s + self.timeout_s
+        return None
+
+    @property
+    def calls_models(self) -> bool:
+        """Whether anything may ask a model, so that the request has to be kept and more time asked for."""
+        return self.enabled and self.mode in _CALLING
+
+    @property
+    def premium_alone(self) -> bool:
+        """Whether the mode is premium without another model: the standard loop, which then says so."""
+        return self.mode is Mode.PREMIUM and not self.premium.verification_models
+
+    @property
+    def asks_first(self) -> bool:
+        """Whether other models are asked side by side with detection, before it is known whether the answer is flagged."""
+        return self.mode is Mode.PREMIUM and self.premium.side_by_side and not self.premium_alone
+
+    @property
+    def mode_to_run(self) -> Mode:
+        """Return the mode that carries the plan out; ``auto`` is resolved by the bandit before."""
+        if self.premium_alone:
+            return Mode.STANDARD
+        return self.mode if self.mode in _CALLING else Mode.LIGHTWEIGHT
+
+    @property
+    def named_models(self) -> tuple[str, ...]:
+        """Return the models that the configuration names."""
+        return (*self.model_refs, *self.premium.models)

@@ -35,19 +35,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from truthlens.core.calls import CallRecord, Usage
+from truthlens.core.enums import Reason
+from truthlens.core.exchange import Exchange, Passage
 from truthlens.core.explanation import Difference, Explanation
 from truthlens.core.mitigation_result import Attempt, Mended
-from truthlens.core.records import (
-    Coverage,
-    DetectorResult,
-    Exchange,
-    Outcome,
-    Passage,
-    Reason,
-    Reasoned,
-    Span,
-    Verdict,
-)
+from truthlens.core.outcome import Outcome, Reasoned
+from truthlens.core.verdict import Coverage, DetectorResult, Span, Verdict
 from truthlens.delivery.headers import risk_of
 from truthlens.delivery.warning import Delivery, Warned
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
+from truthlens.core.enums import Reason, Risk, Status
+from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
-from truthlens.core.records import Coverage, Outcome, Reason, Risk, Status, Verdict, unchecked
+from truthlens.core.verdict import Coverage, Verdict, unchecked
 
 HEADER_NAMES = (
     "x-truthlens-enabled",

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from truthlens.core.enums import Action, OnUnchecked, Status
+from truthlens.core.exchange import Answer
 from truthlens.core.mitigation_result import Judged, Mended
+from truthlens.core.outcome import Outcome, Reasoned
 from truthlens.core.plan import Plan
-from truthlens.core.records import Action, Answer, OnUnchecked, Outcome, Reasoned, Status
 from truthlens.delivery.bodies import blocked_body
 from truthlens.delivery.headers import NOTHING_TO_CHECK, worst
 from truthlens.delivery.unscored import counted, notes_of, reasoned

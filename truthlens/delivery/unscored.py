@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from truthlens.core.enums import Reason, Status
+from truthlens.core.exchange import Answer
 from truthlens.core.mitigation_result import Judged
-from truthlens.core.records import Answer, Coverage, Reason, Reasoned, Status, Verdict
+from truthlens.core.outcome import Reasoned
+from truthlens.core.verdict import Coverage, Verdict
 from truthlens.llm.token_estimate import text_tokens
 
 REASONING_UNSCORED = "reasoning-unscored"

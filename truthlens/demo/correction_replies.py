@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from truthlens.core.records import Exchange, Passage, Provenance
+from truthlens.core.enums import Provenance
+from truthlens.core.exchange import Exchange, Passage
 from truthlens.mitigation.prompts.delimiters import PREFIX, unmarked
 
 _PASSAGE = re.compile(f"<{PREFIX}passage[^>]*>\n(.*?)\n</{PREFIX}passage>", re.DOTALL)

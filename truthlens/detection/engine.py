@@ -12,13 +12,16 @@ from functools import partial
 from typing import Protocol
 
 from truthlens.core.cancellation import StopCheck
-from truthlens.core.errors import DetectorError
+from truthlens.core.errors import DetectorError, OverloadedError
+from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.plan import DetectorSpec, Plan
-from truthlens.core.records import Answer, DetectorResult, Exchange, Verdict, unchecked
+from truthlens.core.verdict import DetectorResult, Verdict, unchecked
+from truthlens.detection.explain.explainer import explained
 from truthlens.detection.fusion import fuse
 from truthlens.detection.incremental import Following
 from truthlens.detection.interfaces import Detector, reason_not_to_run
 from truthlens.detection.workers import Job, Step, Workers
+from truthlens.reading_pool import Pool
 
 
 class Detectors(Protocol):
@@ -56,6 +59,7 @@ class Engine:
         make = partial(Workers, queue_limit=queue_limit, queue_observer=queue_observer)
         self._workers = make(workers=workers)
         self._large = make(workers=max(1, workers // 2))
+        self._explaining = Pool()
 
     @property
     def inflight(self) -> int:
@@ -105,6 +109,18 @@ class Engine:
                 verdicts[place] = fuse(own, threshold=plan.threshold)
         return tuple(verdicts[place] for place in range(len(answers)))
 
+    async def explain(
+        self, exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict], *, time_s: float
+    ) -> tuple[Verdict, ...]:
+        """Return the verdicts with their spans explained, or as they are where that takes longer than ``time_s``."""
+        size = sum(len(passage.text) for passage in exchange.passages)
+        try:
+            return await self._explaining.run(
+                lambda: explained(exchange, answers, verdicts), size=size, timeout_s=time_s
+            )
+        except (TimeoutError, OverloadedError):
+            return tuple(verdicts)
+
     def follow(self, plan: Plan, exchange: Exchange) -> Following:
         """What scores the answers of ``exchange`` while they are written; see ``Following``.
 
@@ -116,6 +132,7 @@ class Engine:
         """Refuse new work as ``overloaded`` and wait until the workers have finished theirs."""
         await self._workers.aclose()
         await self._large.aclose()
+        await self._explaining.aclose()
 
     async def _run(
         self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]

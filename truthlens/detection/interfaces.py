@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from truthlens.core.cancellation import StopCheck
+from truthlens.core.enums import Aggregation, AnswerKind, Reason
+from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.plan import Plan
-from truthlens.core.records import Aggregation, Answer, AnswerKind, DetectorResult, Exchange, Reason
+from truthlens.core.verdict import DetectorResult
 from truthlens.text.claims.plain_refusals import claims_nothing
 
 Ranges = Sequence[tuple[int, int]]

@@ -10,10 +10,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from truthlens.api.paths import METHOD_OVERRIDE, PASSING_METHODS
 from truthlens.core.errors import StartError
+from truthlens.core.net import Address, Upstream
 from truthlens.core.own_headers import OWN_HEADER
 from truthlens.envoy.router import CLUSTER as _ROUTER
 from truthlens.envoy.router import FILTER as _ROUTER_FILTER
@@ -38,66 +38,6 @@ FAIL_OPEN_HEADERS = {
 }
 # Headers by which some servers serve another path than the request's. RE2 reads this pattern.
 _PATH_OVERRIDE = "x[^a-z0-9](original|rewrite)[^a-z0-9]url"
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Host and port, or (``port`` 0 and ``host`` a path) a unix socket."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str, *, name: str) -> Address:
-        """Read ``HOST:PORT``, ``[V6]:PORT`` or ``unix:/PATH``.
-
-        Raises:
-            StartError: for anything else; ``name`` is the flag to mend.
-        """
-        if text.startswith("unix:"):
-            return cls(text.removeprefix("unix:"), 0)
-        host, colon, port = text.rpartition(":")
-        if not colon or not port.isdigit() or not 0 < int(port) < 65536:
-            raise StartError(f"{name} is {text!r}, expected HOST:PORT (127.0.0.1:10000) or unix:/PATH")
-        return cls(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - an empty host means every interface
-
-    def __str__(self) -> str:
-        if not self.port:
-            return f"unix:{self.host}"
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-    def to_envoy(self) -> dict[str, Any]:
-        """Envoy's ``Address`` message."""
-        if not self.port:
-            return {"pipe": {"path": self.host}}
-        return {"socket_address": {"address": self.host, "port_value": self.port}}
-
-
-@dataclass(frozen=True, slots=True)
-class Upstream:
-    """The OpenAI-compatible backend: ``http(s)://host[:port][/prefix]``."""
-
-    host: str
-    port: int
-    tls: bool
-    prefix: str = ""
-
-    @classmethod
-    def parse(cls, url: str) -> Upstream:
-        """Read a base URL; a trailing ``/v1`` is taken as the API's own prefix and dropped.
-
-        Raises:
-            StartError: for another scheme or a URL without a host.
-        """
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise StartError(f"--upstream is {url!r}, expected http://HOST:PORT or https://HOST")
-        prefix = parts.path.rstrip("/").removesuffix("/v1")
-        tls = parts.scheme == "https"
-        return cls(parts.hostname, parts.port or (443 if tls else 80), tls, prefix)
-
-    def __str__(self) -> str:
-        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}{self.prefix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +94,7 @@ def envoy_config(settings: EnvoySettings) -> dict[str, Any]:
         "static_resources": {"listeners": [_listener(settings)], "clusters": clusters},
     }
     if settings.admin:
-        config["admin"] = {"address": settings.admin.to_envoy()}
+        config["admin"] = {"address": _address(settings.admin)}
     return config
 
 
@@ -191,7 +131,7 @@ def _listener(settings: EnvoySettings) -> dict[str, Any]:
         manager["access_log"] = [_access_log(settings.access_log)]
     return {
         "name": "llm",
-        "address": settings.listen.to_envoy(),
+        "address": _address(settings.listen),
         "per_connection_buffer_limit_bytes": 1 << 20,
         "filter_chains": [
             {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}
@@ -312,7 +252,7 @@ def _cluster(name: str, addresses: Sequence[Address]) -> dict[str, Any]:
         "circuit_breakers": _LIMITS,
         "load_assignment": {
             "cluster_name": name,
-            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": a.to_envoy()}} for a in addresses]}],
+            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": _address(a)}} for a in addresses]}],
         },
     }
 
@@ -388,3 +328,10 @@ def _sidecar(settings: EnvoySettings) -> dict[str, Any]:
     ]
     cluster.update(_GRPC)
     return cluster
+
+
+def _address(address: Address) -> dict[str, Any]:
+    """Return Envoy's ``Address`` message."""
+    if not address.port:
+        return {"pipe": {"path": address.host}}
+    return {"socket_address": {"address": address.host, "port_value": address.port}}

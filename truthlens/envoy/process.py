@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Self
 
 from truthlens.core.errors import StartError
-from truthlens.envoy.config import Address, EnvoySettings, render
+from truthlens.core.net import Address
+from truthlens.envoy.config import EnvoySettings, render
 
 
 def envoy_binary() -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from truthlens.core.records import RequestHead, ResponseHead
+from truthlens.core.exchange import RequestHead, ResponseHead
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 

@@ -8,31 +8,21 @@ cleanly before its exchange has ended, because Envoy takes a clean close as "let
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import grpc
 import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from truthlens.core.errors import StartError
-from truthlens.core.records import Outcome, ResponseHead
 from truthlens.gateway import wire
 from truthlens.gateway._pb import ext_proc_pb2 as pb
 from truthlens.gateway.events import MoreTime, Reply, RequestBody
-from truthlens.gateway.session import (
-    Desk,
-    Judge,
-    Judgement,
-    Open,
-    Piece,
-    ProtocolError,
-    Session,
-    State,
-    Ticket,
-)
+from truthlens.gateway.session import Judge, Open, Piece, ProtocolError, Session, State
+from truthlens.pipeline import Pipeline
 from truthlens.streaming.types import Ack
 
 log = structlog.get_logger("truthlens.gateway")
@@ -54,50 +44,6 @@ _LET_GO_S = 1.0
 _STUCK_S = 60.0
 # gRPC's and Envoy's own metadata; everything else was put on the route by the operator.
 _OWN_METADATA = ("grpc-", ":", "user-agent", "te", "content-type", "x-envoy-", "x-forwarded-", "x-request-id")
-
-
-class Flow(Protocol):
-    """A streamed answer on its way."""
-
-    @property
-    def droppable(self) -> bool:
-        """Whether the stream may go on without us as well as with us."""
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """The outcome, once it is known."""
-
-    async def feed(self, data: bytes, *, end: bool) -> None:
-        """Take in the next piece; give another once there is room."""
-
-    @property
-    def full(self) -> bool:
-        """Whether no more is to be read now."""
-
-    async def room(self) -> bool:
-        """Wait until there is room for another piece; true then."""
-
-    async def aclose(self) -> None:
-        """End all work."""
-
-
-class Pipeline(Desk, Protocol):
-    """What the server needs of the pipeline."""
-
-    async def open(self, ticket: Any, body: bytes) -> Ticket:
-        """Read the request, as far as it takes to send it on."""
-
-    async def prepare(self, ticket: Any) -> Ticket:
-        """Do what can be done before the answer comes; what that tells of the exchange stands on the new ticket."""
-
-    async def judge(self, ticket: Any, head: ResponseHead, body: bytes) -> Judgement:
-        """Judge the response."""
-
-    def flow(self, ticket: Any, emit: Callable[[Ack], Awaitable[None]]) -> Flow:
-        """What a streamed answer goes through; ``emit`` sends on each piece, in order."""
-
-    def abandon(self, ticket: Any) -> None:
-        """Note that the stream ended before its exchange did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +132,7 @@ class Server:
                     return
                 await context.write(wire.render(reply))
                 if isinstance(event, RequestBody):
+                    assert session.ticket is not None
                     prepared = await stream.unless_it_ends(self._pipeline.prepare(session.ticket))
                     if prepared is None:
                         return
@@ -212,6 +159,7 @@ class Server:
         async def emit(ack: Ack) -> None:
             await stream.write(session.passed(ack.body, end=ack.end, outcome=flow.outcome))
 
+        assert session.ticket is not None
         flow = self._pipeline.flow(session.ticket, emit)
         task = asyncio.current_task()
         if task is not None and flow.droppable:

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Protocol
+from typing import Protocol
 
+from truthlens.core.enums import Action, Reason, Status, Streaming
 from truthlens.core.errors import TruthLensError
+from truthlens.core.exchange import RequestHead, ResponseHead
+from truthlens.core.outcome import Outcome
 from truthlens.core.own_headers import own_headers
-from truthlens.core.records import Action, Outcome, Reason, RequestHead, ResponseHead, Status, Streaming
 from truthlens.gateway.events import (
     BodyMode,
     Continue,
@@ -33,6 +35,7 @@ from truthlens.gateway.events import (
     ResponseHeaders,
     Trailers,
 )
+from truthlens.ticket import Conclusion, Ticket
 
 # Set by the Envoy route, overwritten by us: they stay until the verdict is known, so that a fail-open in
 # between is visible to the client.
@@ -46,47 +49,7 @@ class ProtocolError(TruthLensError):
     """Envoy sent a message that does not follow from the last one, or is configured in a way that cannot work."""
 
 
-class Ticket(Protocol):
-    """What the pipeline knows of an exchange; opaque here but for these."""
-
-    @property
-    def no_answer(self) -> bool:
-        """Whether no answer of a model comes back, so that nothing is said of it."""
-
-    @property
-    def reason(self) -> Reason | None:
-        """Why the answer will not be scored, if that is known already."""
-
-    @property
-    def request_body(self) -> bytes | None:
-        """New request body, or ``None`` where the client's passes untouched."""
-
-    @property
-    def more_time_s(self) -> float | None:
-        """Seconds for which Envoy is asked to wait for the judgement, or ``None`` where its own clock will do."""
-
-    @property
-    def streaming(self) -> Streaming:
-        """What is done with the answer if it comes as a stream."""
-
-    @property
-    def stream_reason(self) -> Reason | None:
-        """Why a streamed answer will not be scored and nothing has to be said within it, if that is known already."""
-
-
-class Judgement(Protocol):
-    """What the pipeline makes of an exchange that has ended."""
-
-    @property
-    def outcome(self) -> Outcome:
-        """The outcome; ``outcome.body`` is the new response body or ``None``."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The ``x-truthlens-*`` response headers."""
-
-
-class Desk(Protocol):
+class PipelinePort(Protocol):
     """The pure half of the pipeline, called by the session itself."""
 
     @property
@@ -94,13 +57,13 @@ class Desk(Protocol):
         """Largest response body that is asked for, in bytes."""
 
     def admit(self, head: RequestHead) -> Ticket:
-        """The ticket of an exchange of which only the request head is known."""
+        """Return the ticket of an exchange of which only the request head is known."""
 
-    def skip(self, ticket: Any, reason: Reason) -> Judgement:
-        """The judgement of an answer that is not scored."""
+    def skip(self, ticket: Ticket, reason: Reason) -> Conclusion:
+        """Conclude an exchange whose answer is not scored."""
 
-    def pending(self, ticket: Any) -> Mapping[str, str]:
-        """The ``x-truthlens-*`` headers of a stream whose verdict comes at its end."""
+    def pending(self, ticket: Ticket) -> Mapping[str, str]:
+        """Return the ``x-truthlens-*`` headers of a stream whose verdict comes at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +108,11 @@ class State(Enum):
 class Session:
     """One exchange."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, pipeline: PipelinePort) -> None:
         self.state = State.REQUEST_HEADERS
         self.ticket: Ticket | None = None
         self.concluded = False
-        self._desk = desk
+        self._pipeline = pipeline
         self._response = ResponseHead(0, {})
         self._bodiless = False
         self._told = False
@@ -208,7 +171,7 @@ class Session:
             body=ticket.request_body,
         )
 
-    def judged(self, judgement: Judgement) -> Reply:
+    def judged(self, judgement: Conclusion) -> Reply:
         """The response has been judged."""
         self.state = State.ENDED
         self.concluded = True
@@ -250,7 +213,7 @@ class Session:
 
     def _request_headers(self, event: RequestHeaders) -> Reply:
         _check_modes(event.modes)
-        self.ticket = self._desk.admit(event.head)
+        self.ticket = self._pipeline.admit(event.head)
         spoofed = own_headers(event.head.headers)
         self.concluded = self.ticket.no_answer
         self._bodiless = event.end_of_stream
@@ -281,7 +244,7 @@ class Session:
             event.head,
             ended=event.end_of_stream,
             streams=streams,
-            max_body_bytes=self._desk.max_body_bytes,
+            max_body_bytes=self._pipeline.max_body_bytes,
         )
         # An error is no answer, whatever could be made of the request.
         if reason is not Reason.UPSTREAM_ERROR or self.ticket.reason is Reason.DISABLED:
@@ -308,7 +271,8 @@ class Session:
     def _stream(self, head: ResponseHead) -> Reply:
         """The headers leave now, the body piece by piece."""
         self.state = State.STREAM
-        headers = dict(self._desk.pending(self.ticket))
+        assert self.ticket is not None
+        headers = dict(self._pipeline.pending(self.ticket))
         spoofed = tuple(name for name in own_headers(head.headers) if name not in headers)
         # Envoy would send the old length with whatever is put into the body.
         stale = tuple(name for name in ("content-length", *_ENTITY_HEADERS) if name in head.headers)
@@ -328,7 +292,7 @@ class Session:
     def _pass(self, phase: Phase, reason: Reason) -> Reply:
         """End the exchange without scoring: the backend's bytes pass as they are."""
         assert self.ticket is not None
-        judgement = self._desk.skip(self.ticket, reason)
+        judgement = self._pipeline.skip(self.ticket, reason)
         self.state = State.ENDED
         self.concluded = True
         if judgement.outcome.action is Action.BLOCK:
@@ -343,7 +307,7 @@ class Session:
         )
 
 
-def _blocked(judgement: Judgement) -> Respond:
+def _blocked(judgement: Conclusion) -> Respond:
     outcome = judgement.outcome
     return Respond(
         status=outcome.block_status,

@@ -15,8 +15,9 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
+from truthlens.core.enums import Status
 from truthlens.core.mitigation_result import Fate
-from truthlens.core.records import Status, Verdict
+from truthlens.core.verdict import Verdict
 from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 from truthlens.text.spans import touching

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
 
-from truthlens.core.plan import Consensus
-from truthlens.core.records import (
+from truthlens.core.enums import (
     Aggregation,
     Mode,
     OnFlagged,
@@ -20,6 +19,7 @@ from truthlens.core.records import (
     Streaming,
     WarningPosition,
 )
+from truthlens.core.plan import Consensus
 
 Unit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}$")]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from truthlens.core.enums import Mode, OnFlagged, OnUnchecked, Reasoning, Streaming
 from truthlens.core.plan import Plan
-from truthlens.core.records import Mode, OnFlagged, OnUnchecked, Reasoning, Streaming
 
 _Strength = tuple[bool, int, float, float, int, int]
 _MODES = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.AGENTIC, Mode.PREMIUM)
@@ -82,7 +82,7 @@ def _stream_weaknesses(plan: Plan, *, than: Plan) -> list[str]:
 
 def _rank(plan: Plan) -> float:
     """How much a plan's mode does; ``auto`` does what its weakest mode does, but not only that."""
-    if plan.mode is Mode.PREMIUM and not plan.premium.verification_models:
+    if plan.premium_alone:
         return _MODES.index(Mode.STANDARD)
     if plan.mode is not Mode.AUTO:
         return _MODES.index(plan.mode)
@@ -90,8 +90,7 @@ def _rank(plan: Plan) -> float:
 
 
 def _mode(plan: Plan) -> str:
-    alone = plan.mode is Mode.PREMIUM and not plan.premium.verification_models
-    return "premium without other models" if alone else plan.mode.value
+    return "premium without other models" if plan.premium_alone else plan.mode.value
 
 
 def _warns(plan: Plan) -> bool:

@@ -17,10 +17,11 @@ from typing import Any
 
 import structlog
 
-from truthlens.core.plan import Plan
-from truthlens.core.records import Answer, Exchange, Outcome, Reason, Streaming, StreamRecord
-from truthlens.core.timeouts import MARGIN_S, streamed_hold_s
-from truthlens.detection.incremental import Following
+from truthlens.core.enums import Reason, Streaming
+from truthlens.core.exchange import Answer, Exchange
+from truthlens.core.outcome import Outcome, StreamRecord
+from truthlens.core.plan import MARGIN_S, Plan
+from truthlens.detection.engine import Engine
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
 from truthlens.streaming.scoring import Judging
@@ -41,9 +42,8 @@ class Flow:
     Args:
         plan: of mode lightweight.
         exchange: the request half.
-        following: detection for this exchange.
+        engine: scores and explains.
         details: whether a verdict chunk is wanted.
-        model: name of the detector's model.
         max_bytes: of the stream, beyond which it is not checked.
         emit: sends one acknowledgement; called in order, one at a time.
         conclude: takes the outcome of the stream, once, before the acknowledgements that its end waited for.
@@ -56,10 +56,9 @@ class Flow:
         self,
         plan: Plan,
         exchange: Exchange,
-        following: Following,
+        engine: Engine,
         *,
         details: bool,
-        model: str,
         max_bytes: int,
         emit: Emit,
         conclude: Callable[[Outcome], None],
@@ -74,7 +73,7 @@ class Flow:
         self._closed: Callable[[], None] | None = closed
         self._clock = clock
         gated = plan.streaming is Streaming.GATE
-        hold_s = streamed_hold_s(plan)
+        hold_s = plan.streamed_hold_s
         assert hold_s is not None, "whole answers are not followed"
         self._hold_s = hold_s
         # Until then text waits for its sentence, or the end for its verdict, if nothing is being scored.
@@ -84,11 +83,10 @@ class Flow:
         self._judging = Judging(
             plan,
             exchange,
-            following,
+            engine,
             self._relay,
             self._gate,
             details=details,
-            model=model,
             hold_s=hold_s,
             clock=clock,
         )

@@ -7,24 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from truthlens.api.members import FIELDS_DROPPED, LOGPROBS_DROPPED
 from truthlens.api.sse.chunks import Transcript, choice_answer
+from truthlens.api.sse.completeness import STREAM_ERROR
+from truthlens.core.enums import Action, AnswerKind, Reason, WarningPosition
+from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.mitigation_result import Judged
+from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Action,
-    Answer,
-    AnswerKind,
-    Exchange,
-    Outcome,
-    Reason,
-    Span,
-    Status,
-    Verdict,
-    WarningPosition,
-    unchecked,
-)
+from truthlens.core.verdict import Span, unchecked
 from truthlens.delivery import Delivery, Warned, outcome_of, truthlens_object, warn
 
-STREAM_ERROR = "stream-error"
 WITHHELD = "withheld"
 STOPPED = "stopped"
 
@@ -75,30 +66,6 @@ def answers_of(transcript: Transcript, exchange: Exchange, *, over: bool = False
         for index, choice in transcript.choices.items()
         for text in [choice.text.removeprefix(exchange.echoed)[choice.answer_start :]]
     )
-
-
-def reason_of(transcript: Transcript, *, overflowed: bool) -> Reason | None:
-    """Why a stream that has ended cannot have been checked wholly, as far as the stream itself tells."""
-    if overflowed:
-        return Reason.TOO_LARGE
-    text = any(choice.text.strip() for choice in transcript.choices.values())
-    if transcript.opaque:
-        return Reason.DIALECT
-    return Reason.UPSTREAM_ERROR if transcript.failed and not text else None
-
-
-def limited(verdicts: Sequence[Verdict], reason: Reason | None) -> tuple[Verdict, ...]:
-    """The verdicts of answers of which, for ``reason``, not everything was seen."""
-    if reason is None:
-        return tuple(verdicts)
-    return tuple(_limited(verdict, reason) for verdict in verdicts)
-
-
-def _limited(verdict: Verdict, reason: Reason) -> Verdict:
-    if verdict.score is not None:
-        return replace(verdict, status=Status.PARTIAL, reason=reason)
-    # What seems empty may have its text in what was not seen.
-    return replace(verdict, reason=reason) if verdict.reason is Reason.EMPTY_ANSWER else verdict
 
 
 def ending_of(

@@ -9,25 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from truthlens.api.reasoning import reasoning_to_score
 from truthlens.api.sse.chunk_edits import content_chunk, done_frame, final_chunk
+from truthlens.api.sse.completeness import limited, reason_of
 from truthlens.api.sse.frames import encode
+from truthlens.core.enums import AnswerKind, OnUnchecked, Reason, Streaming
+from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.mitigation_result import Judged
-from truthlens.core.plan import Plan
-from truthlens.core.records import (
-    Answer,
-    AnswerKind,
-    Exchange,
-    OnUnchecked,
-    Outcome,
-    Reason,
-    Streaming,
-    Verdict,
-    unchecked,
-)
-from truthlens.core.timeouts import MARGIN_S
-from truthlens.detection.incremental import Following
-from truthlens.mitigator import explained_in_time, reasoning_to_score
-from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of, limited, reason_of
+from truthlens.core.outcome import Outcome
+from truthlens.core.plan import MARGIN_S, Plan
+from truthlens.core.verdict import Verdict, unchecked
+from truthlens.detection.engine import Engine
+from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
 from truthlens.streaming.frame_edits import STOP_REASON
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
@@ -44,11 +37,10 @@ class Judging:
     Args:
         plan: of mode lightweight.
         exchange: the request half.
-        following: detection for this exchange.
+        engine: scores and explains.
         relay: the stream.
         gate: what decides its frames; ``None`` for a stream that is observed.
         details: whether a verdict chunk is wanted.
-        model: name of the detector's model.
         hold_s: how long text may be held in all.
         clock: monotonic, in seconds.
     """
@@ -57,22 +49,22 @@ class Judging:
         self,
         plan: Plan,
         exchange: Exchange,
-        following: Following,
+        engine: Engine,
         relay: Relay,
         gate: Gate | None,
         *,
         details: bool,
-        model: str,
         hold_s: float,
         clock: Callable[[], float],
     ) -> None:
         self._plan = plan
         self._exchange = exchange
-        self._following = following
+        self._engine = engine
+        self._following = engine.follow(plan, exchange)
         self._relay = relay
         self._gate = gate
         self._details = details
-        self._model = model
+        self._model = engine.model_name(plan)
         self._hold_s = hold_s
         self._clock = clock
         self._must_check = plan.streaming is Streaming.GATE and plan.on_unchecked is OnUnchecked.BLOCK
@@ -214,7 +206,7 @@ class Judging:
                 for answer, new, old in zip(answers, kept, first, strict=True)
             )
         if self._details:
-            verdicts = await explained_in_time(self._exchange, answers, verdicts, time_s=MARGIN_S / 2)
+            verdicts = await self._engine.explain(self._exchange, answers, verdicts, time_s=MARGIN_S / 2)
         judged = Judged(verdicts, first, reasoning=await self._reasoning(answers))
         ending = self._ending(answers, judged, gated=gated, reason=reason)
         final = self._final(ending)

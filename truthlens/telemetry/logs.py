@@ -13,7 +13,9 @@ from collections.abc import Sequence
 
 import structlog
 
-from truthlens.core.records import Answer, Endpoint, Exchange, Outcome, Reason
+from truthlens.core.enums import Endpoint, Reason
+from truthlens.core.exchange import Answer, Exchange
+from truthlens.core.outcome import Outcome
 
 _exchange_log = structlog.get_logger("truthlens.api")
 

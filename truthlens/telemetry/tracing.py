@@ -18,7 +18,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from truthlens.core.calls import ModelRequest
-from truthlens.core.records import Outcome
+from truthlens.core.outcome import Outcome
 
 log = structlog.get_logger("truthlens.tracing")
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from truthlens.core.records import Passage, Provenance
+from truthlens.core.enums import Provenance
+from truthlens.core.exchange import Passage
 from truthlens.detection.encoder.inputs.assignment import content_keys
 from truthlens.detection.explain.evidence_search import Evidence, Sentence
 from truthlens.text.sentences import sentences

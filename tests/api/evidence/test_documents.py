@@ -7,7 +7,8 @@ import json
 import pytest
 
 from truthlens.api.evidence.documents import document_passages, json_passages
-from truthlens.core.records import Passage, Provenance
+from truthlens.core.enums import Provenance
+from truthlens.core.exchange import Passage
 
 TOOL = Provenance.TOOL
 

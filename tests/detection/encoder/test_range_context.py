@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.records import Answer, AnswerKind
+from truthlens.core.enums import AnswerKind
+from truthlens.core.exchange import Answer
 from truthlens.detection.encoder.range_context import CONTEXT_CHARACTERS, excerpt_of
 from truthlens.text.sentences import sentences
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from truthlens.core.records import Passage, Provenance
+from truthlens.core.enums import Provenance
+from truthlens.core.exchange import Passage
 from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.explain.differences import Comparison
 from truthlens.detection.explain.evidence_search import Evidence

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from truthlens.core.records import Passage, Provenance
+from truthlens.core.enums import Provenance
+from truthlens.core.exchange import Passage
 from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.explain.evidence_search import Evidence
 from truthlens.text.words import words

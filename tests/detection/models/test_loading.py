@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tiny_encoder import word_tokenizer, write_encoder
+from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import ModelError
-from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance
+from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.detection.models.loading import load_encoder
 
 

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from truthlens.core.enums import Mode, OnUnchecked, Streaming
 from truthlens.core.errors import StartError
+from truthlens.core.net import Address, Upstream
 from truthlens.core.plan import MitigationSettings, Plan, StreamSettings
-from truthlens.core.records import Mode, OnUnchecked, Streaming
-from truthlens.core.timeouts import hold_s
 from truthlens.envoy.checks.timeouts import clock_diagnostics, read_envoy
-from truthlens.envoy.config import Address, EnvoySettings, Upstream, render
+from truthlens.envoy.config import EnvoySettings, render
 from truthlens.envoy.process import envoy_binary
 from truthlens.policy import Policy, Severity, default_policy, load_policy
 
@@ -166,7 +166,7 @@ def test_every_decision_is_named() -> None:
     lines = _found(loaded, text)
     assert len(lines) == len(held) > 2
     for plan in held:
-        assert any(f"{plan.decision!r}" in line and f"{hold_s(plan):g} s" in line for line in lines)
+        assert any(f"{plan.decision!r}" in line and f"{plan.hold_s:g} s" in line for line in lines)
 
 
 seconds = st.floats(0.1, 300).map(lambda value: round(value, 1))
@@ -231,7 +231,7 @@ def test_each_remedy_mends_its_mistake(
         if lowered is None:
             continue
         less = float(lowered[2])
-        assert less < (plan.timeout_s if lowered[1] == "timeout_s" else hold_s(plan))
+        assert less < (plan.timeout_s if lowered[1] == "timeout_s" else plan.hold_s)
         shorter = (
             replace(plan, timeout_s=less)
             if lowered[1] == "timeout_s"

@@ -17,7 +17,8 @@ import httpx
 
 from tests.fakes.ports import free_port
 from tests.integration.support.backend import Backend
-from truthlens.envoy.config import Address, EnvoySettings, Upstream, render
+from truthlens.core.net import Address, Upstream
+from truthlens.envoy.config import EnvoySettings, render
 from truthlens.envoy.process import envoy_binary, is_listening
 
 PATIENCE_S = 90.0

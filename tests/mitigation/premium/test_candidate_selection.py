@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from tests.fakes.premium_panel import BUILDER, CITY, HEIGHT, WRONG_HEIGHT, Scorer, task_of
 from truthlens.core.calls import Role
-from truthlens.core.records import Reason, Status, Verdict
+from truthlens.core.enums import Reason, Status
+from truthlens.core.verdict import Verdict
 from truthlens.mitigation.interfaces import Attempt, Fate
 from truthlens.mitigation.premium.candidate_selection import Contest
 

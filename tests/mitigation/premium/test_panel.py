@@ -28,8 +28,9 @@ from tests.fakes.premium_panel import (
     tools_of,
 )
 from truthlens.core.calls import CallFailure, Completion, ModelSpec, Role
+from truthlens.core.enums import Mode, Reason, Status
 from truthlens.core.plan import Consensus
-from truthlens.core.records import Mode, Reason, Status, Verdict, unchecked
+from truthlens.core.verdict import Verdict, unchecked
 from truthlens.mitigation.interfaces import Attempt, Fate, Mended, Stop, Task
 from truthlens.mitigation.premium.opinions import Opinion
 from truthlens.mitigation.premium.panel import premium

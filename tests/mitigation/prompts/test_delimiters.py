@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.records import Endpoint, Exchange, Passage, Provenance, Span, Status, Verdict
+from truthlens.core.enums import Endpoint, Provenance, Status
+from truthlens.core.exchange import Exchange, Passage
+from truthlens.core.verdict import Span, Verdict
 from truthlens.mitigation.prompts import delimiters
 from truthlens.mitigation.standard.correction_prompt import correction_prompt
 

@@ -16,7 +16,7 @@ from tests.fakes.premium_panel import (
     tools_of,
 )
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
-from truthlens.core.records import Endpoint
+from truthlens.core.enums import Endpoint
 from truthlens.mitigation.prompts.questions import Opinion, acceptable, is_structured, prompted, said, written
 
 VALUES = {"claims": "", "said": ""}

@@ -4,8 +4,10 @@ import jinja2
 import pytest
 
 from tests.fakes.standard_tools import task
+from truthlens.core.enums import Endpoint, Provenance, Status
+from truthlens.core.exchange import Exchange, Passage
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.records import Endpoint, Exchange, Passage, Provenance, Span, Status, Verdict
+from truthlens.core.verdict import Span, Verdict
 from truthlens.mitigation.prompts import render
 from truthlens.mitigation.standard.correction_prompt import correction_prompt
 

@@ -23,8 +23,9 @@ from tests.fakes.standard_tools import (
     verdict_of,
 )
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
+from truthlens.core.enums import Endpoint, Mode, Reason, Status
 from truthlens.core.plan import Plan, StandardSettings
-from truthlens.core.records import Coverage, Endpoint, Mode, Reason, Status, Verdict, unchecked
+from truthlens.core.verdict import Coverage, Verdict, unchecked
 from truthlens.mitigation.gain import Draft, less_checked
 from truthlens.mitigation.interfaces import Attempt, Fate, Mended, Stop, Tools
 from truthlens.mitigation.standard.loop import correct, standard, target_of

@@ -7,8 +7,8 @@ import pytest
 
 from tests.fakes.standard_tools import FIRST, HangingAsk, ScriptedAsk, ScriptedRescore, task, tools
 from truthlens.core.calls import CallFailure, Role
+from truthlens.core.enums import Endpoint
 from truthlens.core.plan import StandardSettings
-from truthlens.core.records import Endpoint
 from truthlens.mitigation.interfaces import Stop
 from truthlens.mitigation.standard.loop import standard
 from truthlens.mitigation.standard.self_check import read_answers, read_questions, self_check

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from truthlens.core.calls import ModelSpec, Price
+from truthlens.core.enums import Mode
 from truthlens.core.plan import Consensus, MitigationSettings, StandardSettings
-from truthlens.core.records import Mode
 from truthlens.policy import compile_policy
 
 TEXT = """\

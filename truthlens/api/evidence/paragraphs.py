@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.records import Passage, Provenance
+from truthlens.core.enums import Provenance
+from truthlens.core.exchange import Passage
 
 _BREAK = re.compile(r"\n[ \t]*\n\s*")
 _HEADING_CHARS = 60

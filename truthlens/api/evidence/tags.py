@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from truthlens.api.evidence.paragraphs import paragraph_passages
 from truthlens.api.evidence.prompt_patterns import QUESTION_LINE
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.records import Passage, Provenance
+from truthlens.core.enums import Provenance
+from truthlens.core.exchange import Passage
 
 _CONTAINERS = (
     "contexts?|retrieved[_-]contexts?|retrieved[_-]documents|documents|docs|passages|sources|evidence|"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from truthlens.api.sse.chunks import Choice, ChunkKind
 from truthlens.api.sse.rewriter import Draft
-from truthlens.core.records import Answer
+from truthlens.core.exchange import Answer
 from truthlens.text.sentences import sentences
 
 

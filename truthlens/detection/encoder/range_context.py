@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from truthlens.core.records import Answer
+from truthlens.core.exchange import Answer
 from truthlens.detection.interfaces import Ranges
 from truthlens.text.sentences_v1 import sentences_v1
 

@@ -17,8 +17,10 @@ from itertools import chain
 from tokenizers import Tokenizer
 
 from truthlens.core.cancellation import StopCheck
+from truthlens.core.enums import Aggregation, Reason
 from truthlens.core.errors import DetectorError
-from truthlens.core.records import Aggregation, Answer, DetectorResult, Exchange, Reason
+from truthlens.core.exchange import Answer, Exchange
+from truthlens.core.verdict import DetectorResult
 from truthlens.detection.encoder.inputs.assignment import Chunk, chunks_of
 from truthlens.detection.encoder.inputs.evidence_tokens import Evidence
 from truthlens.detection.encoder.inputs.json_values import Rendering, render

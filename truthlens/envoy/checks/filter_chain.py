@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from truthlens.core.plan import Plan
-from truthlens.core.timeouts import streamed_hold_s
 from truthlens.envoy.checks.bootstrap import Neighbour, RouteClock
 from truthlens.yamlfile.diagnostics import Report
 
@@ -23,7 +22,7 @@ _PIECEWISE = ("STREAMED", "FULL_DUPLEX_STREAMED")
 
 def check_chain(report: Report, route: RouteClock, plans: Sequence[Plan]) -> None:
     """Report the filters beside TruthLens's on ``route`` with which streams are lost; ``plans`` are those of the route."""
-    streamed = [plan for plan in plans if streamed_hold_s(plan) is not None]
+    streamed = [plan for plan in plans if plan.streamed_hold_s is not None]
     for neighbour in route.neighbours:
         if neighbour.first and streamed:
             _before(report, neighbour, streamed)

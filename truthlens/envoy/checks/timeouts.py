@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from truthlens.core.plan import Plan
-from truthlens.core.records import OnUnchecked
-from truthlens.core.timeouts import MARGIN_S, hold_s, override_s, streamed_hold_s
+from truthlens.core.enums import OnUnchecked
+from truthlens.core.plan import MARGIN_S, Plan
 from truthlens.envoy.checks.bootstrap import EnvoyClock, ProcessorClock, RouteClock, read_envoy
 from truthlens.envoy.checks.filter_chain import check_chain
 from truthlens.envoy.checks.nodes import Setting
@@ -45,7 +44,7 @@ def clock_diagnostics(policy: Policy, envoy: EnvoyClock, *, policy_text: str = "
 
 def longest_hold_s(plan: Plan) -> float:
     """The most seconds that ``plan`` holds anything: a whole answer, or text of a stream."""
-    return max(hold_s(plan), streamed_hold_s(plan) or 0.0)
+    return max(plan.hold_s, plan.streamed_hold_s or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class _Check:
         return [plan for plan in pinned[:1] or plans if plan.enabled]
 
     def _message_timeout(self, plan: Plan, route: RouteClock) -> None:
-        if override_s(plan) is None:
+        if plan.override_s is None:
             self._own_timeout(plan, route)
         else:
             self._override(plan, route)
@@ -94,7 +93,7 @@ class _Check:
         needed = held_s + MARGIN_S
         if limit.value >= needed:
             return
-        streamed = held_s > hold_s(plan)
+        streamed = held_s > plan.hold_s
         what = f"hold text of a stream for {held_s:g} s" if streamed else f"take {held_s:g} s for an answer"
         remedy = self._remedy(plan, limit, "message_timeout", needed, room_s=limit.value - MARGIN_S)
         if limit.value <= held_s:
@@ -113,7 +112,7 @@ class _Check:
     def _override(self, plan: Plan, route: RouteClock) -> None:
         """A plan that calls models asks for its time, and gets it up to ``max_message_timeout``."""
         asked, most, base = (
-            hold_s(plan) + MARGIN_S,
+            plan.hold_s + MARGIN_S,
             self.processor.max_message_timeout,
             self.processor.message_timeout,
         )
@@ -122,7 +121,7 @@ class _Check:
             return
         says = "max_message_timeout is not set" if not most.value else _says(most, "max_message_timeout")
         message = (
-            f"{_named(plan)} holds an answer for up to {hold_s(plan):g} s and asks Envoy for {asked:g} s, but {says}, "
+            f"{_named(plan)} holds an answer for up to {plan.hold_s:g} s and asks Envoy for {asked:g} s, but {says}, "
             f"so that this is ignored and {_says(base, 'message_timeout')}: {_after(base.value, route)}"
         )
         remedy = self._remedy(plan, most, "max_message_timeout", asked, room_s=room_s - MARGIN_S)
@@ -151,12 +150,12 @@ class _Check:
     def _remedy(self, plan: Plan, limit: Setting[float], name: str, needed: float, *, room_s: float) -> str:
         """Both ways out: more time from Envoy, or less for the plan, where any is left for it."""
         key = "mitigation.deadline_s"
-        if override_s(plan) is None:
+        if plan.override_s is None:
             key = "timeout_s"
             room_s = round(room_s - (longest_hold_s(plan) - plan.timeout_s), 3)
         raised = f"{'write' if limit.written else 'add'} {name}: {needed:g}s or more"
         # Less than one detection takes is no deadline.
-        if room_s <= 0 or (override_s(plan) is not None and room_s < plan.timeout_s):
+        if room_s <= 0 or (plan.override_s is not None and room_s < plan.timeout_s):
             return raised
         return f"{raised}, or in the policy {key}: {room_s:g} or less for {plan.decision!r}{self.places(plan, key)}"
 
@@ -229,7 +228,7 @@ class _Check:
             )
         base = processor.message_timeout
         asking = [
-            plan for route in processor.routes for plan in self._plans(route) if override_s(plan) is not None
+            plan for route in processor.routes for plan in self._plans(route) if plan.override_s is not None
         ]
         if base.value < MARGIN_S and asking:
             self.report.warn(

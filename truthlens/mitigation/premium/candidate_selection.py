@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from truthlens.core.calls import Role
-from truthlens.core.records import Verdict
+from truthlens.core.verdict import Verdict
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import Draft, weighed
 from truthlens.mitigation.interfaces import Attempt, Fate, Rescore, Task

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from truthlens.core.calls import CallFailure, Role
 from truthlens.core.deadline import Deadline
+from truthlens.core.enums import Mode
 from truthlens.core.plan import Consensus
-from truthlens.core.records import Mode
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import Draft
 from truthlens.mitigation.interfaces import Mended, Stop, Task, Tools

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from truthlens.core.records import Passage, Span
+from truthlens.core.exchange import Passage
+from truthlens.core.verdict import Span
 from truthlens.mitigation.prompts.excerpts import OMITTED, excerpts
 
 PREFIX = "truthlens:"

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from truthlens.core.calls import ModelRequest
+from truthlens.core.enums import Endpoint
+from truthlens.core.exchange import Exchange, Passage
 from truthlens.core.explanation import Difference
-from truthlens.core.records import Endpoint, Exchange, Passage, Span, Verdict
+from truthlens.core.verdict import Span, Verdict
 from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.prompts.delimiters import Mark
 from truthlens.mitigation.prompts.evidence_selection import relevant

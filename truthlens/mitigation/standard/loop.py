@@ -11,9 +11,10 @@ import asyncio
 from dataclasses import dataclass, field
 
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
+from truthlens.core.enums import Endpoint, Mode
 from truthlens.core.errors import CallError
 from truthlens.core.plan import Plan
-from truthlens.core.records import Endpoint, Mode, Verdict
+from truthlens.core.verdict import Verdict
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, Draft, weighed
 from truthlens.mitigation.interfaces import Attempt, Fate, Mended, Stop, Task, Tools, failed

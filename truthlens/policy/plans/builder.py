@@ -11,8 +11,8 @@ import pydantic
 import regex
 
 from truthlens.core.calls import ModelSpec
+from truthlens.core.enums import DetectorName, Mode
 from truthlens.core.plan import DetectorSpec, EvidenceRules, Plan
-from truthlens.core.records import DetectorName, Mode
 from truthlens.core.thresholds import threshold_from_cost
 from truthlens.policy.plans.modes import ModeSettings
 from truthlens.policy.plans.streams import check_streams, stream_settings

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from truthlens.core.calls import ModelSpec
+from truthlens.core.enums import Mode
 from truthlens.core.plan import (
     AutoSettings,
     Consensus,
@@ -15,7 +16,6 @@ from truthlens.core.plan import (
     PremiumSettings,
     StandardSettings,
 )
-from truthlens.core.records import Mode
 from truthlens.policy.schema import Behaviour, PluginConfiguration, Section
 from truthlens.yamlfile.diagnostics import KeyPath, Report
 

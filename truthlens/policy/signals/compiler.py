@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from truthlens.core.own_headers import own_headers
+from truthlens.core.own_headers import DETAILS_HEADER, own_headers
 from truthlens.policy.schema import DomainSignal as DomainSection
 from truthlens.policy.schema import PolicyFile, SignalsSection
 from truthlens.policy.signals import builtin
@@ -18,7 +18,6 @@ from truthlens.yamlfile.diagnostics import KeyPath, Report
 
 # The gateway removes these from what a client sends, so a signal on one would never match.
 _STRIPPED_PREFIX = "x-truthlens-"
-DETAILS_HEADER = "x-truthlens-details"
 
 
 @dataclass(frozen=True, slots=True)

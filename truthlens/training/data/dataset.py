@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import TruthLensError
-from truthlens.core.records import Answer, AnswerKind, Endpoint, Exchange, Passage, Provenance
+from truthlens.core.exchange import Answer, Exchange, Passage
 
 SplitName = Literal["train", "calibration", "test"]
 

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from truthlens.envoy.config import Address
+from truthlens.core.net import Address
 
 PATIENCE_S = 120.0
 

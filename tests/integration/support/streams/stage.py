@@ -18,7 +18,7 @@ from typing import Any, Self
 from tests.integration.support.backend import Backend, Raw, Received
 from tests.integration.support.stack import Stack
 from tests.integration.support.streams.streams import Framing, sse
-from truthlens.envoy.config import Address
+from truthlens.core.net import Address
 
 PATIENCE_S = 60.0
 # A pause that ends only with a step.

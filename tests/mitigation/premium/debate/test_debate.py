@@ -25,7 +25,7 @@ from tests.fakes.premium_panel import (
     tools_of,
 )
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
-from truthlens.core.records import Endpoint
+from truthlens.core.enums import Endpoint
 from truthlens.mitigation.interfaces import Fate, Task
 from truthlens.mitigation.premium.consensus.answer_diff import compare
 from truthlens.mitigation.premium.consensus.comparison import Comparison, Voice

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.records import Passage, Provenance
+from truthlens.core.enums import Provenance
+from truthlens.core.exchange import Passage
 from truthlens.mitigation.premium.debate.quotes import Evidence, normalised
 
 TOWER = (

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from truthlens.core.records import Passage
+from truthlens.core.exchange import Passage
 from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 

@@ -1,4 +1,4 @@
-"""How long a plan may hold an answer, and what Envoy is asked for."""
+"""What follows from a plan: how long an answer may be held, and what Envoy is asked for."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from truthlens.core.plan import MitigationSettings, Plan
-from truthlens.core.records import Mode
-from truthlens.core.timeouts import MARGIN_S, hold_s, override_s
+from truthlens.core.enums import Mode
+from truthlens.core.plan import MARGIN_S, MitigationSettings, Plan
 
 CALLING = [mode for mode in Mode if mode is not Mode.LIGHTWEIGHT]
 
@@ -16,7 +15,7 @@ CALLING = [mode for mode in Mode if mode is not Mode.LIGHTWEIGHT]
 def test_lightweight_lives_on_one_detection() -> None:
     """A deadline for calls says nothing about a plan that makes none, and no more time is asked for."""
     plan = Plan("p", timeout_s=3.0, mitigation=MitigationSettings(deadline_s=90.0))
-    assert (hold_s(plan), override_s(plan)) == (3.0, None)
+    assert (plan.hold_s, plan.override_s) == (3.0, None)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +24,7 @@ def test_lightweight_lives_on_one_detection() -> None:
 def test_each_mode_that_calls_models_has_a_default(mode: Mode, seconds: float) -> None:
     """Envoy is asked for the hold and a margin."""
     plan = Plan("p", mode=mode)
-    assert (hold_s(plan), override_s(plan)) == (seconds, seconds + MARGIN_S)
+    assert (plan.hold_s, plan.override_s) == (seconds, seconds + MARGIN_S)
 
 
 @pytest.mark.parametrize("mode", CALLING)
@@ -34,4 +33,4 @@ def test_the_plans_own_deadline_goes_before_the_default(mode: Mode) -> None:
     plan = Plan("p", mode=mode)
     for seconds in (0.5, 300.0):
         own = replace(plan, mitigation=MitigationSettings(deadline_s=seconds))
-        assert (hold_s(own), override_s(own)) == (seconds, seconds + MARGIN_S)
+        assert (own.hold_s, own.override_s) == (seconds, seconds + MARGIN_S)

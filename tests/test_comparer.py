@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from truthlens.core.records import (
-    Answer,
-    Endpoint,
-    Exchange,
-    Passage,
-    Provenance,
-    Reason,
-    Status,
-    Verdict,
-    unchecked,
-)
+from truthlens.core.enums import Endpoint, Provenance, Reason, Status
+from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.verdict import Verdict, unchecked
 from truthlens.detection.similarity.model import Similarity
-from truthlens.text_comparer import Comparer
+from truthlens.mitigator import Comparer
 
 EXCHANGE = Exchange(Endpoint.CHAT, "m", "Is it open?", (Passage("Evidence.", Provenance.TOOL),))
 

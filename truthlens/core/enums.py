@@ -1,0 +1,148 @@
+"""The closed lists of words that policies, headers and records share. Nothing here decides anything."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """How much of an answer was checked. ``unchecked`` is never reported as clean."""
+
+    CHECKED = "checked"
+    PARTIAL = "partial"
+    UNCHECKED = "unchecked"
+    PENDING = "pending"
+
+
+class Reason(StrEnum):
+    """Why an answer was not, or not wholly, checked (the value of ``X-TruthLens-Reason``)."""
+
+    DISABLED = "disabled"
+    NO_CONTEXT = "no-context"
+    EMPTY_ANSWER = "empty-answer"
+    TOOL_CALL = "tool-call"
+    DIALECT = "dialect"
+    ENCODING = "encoding"
+    TOO_LARGE = "too-large"
+    UPSTREAM_ERROR = "upstream-error"
+    DETECTOR_ERROR = "detector-error"
+    TIMEOUT = "timeout"
+    OVERLOADED = "overloaded"
+    LANGUAGE = "language"
+    UNAVAILABLE = "unavailable"
+
+
+class Mode(StrEnum):
+    """What is done about an unsupported answer."""
+
+    LIGHTWEIGHT = "lightweight"
+    STANDARD = "standard"
+    PREMIUM = "premium"
+    AGENTIC = "agentic"
+    AUTO = "auto"
+
+
+class Action(StrEnum):
+    """What was done to the answer."""
+
+    PASS = "pass"  # noqa: S105 - an action, not a password
+    WARN = "warn"
+    REFINE = "refine"
+    REPLACE = "replace"
+    BLOCK = "block"
+
+
+class Risk(StrEnum):
+    """Risk level of a score: low up to 0.3, moderate up to 0.6, high above."""
+
+    LOW = "low"
+    MODERATE = "moderate"
+    HIGH = "high"
+
+
+class Aggregation(StrEnum):
+    """How token scores become one response score (white paper, definition 4 and 3.1.3)."""
+
+    NOISY_OR = "noisy_or"
+    SPAN_MAX = "span_max"
+    SPAN_NOISY_OR = "span_noisy_or"
+
+
+class Streaming(StrEnum):
+    """What a plan does with an SSE answer."""
+
+    OBSERVE = "observe"
+    GATE = "gate"
+    BUFFER = "buffer"
+
+
+class OnUnchecked(StrEnum):
+    """What happens to an exchange that was not fully checked."""
+
+    PASS = "pass"  # noqa: S105 - an action, not a password
+    ANNOTATE = "annotate"
+    BLOCK = "block"
+
+
+class OnFlagged(StrEnum):
+    """What a gated stream does with a flagged sentence."""
+
+    MARK = "mark"
+    WITHHOLD = "withhold"
+    STOP = "stop"
+
+
+class WarningPosition(StrEnum):
+    """Where the warning stands relative to the answer."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class Provenance(StrEnum):
+    """Where in the request a passage came from."""
+
+    TOOL = "tool"
+    SYSTEM = "system"
+    DOCUMENTS = "documents"
+    USER = "user"
+
+
+class Endpoint(StrEnum):
+    """The API of an exchange."""
+
+    CHAT = "chat"
+    COMPLETIONS = "completions"
+
+
+class Reasoning(StrEnum):
+    """What a plan does about a model's reasoning: let it pass, and say so, or score it as well."""
+
+    PASS = "pass"  # noqa: S105 - an action, not a password
+    SCORE = "score"
+
+
+class AnswerKind(StrEnum):
+    """What one choice of a response holds.
+
+    Only ``TEXT`` can be changed, or have anything put beside it. A ``TOOL_CALL`` and a ``REFUSAL`` may have text
+    of their own; the text of ``OTHER`` stands, wholly or in part, in other members than the API's; that of
+    ``REASONING`` is reasoning that came in place of an answer.
+    """
+
+    TEXT = "text"
+    TOOL_CALL = "tool-call"
+    REFUSAL = "refusal"
+    OTHER = "other"
+    REASONING = "reasoning"
+    EMPTY = "empty"
+
+
+class DetectorName(StrEnum):
+    """Detectors that a plan may list."""
+
+    ENCODER = "encoder"
+    CITATIONS = "citations"
+    NUMBERS = "numbers"
+    JUDGE = "judge"
+    BUDGET = "budget"

@@ -1,0 +1,62 @@
+"""Addresses: where a process listens, and where the backend is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from truthlens.core.errors import StartError
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Host and port, or (``port`` 0 and ``host`` a path) a unix socket."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str, *, name: str) -> Address:
+        """Read ``HOST:PORT``, ``[V6]:PORT`` or ``unix:/PATH``.
+
+        Raises:
+            StartError: for anything else; ``name`` is the flag to mend.
+        """
+        if text.startswith("unix:"):
+            return cls(text.removeprefix("unix:"), 0)
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdigit() or not 0 < int(port) < 65536:
+            raise StartError(f"{name} is {text!r}, expected HOST:PORT (127.0.0.1:10000) or unix:/PATH")
+        return cls(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - an empty host means every interface
+
+    def __str__(self) -> str:
+        if not self.port:
+            return f"unix:{self.host}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """The OpenAI-compatible backend: ``http(s)://host[:port][/prefix]``."""
+
+    host: str
+    port: int
+    tls: bool
+    prefix: str = ""
+
+    @classmethod
+    def parse(cls, url: str) -> Upstream:
+        """Read a base URL; a trailing ``/v1`` is taken as the API's own prefix and dropped.
+
+        Raises:
+            StartError: for another scheme or a URL without a host.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise StartError(f"--upstream is {url!r}, expected http://HOST:PORT or https://HOST")
+        prefix = parts.path.rstrip("/").removesuffix("/v1")
+        tls = parts.scheme == "https"
+        return cls(parts.hostname, parts.port or (443 if tls else 80), tls, prefix)
+
+    def __str__(self) -> str:
+        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}{self.prefix}"

@@ -1,0 +1,78 @@
+"""The frozen record of an exchange that has ended. What leaves, the figures and the log are made of it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from truthlens.core.calls import CallRecord
+from truthlens.core.enums import Action, Mode, Streaming
+from truthlens.core.exchange import Answer
+from truthlens.core.mitigation_result import Mended
+from truthlens.core.plan import Plan
+from truthlens.core.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoned:
+    """The reasoning beside one answer: how many characters, and the verdict on them where the plan has it scored."""
+
+    characters: int
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """How a streamed answer went through.
+
+    ``lag_s`` are the seconds between the end of the answer and its verdict, for which the end of the stream was held.
+    ``held_s`` is the longest that text was held (under ``buffer`` without the time that the backend took), ``held_bytes``
+    the most that was. ``sentences`` counts what was decided under ``gate``: ``passed``, ``flagged``, ``unchecked``.
+    """
+
+    streaming: Streaming
+    lag_s: float = 0.0
+    held_s: float = 0.0
+    held_bytes: int = 0
+    sentences: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything about one exchange, once it has ended.
+
+    ``verdict`` is the worst one of the choices; ``verdicts`` has one per choice, in the response's order.
+    ``body`` is the new response body, or ``None`` where the backend's bytes pass untouched; for the action
+    ``block`` it is the error body that is sent with the HTTP status ``block_status``.
+    ``iterations`` are the refinement rounds of the choice that took the most. ``first`` are the verdicts on the choices as
+    the backend gave them.
+    ``initial_score`` is set only where the answer was changed by an extra generation. ``mended`` says, per choice,
+    what was done about it (``None`` where nothing was), ``calls`` which models were asked for that; ``mending_s``
+    are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
+    disclaimer because the models did not agree. ``stream`` is set for answers that came as a stream and were judged.
+    ``reasoned`` has, per choice, its reasoning beside the answer, ``None`` where there is none.
+    ``answers`` are the choices, without warnings, that the positions in ``verdicts`` count in.
+    """
+
+    plan: Plan
+    verdict: Verdict
+    verdicts: tuple[Verdict, ...] = ()
+    mode: Mode = Mode.LIGHTWEIGHT
+    action: Action = Action.PASS
+    iterations: int = 0
+    body: bytes | None = None
+    initial_score: float | None = None
+    review_id: str | None = None
+    latency_s: float = 0.0
+    model: str = ""
+    block_status: int = 424
+    notes: tuple[str, ...] = ()
+    mended: tuple[Mended | None, ...] = ()
+    first: tuple[Verdict, ...] = ()
+    calls: tuple[CallRecord, ...] = ()
+    mending_s: float = 0.0
+    disputed: frozenset[int] = frozenset()
+    stream: StreamRecord | None = None
+    reasoned: tuple[Reasoned | None, ...] = ()
+    answers: tuple[Answer, ...] = ()

@@ -1,0 +1,123 @@
+"""The frozen records of scoring: spans, coverage, what each detector said, and the verdict that is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from truthlens.core.enums import Aggregation, DetectorName, Reason, Status
+from truthlens.core.explanation import Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters ``start`` (inclusive) to ``end`` (exclusive) of the answer.
+
+    ``score`` is in 0..1. ``passage`` is the index, in the exchange's passages, of the one that
+    contradicts the span or comes nearest, or ``None``. ``explanation`` is ``None`` where nobody explained it.
+    """
+
+    start: int
+    end: int
+    score: float
+    detector: str = DetectorName.ENCODER
+    passage: int | None = None
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much was looked at, in the model's own tokens; estimated by characters where no tokenizer saw the text.
+
+    ``evidence_tokens_seen`` counts evidence that was compared with the answer, by the sentence
+    selector or by the encoder; ``evidence_tokens_read`` what stood in at least one encoder window.
+    """
+
+    answer_tokens: int
+    answer_tokens_scored: int
+    evidence_tokens: int
+    evidence_tokens_seen: int
+    evidence_tokens_read: int = 0
+    windows: int = 0
+
+    @property
+    def answer_ratio(self) -> float:
+        """Share of answer tokens that were scored, 0..1; 1.0 for an answer without tokens."""
+        return self.answer_tokens_scored / self.answer_tokens if self.answer_tokens else 1.0
+
+    @property
+    def evidence_ratio(self) -> float:
+        """Share of evidence tokens that were seen, 0..1; 1.0 where there is no evidence."""
+        return self.evidence_tokens_seen / self.evidence_tokens if self.evidence_tokens else 1.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every answer token was scored against all of the evidence."""
+        return (
+            self.answer_tokens_scored == self.answer_tokens
+            and self.evidence_tokens_seen == self.evidence_tokens
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorResult:
+    """What one detector says of one answer, or (``reason`` set, ``score`` ``None``) why it did not run.
+
+    ``abstained`` (``score`` and ``reason`` ``None``): there was nothing in the answer for this detector to judge.
+    ``floor`` (0..1) is what the fused score is at least, for findings that are facts and not estimates.
+    ``details`` holds further figures that are safe to show (numbers and names from configuration,
+    no text of users or models).
+    """
+
+    detector: str
+    score: float | None
+    spans: tuple[Span, ...] = ()
+    coverage: Coverage | None = None
+    reason: Reason | None = None
+    explanation: str = ""
+    duration_s: float = 0.0
+    weight: float = 1.0
+    abstained: bool = False
+    floor: float = 0.0
+    details: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The fused result for one answer.
+
+    ``score`` is ``None`` exactly where ``status`` is ``unchecked`` or ``pending``; ``reason`` is ``None``
+    exactly where it is ``checked``. ``flagged`` is ``score >= threshold``.
+    """
+
+    status: Status
+    reason: Reason | None = None
+    score: float | None = None
+    threshold: float = 0.0
+    spans: tuple[Span, ...] = ()
+    coverage: Coverage | None = None
+    results: tuple[DetectorResult, ...] = ()
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the answer was scored and the score reached the threshold."""
+        return self.score is not None and self.score >= self.threshold
+
+
+def unchecked(reason: Reason, *, threshold: float = 0.0) -> Verdict:
+    """The verdict of an answer that nothing was scored of."""
+    return Verdict(status=Status.UNCHECKED, reason=reason, threshold=threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """Which model a folder holds, as far as its scores go.
+
+    ``sha256`` (hex) changes with whatever changes a score: weights, tokenizer, input format, calibration.
+    ``aggregation`` is the model's own, for plans that name none.
+    """
+
+    name: str
+    sha256: str
+    aggregation: Aggregation
