@@ -146,7 +146,8 @@ def _parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
         _string(body.get("model")),
         usage,
         forged=forged,
-        unread_tokens=0 if is_error else _unread_tokens(body, deltas),
+        # What an error says alone is no answer; beside choices there are clients that show it with them.
+        unread_tokens=0 if is_error and not deltas else _unread_tokens(body, deltas),
     )
 
 
