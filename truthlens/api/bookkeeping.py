@@ -18,20 +18,15 @@ from truthlens.api.json_edit import show
 
 LONGEST = 128
 MOST_WORDS = 4
+# Of an identifier: less than what is a copy of a text; but the names of models are long.
+_MOST_PARTS = 5
+_MOST_PARTS_MODEL = 8
 # The name of a source is longer than any other label.
 _LONGEST_TITLE = 256
 _MOST_WORDS_TITLE = 24
 
 NAMES = frozenset(
-    (
-        "annotations citations content_filter_offsets content_filter_results created custom_blocklists date detected "
-        "end_index filtered finish_details finish_reason generation_settings hate id image_url images index "
-        "indirect_attack jailbreak kv_transfer_params logprobs matched_stop model name native_finish_reason object "
-        "obfuscation p profanity prompt prompt_filter_results prompt_index prompt_logprobs prompt_token_ids "
-        "protected_material_code protected_material_text provider provider_specific_fields role search_results "
-        "self_harm service_tier severity sexual signature start_index stop stop_reason stopping_word "
-        "system_fingerprint timings title token_ids truthlens type url url_citation usage violence x_groq"
-    ).split()
+    ["annotations", "citations", "content_filter_offsets", "content_filter_results", "created", "custom_blocklists", "date", "detected", "end_index", "filtered", "finish_details", "finish_reason", "generation_settings", "hate", "id", "image_url", "images", "index", "indirect_attack", "jailbreak", "kv_transfer_params", "logprobs", "matched_stop", "model", "name", "native_finish_reason", "object", "obfuscation", "p", "profanity", "prompt", "prompt_filter_results", "prompt_index", "prompt_logprobs", "prompt_token_ids", "protected_material_code", "protected_material_text", "provider", "provider_specific_fields", "role", "search_results", "self_harm", "service_tier", "severity", "sexual", "signature", "start_index", "stop", "stop_reason", "stopping_word", "system_fingerprint", "timings", "title", "token_ids", "truthlens", "type", "url", "url_citation", "usage", "violence", "x_groq"]
 )
 """What servers are known to say of a response, a chunk or a choice without saying its text."""
 LOGPROBS = frozenset(("logprobs", "prompt_logprobs"))
@@ -82,6 +77,17 @@ def is_label(text: str) -> bool:
     )
 
 
+def is_identifier(name: str, text: str) -> bool:
+    """Whether a string in the member ``name`` is short, of one piece, and no sentence in another spelling."""
+    return (
+        0 < len(text) <= LONGEST
+        and text.isascii()
+        and text.isprintable()
+        and " " not in text
+        and len(natural_words(text)) <= (_MOST_PARTS_MODEL if name == "model" else _MOST_PARTS)
+    )
+
+
 def says_nothing(name: str, text: str, beside: Mapping[str, object]) -> bool:
     """Whether a string in the member ``name``, or in a list there, is bookkeeping; ``beside`` are all members."""
     if not is_prose(text) or is_address(text):
@@ -126,6 +132,13 @@ def words_of(text: str) -> list[str]:
     if "%" in text or ("+" in text and is_address(text)):
         text = unquote_plus(text)
     return _TOKEN.findall(text.replace("_", " ").lower())
+
+
+def natural_words(text: str) -> list[str]:
+    """The words of ``text`` that are letters alone; none of an id, where the most of its parts are not."""
+    words = words_of(split_camel(text))
+    natural = [word for word in words if word.isalpha()]
+    return natural if 2 * len(natural) >= len(words) else []
 
 
 def split_camel(text: str) -> str:

@@ -196,7 +196,10 @@ def _collect_calls(shown: Shown, value: object) -> None:
         for name, held in call.items():
             if name in _CALLED and isinstance(held, dict):
                 shown.unread += [
-                    text for key, each in held.items() if key not in _ARGUMENTS for text in texts_within(key, each)
+                    text
+                    for key, each in held.items()
+                    if key not in _ARGUMENTS
+                    for text in texts_within(key, each)
                 ]
             elif name not in _ARGUMENTS:
                 shown.unread += texts_within(name, held)
@@ -207,7 +210,11 @@ def _collect_spelled(shown: Shown, logprobs: object) -> None:
     spelled = spelled_by(logprobs)
     if shown.tool_call or len(spelled) <= 2 * _MOST_SPELLED:
         return
-    said = {word for text in (shown.text, *shown.spoken, *shown.others, *shown.reasoning) for word in words_of(text)}
+    said = {
+        word
+        for text in (shown.text, *shown.spoken, *shown.others, *shown.reasoning)
+        for word in words_of(text)
+    }
     if sum(word not in said for word in words_of(spelled)) > _MOST_SPELLED:
         shown.unread.append(spelled)
 
