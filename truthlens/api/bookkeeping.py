@@ -26,7 +26,69 @@ _LONGEST_TITLE = 256
 _MOST_WORDS_TITLE = 24
 
 NAMES = frozenset(
-    ["annotations", "citations", "content_filter_offsets", "content_filter_results", "created", "custom_blocklists", "date", "detected", "end_index", "filtered", "finish_details", "finish_reason", "generation_settings", "hate", "id", "image_url", "images", "index", "indirect_attack", "jailbreak", "kv_transfer_params", "logprobs", "matched_stop", "model", "name", "native_finish_reason", "object", "obfuscation", "p", "profanity", "prompt", "prompt_filter_results", "prompt_index", "prompt_logprobs", "prompt_token_ids", "protected_material_code", "protected_material_text", "provider", "provider_specific_fields", "role", "search_results", "self_harm", "service_tier", "severity", "sexual", "signature", "start_index", "stop", "stop_reason", "stopping_word", "system_fingerprint", "timings", "title", "token_ids", "truthlens", "type", "url", "url_citation", "usage", "violence", "x_groq"]
+    [
+        "annotations",
+        "citations",
+        "content_filter_offsets",
+        "content_filter_results",
+        "created",
+        "custom_blocklists",
+        "date",
+        "detected",
+        "end_index",
+        "filtered",
+        "finish_details",
+        "finish_reason",
+        "generation_settings",
+        "hate",
+        "id",
+        "image_url",
+        "images",
+        "index",
+        "indirect_attack",
+        "jailbreak",
+        "kv_transfer_params",
+        "logprobs",
+        "matched_stop",
+        "model",
+        "name",
+        "native_finish_reason",
+        "object",
+        "obfuscation",
+        "p",
+        "profanity",
+        "prompt",
+        "prompt_filter_results",
+        "prompt_index",
+        "prompt_logprobs",
+        "prompt_token_ids",
+        "protected_material_code",
+        "protected_material_text",
+        "provider",
+        "provider_specific_fields",
+        "role",
+        "search_results",
+        "self_harm",
+        "service_tier",
+        "severity",
+        "sexual",
+        "signature",
+        "start_index",
+        "stop",
+        "stop_reason",
+        "stopping_word",
+        "system_fingerprint",
+        "timings",
+        "title",
+        "token_ids",
+        "truthlens",
+        "type",
+        "url",
+        "url_citation",
+        "usage",
+        "violence",
+        "x_groq",
+    ]
 )
 """What servers are known to say of a response, a chunk or a choice without saying its text."""
 LOGPROBS = frozenset(("logprobs", "prompt_logprobs"))
@@ -93,11 +155,16 @@ def says_nothing(name: str, text: str, beside: Mapping[str, object]) -> bool:
     if not is_prose(text) or is_address(text):
         return True
     if name in TOKENS:
-        return len(text) <= LONGEST and count_words(text) <= 1
+        return len(text) <= LONGEST and len(text.split()) <= 1 and count_words(text) <= MOST_WORDS
     if name == "title" and isinstance(beside.get("url"), str):
         short = len(text) <= _LONGEST_TITLE and count_words(text) <= _MOST_WORDS_TITLE
         return short and _STATEMENT.search(text.rstrip()[-16:]) is None
     return name in NAMES and is_label(text)
+
+
+def is_said(name: str) -> bool:
+    """Whether the name of a member is a text; a token, which may be one too, has no two words."""
+    return (" " in name or not name.isascii()) and count_words(name) > 1 and is_prose(name)
 
 
 def texts_within(name: str, value: object) -> list[str]:
@@ -111,6 +178,7 @@ def texts_within(name: str, value: object) -> list[str]:
             if not says_nothing(name, each, beside):
                 found.append(show(each))
         elif isinstance(each, dict):
+            found += [show(key) for key in each if is_said(key)]
             waiting += reversed([(key, held, each) for key, held in each.items()])
         elif isinstance(each, list):
             waiting += reversed([(name, held, beside) for held in each])

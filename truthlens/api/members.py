@@ -27,6 +27,7 @@ from truthlens.api.bookkeeping import (
     natural_words,
     spelled_by,
     split_camel,
+    texts_within,
     words_of,
 )
 from truthlens.api.content import text_of_part
@@ -51,7 +52,10 @@ _LEAST_SQUEEZED = 12
 _MOST_SQUEEZED = 4096
 # The longest run that is looked for over the borders of strings and frames.
 _TAIL = 128
+_MOST_REPEATED = 1024
 _KEY = re.compile(r"[\w.$:/+-]{1,64}", re.ASCII)
+_SIGNATURES = frozenset(("signature", "thought_signature"))
+_SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}", re.ASCII)
 _TEXTLESS = (int, float, bool, type(None))
 
 # Names under which servers repeat an answer, one short piece a chunk.
@@ -95,9 +99,10 @@ _ASIDE = frozenset(
     ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks", "refusal")
 )
 _NAMED = NAMES | _COPIES | _CALLS | _ASIDE | {"error"}
-_CALL = frozenset(("id", "type", "index"))
 _CALLED = frozenset(("function", "custom"))
-_CALLED_WITH = frozenset(("name", "arguments", "input"))
+_CALLED_WITH = frozenset(("arguments", "input"))
+# Nothing is lost with it.
+_PADDING = frozenset(("obfuscation", "p"))
 _GONE = object()
 
 
@@ -134,7 +139,8 @@ class Members:
         self._streamed = streamed
         # Words that passed, by the place where they stood: pieces of a text differ, bookkeeping repeats itself.
         self._passed: defaultdict[str, set[str]] = defaultdict(set)
-        self._known_strings: set[tuple[str, str]] = set()
+        self._repeated: set[tuple[str, str]] = set()
+        self._new: list[tuple[str, str]] = []
         self._forbidden = _Forbidden()
         # What left of a place in the frames before, of this frame at the place, and of all of this frame.
         self._before: defaultdict[str, str] = defaultdict(str)
@@ -150,7 +156,7 @@ class Members:
     def forbid(self, text: str) -> None:
         """Let nothing leave aside that repeats ``text``, which must not leave."""
         self._forbidden.add(text)
-        self._known_strings.clear()
+        self._repeated.clear()
 
     def forbids(self, text: str) -> bool:
         """Whether ``text`` repeats what must not leave."""
@@ -190,10 +196,13 @@ class Members:
     def _begin(self) -> None:
         self._leaving.clear()
         self._frame.clear()
+        self._new.clear()
 
     def _commit(self) -> None:
         for path, said in self._leaving.items():
             self._before[path] = (self._before[path] + "".join(said))[-_TAIL:]
+        if len(self._repeated) < _MOST_REPEATED:
+            self._repeated.update(self._new)
 
     def _leaves_whole(self, body: Mapping[str, object], level_of: Callable[[int], Level], top: Level) -> bool:
         for key, value in body.items():
@@ -270,7 +279,7 @@ class Members:
     def _note(self, key: str) -> None:
         if key == "logprobs":
             self.logprobs_dropped = True
-        else:
+        elif key not in _PADDING:
             self.dropped = True
 
     # --- what leaves: the value itself, less of it, or nothing ----------------------------------------------
@@ -287,8 +296,8 @@ class Members:
             return value
         if key == "logprobs":
             # They spell the text of their choice, so that what they may say goes by that.
-            keeps = value is None or (level is Level.JUDGED and not self._is_ahead(value, choice))
-            return value if keeps else _GONE
+            keeps = level is Level.JUDGED and not self._is_ahead(value, choice)
+            return value if value is None or (keeps and not texts_within(key, value)) else _GONE
         return self._bookkeeping(key, value, f"{_index_of(choice)}.{key}")
 
     def _in_holder(self, key: str, value: object, index: str, level: Level) -> object:
@@ -329,8 +338,12 @@ class Members:
         return _less(value, {key: self._in_call(key, each) for key, each in value.items()})
 
     def _in_call(self, key: str, value: object) -> object:
-        if key in _CALLED_WITH and key != "name":
+        if key in _CALLED_WITH or (key == "name" and value is None):
             return value
+        if key == "name":
+            # However many words it has: the call is void without it.
+            fits = isinstance(value, str) and _KEY.fullmatch(value) and self._may_leave("call.name", [value])
+            return value if fits else _GONE
         if key in _CALLED and isinstance(value, dict):
             return _less(value, {name: self._in_call(name, each) for name, each in value.items()})
         return self._bookkeeping(key, value, f"call.{key}")
@@ -346,22 +359,22 @@ class Members:
         known = key in NAMES
         if (value is None or value == "") and key in _NAMED:
             return value
+        if key in _COPIES or not (known or _KEY.fullmatch(key)):
+            return _GONE
         if known and (
-            isinstance(value, _TEXTLESS) or (isinstance(value, str) and (path, value) in self._known_strings)
+            isinstance(value, _TEXTLESS) or (isinstance(value, str) and (path, value) in self._repeated)
         ):
             # Nearly all of nearly all chunks.
             return value
-        if key in _COPIES or not (known or _KEY.fullmatch(key)):
-            return _GONE
         left = _Filter(key)
         kept = left.of(key, value)
         said = left.said if known else [key, *left.said]
-        if kept is _GONE or not self._has_room("" if not known else path, said, known=known):
+        if kept is _GONE or not self._has_room(path if known else "", said, known=known):
             return _GONE
         if not self._may_leave(path, said):
             return _GONE
-        if known and kept is value and isinstance(value, str):
-            self._known_strings.add((path, value))
+        if known and isinstance(value, str):
+            self._new.append((path, value))
         return kept
 
     def _has_room(self, path: str, said: list[str], *, known: bool) -> bool:
@@ -465,6 +478,9 @@ class _Filter:
             self.said.append(text)
             return len(natural_words(text.partition("?")[2])) <= MOST_WORDS
         if name in NAMES and is_identifier(name, text):
+            self.said.append(text)
+            return True
+        if name in _SIGNATURES and _SIGNATURE.fullmatch(text):
             self.said.append(text)
             return True
         words = count_words(text)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truthlens.api.bookkeeping import NAMES, is_prose, spelled_by, texts_within, words_of
+from truthlens.api.bookkeeping import NAMES, is_prose, is_said, spelled_by, texts_within, words_of
 from truthlens.api.content import is_reasoning_part, text_of_part
 from truthlens.api.json_edit import describe, show
 from truthlens.core.errors import DialectError
@@ -158,6 +158,8 @@ def _set_content(shown: Shown, content: object, *, where: str) -> None:
 def _collect(shown: Shown, members: Mapping[str, object], *, skip: str, depth: int = _DEPTH) -> None:
     """Sort what stands in the members of an object, but for ``skip``, which was read."""
     for name, value in members.items():
+        if is_said(name):
+            shown.unread.append(show(name))
         if name == skip or not value or _is_plain(name, value):
             continue
         if name in _REASONING:

@@ -104,6 +104,7 @@ class Draft:
         Raises:
             DialectError: A chunk nests too deeply to be edited.
         """
+        self._members.forbid(text)
         aside = "".join(self._said_aside(place, index) for place in range(len(self._frames)))
         level = Level.CHANGED if repeats(text, aside) else Level.REPLACED
         for place, frame in enumerate(self._frames):
