@@ -38,9 +38,10 @@ LOGPROBS_DROPPED = "logprobs-dropped"
 FIELDS_DROPPED = "fields-dropped"
 """The note that says that other members were."""
 
-_MOST_WORDS_KNOWN = 24
-# In all members of unknown names together, their names included: less than what is a copy.
-_MOST_WORDS_UNKNOWN = 5
+_MOST_WORDS_TITLES = 24
+# In a member over all frames, and in all members of unknown names together: less than what is a copy.
+_MOST_WORDS_SAID = 5
+_MOST_WORDS_MODEL = 8
 _MOST_ITEMS = 4
 _MOST_MEMBERS = 64
 # Most chunks are small and leave whole, which a look tells; with long ones an edit costs less than that.
@@ -139,6 +140,7 @@ class Members:
         self._streamed = streamed
         # Words that passed, by the place where they stood: pieces of a text differ, bookkeeping repeats itself.
         self._passed: defaultdict[str, set[str]] = defaultdict(set)
+        self._shut: set[str] = set()
         self._repeated: set[tuple[str, str]] = set()
         self._new: list[tuple[str, str]] = []
         self._forbidden = _Forbidden()
@@ -368,23 +370,24 @@ class Members:
             return value
         left = _Filter(key)
         kept = left.of(key, value)
-        said = left.said if known else [key, *left.said]
-        if kept is _GONE or not self._has_room(path if known else "", said, known=known):
+        own = [] if known else [key]
+        if kept is _GONE or path in self._shut or not self._has_room(key, path, [*own, *left.counted]):
             return _GONE
-        if not self._may_leave(path, said):
+        if not self._may_leave(path, [*own, *left.said]):
+            # What has begun to spell it goes on.
+            self._shut.add(path)
             return _GONE
         if known and isinstance(value, str):
             self._new.append((path, value))
         return kept
 
-    def _has_room(self, path: str, said: list[str], *, known: bool) -> bool:
+    def _has_room(self, key: str, path: str, said: list[str]) -> bool:
         """Whether what is said in a place, in this frame and all before, stays too little to be a sentence."""
-        words = self._passed[path].union(
-            word for each in said if not is_address(each) for word in natural_words(each)
-        )
-        if len(words) > (_MOST_WORDS_KNOWN if known else _MOST_WORDS_UNKNOWN):
+        place = path if key in NAMES else ""
+        words = self._passed[place].union(word for each in said for word in natural_words(each))
+        if len(words) > (_MOST_WORDS_MODEL if key == "model" else _MOST_WORDS_SAID):
             return False
-        self._passed[path] = words
+        self._passed[place] = words
         return True
 
     def _may_leave(self, path: str, said: list[str]) -> bool:
@@ -442,53 +445,68 @@ class _Forbidden:
 
 
 class _Filter:
-    """Leaves of one member what is too short, in sum, to be a sentence; ``said`` is what that says, in order."""
+    """Leaves of one member what is too short to be a sentence.
+
+    ``said`` is what that says, in order; ``counted`` what of it counts with other frames.
+    """
 
     def __init__(self, name: str) -> None:
         self.said: list[str] = []
-        self._left = _MOST_WORDS_KNOWN if name in NAMES else MOST_WORDS
+        self.counted: list[str] = []
+        self._known = name in NAMES
+        self._numbers_only = name == "usage"
+        self._titles = _MOST_WORDS_TITLES
         self._items = _MOST_ITEMS
-        self._counts = name == "usage"
 
-    def of(self, name: str, value: object) -> object:
+    def of(self, name: str, value: object, beside: Mapping[str, object] | None = None) -> object:
         if isinstance(value, _TEXTLESS):
             return value
         if isinstance(value, str):
-            return value if not self._counts and self._takes(name, value) else _GONE
+            return value if not self._numbers_only and self._takes(name, value, beside or {}) else _GONE
         if isinstance(value, dict):
             if len(value) > _MOST_MEMBERS:
                 return _GONE
-            return _less(value, {key: self._member(key, each) for key, each in value.items()})
+            return _less(value, {key: self._member(key, each, value) for key, each in value.items()})
         assert isinstance(value, list)
         # A row of numbers is a text in token ids, a row of words is one as it stands; so are many short rows.
         self._items -= sum(isinstance(each, (str, *_TEXTLESS)) and not is_address(each) for each in value)
-        if self._items < 0 or len(value) > _MOST_MEMBERS or (self._counts and value):
+        if self._items < 0 or len(value) > _MOST_MEMBERS or (self._numbers_only and value):
             return _GONE
         return _less(value, [self.of(name, each) for each in value])
 
-    def _member(self, key: str, value: object) -> object:
+    def _member(self, key: str, value: object, beside: Mapping[str, object]) -> object:
         if key in _COPIES or not _KEY.fullmatch(key):
             return _GONE
         if key not in NAMES:
-            self.said.append(key)
-        return self.of(key, value)
+            words = len(natural_words(key))
+            if words > MOST_WORDS:
+                return _GONE
+            # Names of measures have several words each, and there are many.
+            self._says(key, counts=words == 1 or not self._known)
+        return self.of(key, value, beside)
 
-    def _takes(self, name: str, text: str) -> bool:
-        if is_address(text):
-            self.said.append(text)
-            return len(natural_words(text.partition("?")[2])) <= MOST_WORDS
-        if name in NAMES and is_identifier(name, text):
-            self.said.append(text)
-            return True
-        if name in _SIGNATURES and _SIGNATURE.fullmatch(text):
-            self.said.append(text)
-            return True
-        words = count_words(text)
-        if len(text) > LONGEST or words > min(MOST_WORDS, self._left):
-            return False
-        self._left -= words
+    def _says(self, text: str, *, counts: bool = True) -> None:
         self.said.append(text)
-        return len(natural_words(text)) <= _MOST_WORDS_UNKNOWN
+        if counts:
+            self.counted.append(text)
+
+    def _takes(self, name: str, text: str, beside: Mapping[str, object]) -> bool:
+        if is_address(text):
+            self._says(text, counts=False)
+            return len(natural_words(text.partition("?")[2])) <= MOST_WORDS
+        if name in _SIGNATURES and _SIGNATURE.fullmatch(text):
+            self._says(text, counts=False)
+            return True
+        if name not in NAMES or not is_identifier(name, text):
+            words = count_words(text)
+            if len(text) > LONGEST or words > MOST_WORDS or len(natural_words(text)) > _MOST_WORDS_SAID:
+                return False
+            if name == "title" and is_address(beside.get("url")):
+                self._titles -= words
+                self._says(text, counts=False)
+                return self._titles >= 0
+        self._says(text)
+        return True
 
 
 def _less(value: object, kept: object) -> object:
