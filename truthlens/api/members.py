@@ -15,6 +15,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from enum import Enum
+from os.path import commonprefix
+from string import ascii_letters, digits
 
 from truthlens.api import json_edit
 from truthlens.api.bookkeeping import (
@@ -141,6 +143,7 @@ class Members:
         # Words that passed, by the place where they stood: pieces of a text differ, bookkeeping repeats itself.
         self._passed: defaultdict[str, set[str]] = defaultdict(set)
         self._shut: set[str] = set()
+        self._addresses: defaultdict[str, str] = defaultdict(str)
         self._repeated: set[tuple[str, str]] = set()
         self._new: list[tuple[str, str]] = []
         self._forbidden = _Forbidden()
@@ -395,7 +398,7 @@ class Members:
         if not said:
             return True
         # A piece of a text may end within a word.
-        piece = "".join(_squeezed(each) for each in said)
+        piece = "".join(_squeezed(self._new_of(path, each)) for each in said)
         if self._forbidden:
             beside = "".join(self._frame)[-_TAIL:]
             before = self._before[path] + "".join(self._leaving[path])
@@ -407,6 +410,14 @@ class Members:
         self._leaving[path].append(piece)
         self._frame.append(piece)
         return True
+
+    def _new_of(self, path: str, text: str) -> str:
+        """What an address says that the one before it in the same place does not; any other text itself."""
+        if not is_address(text):
+            return text
+        last, self._addresses[path] = self._addresses[path], text
+        same = commonprefix([last, text])  # noqa: RUF071 - of characters
+        return text[len(same.rstrip(ascii_letters + digits)) :]
 
 
 class _Forbidden:
@@ -493,7 +504,9 @@ class _Filter:
     def _takes(self, name: str, text: str, beside: Mapping[str, object]) -> bool:
         if is_address(text):
             self._says(text, counts=False)
-            return len(natural_words(text.partition("?")[2])) <= MOST_WORDS
+            # The path of a page often spells its title.
+            spaced = text if "%20" in text or "+" in text else text.partition("?")[2]
+            return len(natural_words(spaced)) <= _MOST_WORDS_SAID
         if name in _SIGNATURES and _SIGNATURE.fullmatch(text):
             self._says(text, counts=False)
             return True
