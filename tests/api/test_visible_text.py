@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from truthlens.api.visible_text import is_prose, show_choice, without_copies
+from truthlens.api.bookkeeping import is_prose
+from truthlens.api.visible_text import show_choice, without_copies
 from truthlens.core.enums import Endpoint
 
 

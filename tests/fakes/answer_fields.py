@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,19 @@ class Form:
         return [_frame(first), _frame(middle, **self.top), _frame(last), b"data: [DONE]\n\n"]
 
 
+_IN_CHOICE = ("finish_reason", "stop_reason", "matched_stop", "logprobs", "token_ids", "native_finish_reason")
+_IN_RESPONSE = (
+    "usage",
+    "timings",
+    "system_fingerprint",
+    "service_tier",
+    "provider",
+    "object",
+    "url",
+    "prompt",
+)
+
+
 def alone(text: str) -> dict[str, Form]:
     """By name, forms in which ``text`` is all that there is to show."""
     return {
@@ -65,6 +79,8 @@ def alone(text: str) -> dict[str, Form]:
         "unknown choice member": Form({"content": None}, {"note": {"said": text}}),
         "beside the choices": Form({"content": None}, top={"output_text": text}),
         "beside the choices, unknown": Form({"content": None}, top={"remark": {"said": [text]}}),
+        "beside empty choices": Form(top={"choices": [], "text": text}),
+        "beside empty choices, unknown": Form(top={"choices": [], "remark": {"said": text}}),
         "reasoning_content": Form({"content": None, "reasoning_content": text}),
         "reasoning": Form({"content": "", "reasoning": text}),
         "reasoning part": Form({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}),
@@ -92,6 +108,21 @@ def beside(text: str, answer: str) -> dict[str, Form]:
         "unknown choice member": Form({"content": answer}, {"remark": [text]}),
         "beside the choices": Form({"content": answer}, top={"content": text}),
         "beside the choices, unknown": Form({"content": answer}, top={"debug": {"said": text}}),
+        "an error beside the choices": Form({"content": answer}, top={"error": text}),
+        "a name": Form({"content": answer, "seen": {text: True}}),
+        **{f"{name} of the message": Form({"content": answer, name: text}) for name in ("type", "name", "id", "title", "model")},
+        **{f"{name} of the choice": Form({"content": answer}, {name: text}) for name in _IN_CHOICE},
+        **{f"{name} of the choice, within": Form({"content": answer}, {name: {"text": [text]}}) for name in _IN_CHOICE},
+        **{f"{name} of the response": Form({"content": answer}, top={name: text}) for name in _IN_RESPONSE},
+        **{f"{name} of the response, within": Form({"content": answer}, top={name: {"text": text}}) for name in _IN_RESPONSE},
+        "tokens": Form({"content": answer}, {"logprobs": {"content": [{"token": text, "logprob": 0}]}}),
+        "calls that are a text": Form({"content": answer, "tool_calls": text}),
+        "a call that is a text": Form({"content": answer, "tool_calls": [text]}),
+        "a call of type text": Form({"content": answer, "tool_calls": [{"type": "text", "text": text}]}),
+        "text of a call": Form({"content": answer, "tool_calls": [{**_CALL, "text": text}]}),
+        "name of a call": Form({"content": answer, "tool_calls": [{"function": {"name": text, "arguments": "{}"}}]}),
+        "text of a function call": Form({"content": answer, "function_call": {"name": "f", "arguments": "{}", "text": text}}),
+        "title of a source": Form({"content": answer, "annotations": [{"url": "https://a.b/c", "title": text}]}),
     }  # fmt: skip
 
 
@@ -105,6 +136,15 @@ def harmless(answer: str) -> dict[str, Form]:
             {"system_fingerprint": "fp 1", "provider": "Some Provider", "usage": {"total_tokens": 3}, "service_tier": "default",
              "timings": {"ms": 1.5}, "x_unknown": {"id": "a-b", "when": "2025-01-01T10:00:00Z", "flag": True}},
         ),
+        "sources": Form(
+            {"content": answer, "annotations": [{"type": "url_citation", "url_citation": {
+                "url": "https://example.com/how-to-get-there-by-boat", "title": "How to get there by boat, and when to go - Example Times",
+                "start_index": 0, "end_index": 9}}]},
+            top={"citations": ["https://example.com/a-b-c-d-e-f-g"], "model": "accounts/fireworks/models/llama-v3p1-405b-instruct"},
+        ),
+        "log probabilities": Form({"content": answer}, {"logprobs": {"content": [
+            {"token": token, "logprob": -0.1, "bytes": list(token.encode()), "top_logprobs": [{"token": token, "logprob": -0.1}]}
+            for token in re.findall(r"\s*\S+", answer)]}}),
         "copies": Form({"content": answer, "text": answer, "audio": {"transcript": answer}}, {"text": answer}, {"output_text": answer}),
         "a sentence once more": Form({"content": answer, "segments": [{"said": answer.partition(". ")[0].rstrip(".") + "."}]}),
     }  # fmt: skip

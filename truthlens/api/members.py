@@ -12,11 +12,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from enum import Enum
+from os.path import commonprefix
+from string import ascii_letters, digits
 
 from truthlens.api import json_edit
+from truthlens.api.bookkeeping import (
+    LONGEST,
+    MOST_WORDS,
+    NAMES,
+    count_words,
+    is_address,
+    is_identifier,
+    natural_words,
+    spelled_by,
+    split_camel,
+    texts_within,
+    words_of,
+)
 from truthlens.api.content import text_of_part
 from truthlens.core.enums import Endpoint
 
@@ -25,56 +40,27 @@ LOGPROBS_DROPPED = "logprobs-dropped"
 FIELDS_DROPPED = "fields-dropped"
 """The note that says that other members were."""
 
-_LONGEST = 128
-_MOST_WORDS = 4
-_MOST_WORDS_KNOWN = 24
+_MOST_WORDS_TITLES = 24
+# In a member over all frames, and in all members of unknown names together: less than what is a copy.
+_MOST_WORDS_SAID = 5
+_MOST_WORDS_MODEL = 8
 _MOST_ITEMS = 4
 _MOST_MEMBERS = 64
 # Most chunks are small and leave whole, which a look tells; with long ones an edit costs less than that.
 _MOST_LOOKED_AT = 64 << 10
-# Scripts that part words by no space: so many characters are a word.
-_WIDE = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f]"
-)
-_WIDE_WORD = 2
 # So many words in a row are a copy.
 _RUN = 6
-_TOKEN = re.compile(f"{_WIDE.pattern}|[^\\W{_WIDE.pattern[1:-1]}]+")
+# A run without what parts its words is looked for where it is long enough to mean something.
+_LEAST_SQUEEZED = 12
+_MOST_SQUEEZED = 4096
+# The longest run that is looked for over the borders of strings and frames.
+_TAIL = 128
+_MOST_REPEATED = 1024
 _KEY = re.compile(r"[\w.$:/+-]{1,64}", re.ASCII)
-_ADDRESS = re.compile(r"https?://[!-~]{1,2000}|data:image/[\w.+-]{1,40};base64,[A-Za-z0-9+/=]+", re.ASCII)
+_SIGNATURES = frozenset(("signature", "thought_signature"))
+_SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}", re.ASCII)
 _TEXTLESS = (int, float, bool, type(None))
 
-# What servers are known to say of a chunk or a choice without saying its text.
-_BOOKKEEPING = frozenset(
-    (
-        *(
-            "id",
-            "object",
-            "created",
-            "model",
-            "index",
-            "role",
-            "type",
-            "name",
-            "finish_reason",
-            "error",
-            "usage",
-        ),
-        *(
-            "system_fingerprint",
-            "service_tier",
-            "provider",
-            "obfuscation",
-            "p",
-            "timings",
-            "x_groq",
-            "images",
-        ),
-        *("prompt_filter_results", "content_filter_results", "content_filter_offsets", "annotations"),
-        *("stop_reason", "matched_stop", "native_finish_reason", "kv_transfer_params", "citations"),
-        *("search_results", "provider_specific_fields"),
-    )
-)
 # Names under which servers repeat an answer, one short piece a chunk.
 _COPIES = frozenset(
     (
@@ -115,6 +101,11 @@ _CALLS = frozenset(("tool_calls", "function_call"))
 _ASIDE = frozenset(
     ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks", "refusal")
 )
+_NAMED = NAMES | _COPIES | _CALLS | _ASIDE | {"error"}
+_CALLED = frozenset(("function", "custom"))
+_CALLED_WITH = frozenset(("arguments", "input"))
+# Nothing is lost with it.
+_PADDING = frozenset(("obfuscation", "p"))
 _GONE = object()
 
 
@@ -149,9 +140,17 @@ class Members:
         self.logprobs_dropped = False
         self._holder = "text" if endpoint is Endpoint.COMPLETIONS else "delta" if streamed else "message"
         self._streamed = streamed
-        # Short strings that passed, by the place where they stood: pieces of a text differ, bookkeeping repeats itself.
-        self._passed: dict[str, set[str]] = {}
-        self._forbidden: set[tuple[str, ...]] = set()
+        # Words that passed, by the place where they stood: pieces of a text differ, bookkeeping repeats itself.
+        self._passed: defaultdict[str, set[str]] = defaultdict(set)
+        self._shut: set[str] = set()
+        self._addresses: defaultdict[str, str] = defaultdict(str)
+        self._repeated: set[tuple[str, str]] = set()
+        self._new: list[tuple[str, str]] = []
+        self._forbidden = _Forbidden()
+        # What left of a place in the frames before, of this frame at the place, and of all of this frame.
+        self._before: defaultdict[str, str] = defaultdict(str)
+        self._leaving: defaultdict[str, list[str]] = defaultdict(list)
+        self._frame: list[str] = []
 
     @property
     def notes(self) -> set[str]:
@@ -161,11 +160,12 @@ class Members:
 
     def forbid(self, text: str) -> None:
         """Let nothing leave aside that repeats ``text``, which must not leave."""
-        self._forbidden.update(_runs(text))
+        self._forbidden.add(text)
+        self._repeated.clear()
 
     def forbids(self, text: str) -> bool:
         """Whether ``text`` repeats what must not leave."""
-        return self._repeats(text)
+        return self._forbidden.stands_in(text)
 
     def cleaned(self, text: str, level_of: Callable[[int], Level], *, top: Level) -> str:
         """The JSON object ``text`` without the members that may not leave; ``text`` itself where all may.
@@ -186,12 +186,28 @@ class Members:
                 doubled.append(True)
             return found
 
+        self._begin()
         # Of a name that is repeated clients read the last, and so did we.
         if len(text) <= _MOST_LOOKED_AT:
             body = json.loads(text, object_pairs_hook=pairs)
             if not doubled and self._leaves_whole(body, level_of, top):
+                self._commit()
                 return text
-        return self._edit_last(text, lambda key, raw: self._edit_top(key, raw, level_of, top))
+            self._begin()
+        edited = self._edit_last(text, lambda key, raw: self._edit_top(key, raw, level_of, top))
+        self._commit()
+        return edited
+
+    def _begin(self) -> None:
+        self._leaving.clear()
+        self._frame.clear()
+        self._new.clear()
+
+    def _commit(self) -> None:
+        for path, said in self._leaving.items():
+            self._before[path] = (self._before[path] + "".join(said))[-_TAIL:]
+        if len(self._repeated) < _MOST_REPEATED:
+            self._repeated.update(self._new)
 
     def _leaves_whole(self, body: Mapping[str, object], level_of: Callable[[int], Level], top: Level) -> bool:
         for key, value in body.items():
@@ -211,7 +227,8 @@ class Members:
             return isinstance(choice, _TEXTLESS)
         for key, value in choice.items():
             if key == self._holder and isinstance(value, dict):
-                if any(self._in_holder(name, each, level) is not each for name, each in value.items()):
+                index = _index_of(choice)
+                if any(self._in_holder(name, each, index, level) is not each for name, each in value.items()):
                     return False
             elif self._in_choice(key, value, choice, level) is not value:
                 return False
@@ -236,7 +253,7 @@ class Members:
                 return self._edit_last(
                     value,
                     lambda name, each: self._edited(
-                        name, each, lambda found: self._in_holder(name, found, level)
+                        name, each, lambda found: self._in_holder(name, found, _index_of(choice), level)
                     ),
                 )
             return self._edited(key, value, lambda found: self._in_choice(key, found, choice, level))
@@ -267,113 +284,241 @@ class Members:
     def _note(self, key: str) -> None:
         if key == "logprobs":
             self.logprobs_dropped = True
-        else:
+        elif key not in _PADDING:
             self.dropped = True
 
     # --- what leaves: the value itself, less of it, or nothing ----------------------------------------------
 
     def _beside(self, key: str, value: object, level: Level) -> object:
-        if level is Level.ALL or (key == "error" and level not in _TAKEN_BACK and not self._repeats(value)):
+        if level is Level.ALL:
             return value
+        if key == "error" and level not in _TAKEN_BACK:
+            return value if self._may_leave(key, all_strings(value)) else _GONE
         return self._bookkeeping(key, value, key)
 
     def _in_choice(self, key: str, value: object, choice: Mapping[str, object], level: Level) -> object:
         if key == self._holder == "text" and isinstance(value, str) and level is not Level.UNREAD:
             return value
-        if key == "logprobs" and level is Level.JUDGED and not self._is_ahead(value, choice):
-            return value
-        return self._bookkeeping(key, value, f"choice.{key}")
+        if key == "logprobs":
+            # They spell the text of their choice, so that what they may say goes by that.
+            keeps = level is Level.JUDGED and not self._is_ahead(value, choice)
+            return value if value is None or (keeps and not texts_within(key, value)) else _GONE
+        return self._bookkeeping(key, value, f"{_index_of(choice)}.{key}")
 
-    def _in_holder(self, key: str, value: object, level: Level) -> object:
-        if key in _CALLS or (key == "content" and isinstance(value, str) and level is not Level.UNREAD):
+    def _in_holder(self, key: str, value: object, index: str, level: Level) -> object:
+        if key in _CALLS:
+            return self._calls(value)
+        if key == "content" and isinstance(value, str) and level is not Level.UNREAD:
             return value
         if key == "content" and isinstance(value, list) and level is not Level.UNREAD:
-            return _less(value, [self._part(part, level) for part in value])
+            return _less(value, [self._part(part, index, level) for part in value])
+        path = f"{index}.{self._holder}.{key}"
         if key in _ASIDE and value:
-            return _GONE if level in _TAKEN_BACK or self._repeats(value) else value
-        return self._bookkeeping(key, value, f"{self._holder}.{key}")
+            if level in _TAKEN_BACK or not self._may_leave(path, all_strings(value)):
+                return _GONE
+            return value
+        return self._bookkeeping(key, value, path)
 
-    def _part(self, part: object, level: Level) -> object:
+    def _part(self, part: object, index: str, level: Level) -> object:
         if isinstance(part, str):
             return part
         if not isinstance(part, dict):
             return _GONE
         aside = part.get("type") in ("thinking", "reasoning", "refusal")
-        if aside and level not in _TAKEN_BACK and not self._repeats(part):
+        if aside and level not in _TAKEN_BACK and self._may_leave(f"{index}.part", all_strings(part)):
             return part
         is_text = text_of_part(part) is not None
         kept = {
-            key: value if is_text and key == "text" else self._bookkeeping(key, value, f"part.{key}")
+            key: value if is_text and key == "text" else self._bookkeeping(key, value, f"{index}.part.{key}")
             for key, value in part.items()
         }
         return _less(part, kept)
 
-    def _repeats(self, value: object) -> bool:
-        return bool(self._forbidden) and not self._forbidden.isdisjoint(_runs(" ".join(all_strings(value))))
+    def _calls(self, value: object) -> object:
+        """What leaves of tool calls: names and arguments, which are for programs, and bookkeeping."""
+        if isinstance(value, list):
+            return _less(value, [self._calls(each) if isinstance(each, dict) else _GONE for each in value])
+        if not isinstance(value, dict):
+            return value if value is None else _GONE
+        return _less(value, {key: self._in_call(key, each) for key, each in value.items()})
+
+    def _in_call(self, key: str, value: object) -> object:
+        if key in _CALLED_WITH or (key == "name" and value is None):
+            return value
+        if key == "name":
+            # However many words it has: the call is void without it.
+            fits = isinstance(value, str) and _KEY.fullmatch(value) and self._may_leave("call.name", [value])
+            return value if fits else _GONE
+        if key in _CALLED and isinstance(value, dict):
+            return _less(value, {name: self._in_call(name, each) for name, each in value.items()})
+        return self._bookkeeping(key, value, f"call.{key}")
 
     def _is_ahead(self, logprobs: object, choice: Mapping[str, object]) -> bool:
         """Whether log probabilities tell of more than the text in the same choice: of what is still to come."""
         if not self._streamed or logprobs is None:
             return False
-        found = logprobs if isinstance(logprobs, dict) else {}
-        entries = found.get("content") or found.get("refusal") or found.get("tokens") or []
-        spelled = "".join(map(_token_of, entries)) if isinstance(entries, list) else ""
-        return len(spelled) > len(_text_of(choice.get(self._holder)))
+        return len(spelled_by(logprobs)) > len(_text_of(choice.get(self._holder)))
 
     def _bookkeeping(self, key: str, value: object, path: str) -> object:
         """What of a member leaves of which nobody judges the text."""
-        known = key in _BOOKKEEPING
-        if value is None or value == "":
-            return value
-        if known and (isinstance(value, _TEXTLESS) or _is_plain(value)):
-            # Nearly all of nearly all chunks.
+        known = key in NAMES
+        if (value is None or value == "") and key in _NAMED:
             return value
         if key in _COPIES or not (known or _KEY.fullmatch(key)):
             return _GONE
-        kept = _Filter(known).of(value)
-        if known or kept is _GONE:
-            return kept
-        passed = self._passed.setdefault(path, set())
-        strings = passed.union(each for each in all_strings(kept) if not _is_address(each))
-        if sum(map(_words, strings)) > _MOST_WORDS:
+        if known and (
+            isinstance(value, _TEXTLESS) or (isinstance(value, str) and (path, value) in self._repeated)
+        ):
+            # Nearly all of nearly all chunks.
+            return value
+        left = _Filter(key)
+        kept = left.of(key, value)
+        own = [] if known else [key]
+        if kept is _GONE or path in self._shut or not self._has_room(key, path, [*own, *left.counted]):
             return _GONE
-        self._passed[path] = strings
+        if not self._may_leave(path, [*own, *left.said]):
+            # What has begun to spell it goes on.
+            self._shut.add(path)
+            return _GONE
+        if known and isinstance(value, str):
+            self._new.append((path, value))
         return kept
+
+    def _has_room(self, key: str, path: str, said: list[str]) -> bool:
+        """Whether what is said in a place, in this frame and all before, stays too little to be a sentence."""
+        place = path if key in NAMES else ""
+        words = self._passed[place].union(word for each in said for word in natural_words(each))
+        if len(words) > (_MOST_WORDS_MODEL if key == "model" else _MOST_WORDS_SAID):
+            return False
+        self._passed[place] = words
+        return True
+
+    def _may_leave(self, path: str, said: list[str]) -> bool:
+        """Whether these strings repeat nothing that must not leave, with what left before them; they count as left."""
+        if not said:
+            return True
+        # A piece of a text may end within a word.
+        piece = "".join(_squeezed(self._new_of(path, each)) for each in said)
+        if self._forbidden:
+            beside = "".join(self._frame)[-_TAIL:]
+            before = self._before[path] + "".join(self._leaving[path])
+            whole = " ".join(said)
+            if self._forbidden.stands_in(whole) or any(
+                self._forbidden.spelled_in(each[-_TAIL:] + piece) for each in (before, beside)
+            ):
+                return False
+        self._leaving[path].append(piece)
+        self._frame.append(piece)
+        return True
+
+    def _new_of(self, path: str, text: str) -> str:
+        """What an address says that the one before it in the same place does not; any other text itself."""
+        if not is_address(text):
+            return text
+        last, self._addresses[path] = self._addresses[path], text
+        same = commonprefix([last, text])  # noqa: RUF071 - of characters
+        return text[len(same.rstrip(ascii_letters + digits)) :]
+
+
+class _Forbidden:
+    """Runs of words that must not leave."""
+
+    def __init__(self) -> None:
+        self._runs: set[tuple[str, ...]] = set()
+        self._squeezed: defaultdict[int, set[str]] = defaultdict(set)
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
+    def add(self, text: str) -> None:
+        for form in {text, split_camel(text)}:
+            runs = _runs(form)
+            self._runs |= runs
+            for squeezed in map("".join, runs):
+                self._squeezed[len(squeezed)].add(squeezed)
+
+    def stands_in(self, text: str) -> bool:
+        """Whether a text repeats one of them, however its words are parted."""
+        if not self._runs:
+            return False
+        if any(not self._runs.isdisjoint(_runs(form)) for form in {text, split_camel(text)}):
+            return True
+        return len(text) <= _MOST_SQUEEZED and self.spelled_in(_squeezed(text))
+
+    def spelled_in(self, squeezed: str) -> bool:
+        """Whether letters in a row spell one of them."""
+        return any(
+            squeezed[start : start + size] in runs
+            for size, runs in self._squeezed.items()
+            if size >= _LEAST_SQUEEZED
+            for start in range(len(squeezed) - size + 1)
+        )
 
 
 class _Filter:
-    """Leaves of one member what is too short, in sum, to be a sentence."""
+    """Leaves of one member what is too short to be a sentence.
 
-    def __init__(self, known: bool) -> None:
-        self._left = _MOST_WORDS_KNOWN if known else _MOST_WORDS
+    ``said`` is what that says, in order; ``counted`` what of it counts with other frames.
+    """
 
-    def of(self, value: object) -> object:
+    def __init__(self, name: str) -> None:
+        self.said: list[str] = []
+        self.counted: list[str] = []
+        self._known = name in NAMES
+        self._numbers_only = name == "usage"
+        self._titles = _MOST_WORDS_TITLES
+        self._items = _MOST_ITEMS
+
+    def of(self, name: str, value: object, beside: Mapping[str, object] | None = None) -> object:
         if isinstance(value, _TEXTLESS):
             return value
         if isinstance(value, str):
-            return value if self._takes(value) else _GONE
+            return value if not self._numbers_only and self._takes(name, value, beside or {}) else _GONE
         if isinstance(value, dict):
             if len(value) > _MOST_MEMBERS:
                 return _GONE
-            kept = {
-                key: _GONE if key in _COPIES or not _KEY.fullmatch(key) else self.of(each)
-                for key, each in value.items()
-            }
-            return _less(value, kept)
+            return _less(value, {key: self._member(key, each, value) for key, each in value.items()})
         assert isinstance(value, list)
-        # A row of numbers is a text in token ids, a row of words is one as it stands.
-        plain = [each for each in value if isinstance(each, (str, *_TEXTLESS)) and not _is_address(each)]
-        if len(plain) > _MOST_ITEMS or len(value) > _MOST_MEMBERS:
+        # A row of numbers is a text in token ids, a row of words is one as it stands; so are many short rows.
+        self._items -= sum(isinstance(each, (str, *_TEXTLESS)) and not is_address(each) for each in value)
+        if self._items < 0 or len(value) > _MOST_MEMBERS or (self._numbers_only and value):
             return _GONE
-        return _less(value, [self.of(each) for each in value])
+        return _less(value, [self.of(name, each) for each in value])
 
-    def _takes(self, text: str) -> bool:
-        if _is_address(text):
+    def _member(self, key: str, value: object, beside: Mapping[str, object]) -> object:
+        if key in _COPIES or not _KEY.fullmatch(key):
+            return _GONE
+        if key not in NAMES:
+            words = len(natural_words(key))
+            if words > MOST_WORDS:
+                return _GONE
+            # Names of measures have several words each, and there are many.
+            self._says(key, counts=words == 1 or not self._known)
+        return self.of(key, value, beside)
+
+    def _says(self, text: str, *, counts: bool = True) -> None:
+        self.said.append(text)
+        if counts:
+            self.counted.append(text)
+
+    def _takes(self, name: str, text: str, beside: Mapping[str, object]) -> bool:
+        if is_address(text):
+            self._says(text, counts=False)
+            # The path of a page often spells its title.
+            spaced = text if "%20" in text or "+" in text else text.partition("?")[2]
+            return len(natural_words(spaced)) <= _MOST_WORDS_SAID
+        if name in _SIGNATURES and _SIGNATURE.fullmatch(text):
+            self._says(text, counts=False)
             return True
-        words = _words(text)
-        if len(text) > _LONGEST or words > min(_MOST_WORDS, self._left):
-            return False
-        self._left -= words
+        if name not in NAMES or not is_identifier(name, text):
+            words = count_words(text)
+            if len(text) > LONGEST or words > MOST_WORDS or len(natural_words(text)) > _MOST_WORDS_SAID:
+                return False
+            if name == "title" and is_address(beside.get("url")):
+                self._titles -= words
+                self._says(text, counts=False)
+                return self._titles >= 0
+        self._says(text)
         return True
 
 
@@ -391,28 +536,6 @@ def _less(value: object, kept: object) -> object:
     return value if same else left or _GONE
 
 
-def _is_address(value: object) -> bool:
-    return isinstance(value, str) and _ADDRESS.fullmatch(value) is not None
-
-
-def _is_plain(value: object) -> bool:
-    """Whether a value is a short word of ASCII, as ids and names are."""
-    return (
-        isinstance(value, str)
-        and len(value) <= _LONGEST
-        and value.isascii()
-        and " " not in value
-        and value.isprintable()
-    )
-
-
-def _words(text: str) -> int:
-    """Words of a text; an id or an address is one."""
-    if text.isascii():
-        return len(text.split())
-    return len(text.split()) + len(_WIDE.findall(text)) // _WIDE_WORD
-
-
 def said_aside(holder: Mapping[str, object]) -> str:
     """What a delta or a message says to the reader beside the answer: reasoning, a refusal."""
     return "".join(each for key in _ASIDE for each in all_strings(holder.get(key)))
@@ -420,26 +543,35 @@ def said_aside(holder: Mapping[str, object]) -> str:
 
 def repeats(text: str, other: str) -> bool:
     """Whether ``other`` holds a piece of ``text``: six of its words in a row, or all of a shorter one."""
-    return not _runs(text).isdisjoint(_runs(other, len(_TOKEN.findall(text))))
+    return not _runs(text).isdisjoint(_runs(other, len(words_of(text))))
 
 
 def all_strings(value: object) -> list[str]:
-    """All strings in a JSON value but its keys, in order."""
+    """All strings in a JSON value but the names of the table, in order."""
     if isinstance(value, str):
         return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [found for item in items for found in all_strings(item)]
+    if isinstance(value, dict):
+        return [
+            found
+            for key, item in value.items()
+            for found in ([key] if key not in _NAMED else []) + all_strings(item)
+        ]
+    return [found for item in value for found in all_strings(item)] if isinstance(value, list) else []
 
 
 def _runs(text: str, most: int = _RUN) -> set[tuple[str, ...]]:
-    tokens = _TOKEN.findall(text.lower())
+    tokens = words_of(text)
     size = min(_RUN, most, len(tokens))
     return {tuple(tokens[start : start + size]) for start in range(len(tokens) - size + 1)} if size else set()
 
 
-def _token_of(entry: object) -> str:
-    token = entry.get("token") if isinstance(entry, dict) else entry
-    return token if isinstance(token, str) else ""
+def _squeezed(text: str) -> str:
+    return "".join(words_of(text))
+
+
+def _index_of(choice: Mapping[str, object]) -> str:
+    index = choice.get("index")
+    return str(index) if isinstance(index, int) else ""
 
 
 def _text_of(holder: object) -> str:

@@ -71,6 +71,8 @@ def parse_response(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) 
         raise DialectError(f"choices is {json_edit.describe(choices)}; expected a list of objects")
     check(len(choices), limits.max_choices, key="max_choices")
     beside = unread_of(response)
+    if beside and not choices:
+        raise DialectError("choices is empty, and text stands beside it; expected it in a choice")
     answers: list[Answer] = []
     echoes: list[str] = []
     for index, choice in zip(_indexes(choices), choices, strict=True):

@@ -2,8 +2,8 @@
 
 Every string of a choice is one of these: text of the answer, reasoning, a call, bookkeeping, or text in a
 place that nothing here knows, which is *unread*: nobody scores it, and nobody may call its answer checked. So
-what decides is not which members we know, but which ones we know to hold no text; a string anywhere else that
-reads like prose is unread, unless it repeats what was read.
+what decides is not which members we know: a string outside of the answer that reads like prose is unread, whatever its
+member is called, unless it is a label of bookkeeping (``bookkeeping``) or repeats what was read.
 
 Source: OpenAI API (chat completions, completions), and members that vLLM, SGLang, llama.cpp, LiteLLM,
 OpenRouter and Azure add to it.
@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from truthlens.api.bookkeeping import NAMES, is_prose, is_said, spelled_by, texts_within, words_of
 from truthlens.api.content import is_reasoning_part, text_of_part
 from truthlens.api.json_edit import describe, show
 from truthlens.core.enums import Endpoint
@@ -23,6 +24,10 @@ from truthlens.text.sentences import sentences
 
 _REASONING = frozenset(("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks"))
 _CALLS = frozenset(("tool_calls", "function_call"))
+_CALLED = frozenset(("function", "custom"))
+_ARGUMENTS = frozenset(("arguments", "input"))
+# Within reasoning and calls.
+_UNSAID = frozenset(("id", "index", "object", "type", "signature"))
 _HOLDERS = frozenset(("message", "delta", "audio"))
 # Members that hold answers in this API or in its neighbours; whatever stands in them is text of the answer.
 _ANSWERS = frozenset(
@@ -30,29 +35,12 @@ _ANSWERS = frozenset(
 )  # fmt: skip
 # Clients are told of these by the API itself, also piece by piece.
 _SPOKEN = frozenset(("refusal", "transcript", "value"))
-# No text of an answer: names, ids, reasons, counts, probabilities, and what the client sent itself.
-_BOOKKEEPING = frozenset(
-    ("id", "index", "object", "created", "model", "role", "type", "name", "title", "url", "provider", "finish_reason",
-     "native_finish_reason", "stop_reason", "matched_stop", "stopping_word", "stop", "finish_details", "logprobs",
-     "prompt_logprobs", "token_ids", "prompt_token_ids", "usage", "timings", "system_fingerprint", "service_tier",
-     "obfuscation", "signature", "prompt", "generation_settings", "truthlens")
-)  # fmt: skip
-_PLAIN_TOP = _BOOKKEEPING | {"choices"}
-_PLAIN_CHOICE = _BOOKKEEPING
-_PLAIN_DELTA = frozenset(("role", "content"))
-
 # Answers nested deeper than any API has them are not looked for, only counted.
 _DEPTH = 8
 
-# Bounded, so that a long string is read once: unread strings may be all of a body.
-_BETWEEN = r"[^\w\s]{0,4}\s{1,64}[^\w\s]{0,4}"
-_LETTER = re.compile("[A-Za-z\u0080-\U0010ffff]")
-_WORDS = re.compile(rf"[^\W\d_]{_BETWEEN}[^\W_]|\d{_BETWEEN}[^\W\d_]")
-_SENTENCE = re.compile(r"[^\W_][.!?…]['\")\]]{0,4}\Z")
-# Scripts that write without spaces.
-_DENSE = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]{2}"
-)
+# A token is not always the text that it stands for: so many words more than the answer has are a text of their own.
+_MOST_SPELLED = 5
+_PLAIN = re.compile(r"[\w.:/-]{0,63}\w", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -114,25 +102,20 @@ def show_delta(choice: Mapping[str, object], endpoint: Endpoint) -> Shown:
     shown = Shown()
     if endpoint is Endpoint.COMPLETIONS:
         _set_text(shown, choice.get("text"))
-        if not choice.keys() - {"text"} <= _PLAIN_CHOICE:
-            _collect(shown, choice, skip="text")
+        _collect(shown, choice, skip="text")
         return shown
     delta = choice.get("delta")
     if delta is not None and not isinstance(delta, dict):
         raise DialectError(f"a choice's delta is {describe(delta)}; expected an object")
     if delta:
         _set_content(shown, delta.get("content"), where="delta")
-        if not delta.keys() <= _PLAIN_DELTA:
-            _collect(shown, delta, skip="content")
-    if not choice.keys() - {"delta"} <= _PLAIN_CHOICE:
-        _collect(shown, choice, skip="delta")
+        _collect(shown, delta, skip="content")
+    _collect(shown, choice, skip="delta")
     return shown
 
 
 def unread_of(body: Mapping[str, object]) -> list[str]:
     """The text that stands beside the choices of a response or a chunk."""
-    if body.keys() <= _PLAIN_TOP:
-        return []
     shown = Shown()
     _collect(shown, body, skip="choices")
     # Nothing says of which choice it is.
@@ -149,15 +132,6 @@ def without_copies(texts: Sequence[str], answers: Sequence[str]) -> list[str]:
         known.update(answer[start:end].strip() for start, end in sentences(answer))
         known.update(line.strip() for line in answer.splitlines())
     return [text for text in texts if text.strip() not in known]
-
-
-def is_prose(text: str) -> bool:
-    """Whether ``text`` reads like something said.
-
-    That is two words at least, the end of a sentence, or letters of a script without spaces.
-    """
-    words = len(text.split(maxsplit=1)) > 1 and _LETTER.search(text) and _WORDS.search(text)
-    return bool(words or _SENTENCE.search(text.rstrip()[-16:]) or _DENSE.search(text))
 
 
 def _set_text(shown: Shown, text: object) -> None:
@@ -184,13 +158,14 @@ def _set_content(shown: Shown, content: object, *, where: str) -> None:
 def _collect(shown: Shown, members: Mapping[str, object], *, skip: str, depth: int = _DEPTH) -> None:
     """Sort what stands in the members of an object, but for ``skip``, which was read."""
     for name, value in members.items():
-        if name == skip or not value or name in _BOOKKEEPING:
+        if is_said(name):
+            shown.unread.append(show(name))
+        if name == skip or not value or _is_plain(name, value):
             continue
         if name in _REASONING:
             shown.reasoning += _strings(value)
         elif name in _CALLS:
-            shown.tool_call = True
-            shown.calls += _strings(value, names=True)
+            _collect_calls(shown, value)
         elif name in _ANSWERS and isinstance(value, str):
             _say(shown, name, value)
         elif name in _ANSWERS and isinstance(value, list):
@@ -199,7 +174,51 @@ def _collect(shown: Shown, members: Mapping[str, object], *, skip: str, depth: i
         elif isinstance(value, dict) and depth and (name in _HOLDERS or name in _ANSWERS):
             _collect(shown, value, skip="", depth=depth - 1)
         else:
-            shown.unread += [text for text in _strings(value) if is_prose(text)]
+            shown.unread += texts_within(name, value)
+    if members.get("logprobs"):
+        _collect_spelled(shown, members["logprobs"])
+
+
+def _is_plain(name: str, value: object) -> bool:
+    """Whether a value is plainly bookkeeping; nearly all of nearly all chunks."""
+    if isinstance(value, str):
+        return name in NAMES and _PLAIN.fullmatch(value) is not None
+    return isinstance(value, int | float)
+
+
+def _collect_calls(shown: Shown, value: object) -> None:
+    """Sort what stands in tool calls: names and arguments are for programs, anything else is no part of a call."""
+    calls = value if isinstance(value, list) else [value]
+    for call in calls:
+        if not isinstance(call, dict):
+            shown.unread += texts_within("", call)
+            continue
+        shown.tool_call = True
+        shown.calls += _strings(call)
+        for name, held in call.items():
+            if name in _CALLED and isinstance(held, dict):
+                shown.unread += [
+                    text
+                    for key, each in held.items()
+                    if key not in _ARGUMENTS
+                    for text in texts_within(key, each)
+                ]
+            elif name not in _ARGUMENTS:
+                shown.unread += texts_within(name, held)
+
+
+def _collect_spelled(shown: Shown, logprobs: object) -> None:
+    """Count what log probabilities spell beyond what the choice says; the tokens of a call are not its text."""
+    spelled = spelled_by(logprobs)
+    if shown.tool_call or len(spelled) <= 2 * _MOST_SPELLED:
+        return
+    said = {
+        word
+        for text in (shown.text, *shown.spoken, *shown.others, *shown.reasoning)
+        for word in words_of(text)
+    }
+    if sum(word not in said for word in words_of(spelled)) > _MOST_SPELLED:
+        shown.unread.append(spelled)
 
 
 def _collect_parts(shown: Shown, parts: Sequence[object], *, depth: int = _DEPTH) -> None:
@@ -208,11 +227,11 @@ def _collect_parts(shown: Shown, parts: Sequence[object], *, depth: int = _DEPTH
         if isinstance(part, str):
             continue
         if not isinstance(part, dict):
-            shown.unread += [text for text in _strings(part) if is_prose(text)]
+            shown.unread += texts_within("", part)
         elif is_reasoning_part(part):
             shown.reasoning += _strings(part)
         elif not depth:
-            shown.unread += [text for text in _strings(part) if is_prose(text)]
+            shown.unread += texts_within("", part)
         else:
             shown.refused = shown.refused or part.get("type") == "refusal"
             _collect(shown, part, skip="text" if isinstance(part.get("text"), str) else "", depth=depth - 1)
@@ -225,21 +244,16 @@ def _say(shown: Shown, name: str, text: str) -> None:
     (shown.spoken if name in _SPOKEN else shown.others).append(show(text))
 
 
-def _strings(value: object, *, names: bool = False) -> Iterator[str]:
-    """The strings of a JSON value, in order, without bookkeeping; with ``names``, with the names of functions too."""
+def _strings(value: object) -> Iterator[str]:
+    """The strings of a JSON value, in order, without ids and types."""
     # A stack and no recursion: JSON may nest as deep as the decoder lets it.
-    waiting = [value]
+    waiting = [("", value)]
     while waiting:
-        each = waiting.pop()
+        name, each = waiting.pop()
         if isinstance(each, str):
-            yield show(each)
+            if name not in _UNSAID or is_prose(each):
+                yield show(each)
         elif isinstance(each, dict):
-            waiting += reversed(
-                [
-                    held
-                    for name, held in each.items()
-                    if name not in _BOOKKEEPING or (names and name == "name")
-                ]
-            )
+            waiting += reversed(list(each.items()))
         elif isinstance(each, list):
-            waiting += reversed(each)
+            waiting += reversed([(name, held) for held in each])

@@ -28,6 +28,7 @@ _STEP_CHOICES = 4
 _CONTEXT_CHARS = 8192
 # So much of an answer is looked at to tell its script, for marks and notices.
 _SCRIPT_CHARS = 2000
+_UNNAMED = "unnamed"
 # Nothing was to be checked there, so that nothing is blocked for it.
 _NEVER_BLOCKED = (Reason.DISABLED, Reason.EMPTY_ANSWER, Reason.TOOL_CALL)
 
@@ -325,6 +326,9 @@ class Gate:
             return
         if self._members is not None and fate in (Fate.WITHHOLD, Fate.STOP):
             self._members.forbid(text[start:end])
+            if self._members.forbids(self._transcript.model):
+                # Our own chunks repeat it.
+                self._transcript.model = _UNNAMED
         result = "unchecked" if verdict.score is None else "flagged" if verdict.flagged else "passed"
         self._results[result] += 1
         if gated.stopped_at is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from truthlens.api.sse.chunk_edits import content_chunk
-from truthlens.api.sse.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, parse_chunk, skimmed
+from truthlens.api.sse.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, is_torn, parse_chunk, skimmed
 from truthlens.api.sse.frames import MAX_FRAME_BYTES, Decoder, Frame, encode, reread
 from truthlens.core.enums import Endpoint
 from truthlens.streaming.frame_edits import disowned, lengthen
@@ -167,7 +167,7 @@ class Relay:
                 placed.entry.decided = placed.entry.decided or not self._gated
         self._newline = next((frame.newline for frame in reversed(frames) if frame.whole), self._newline)
         if rest is not None and not rest.whole:
-            self._truncated = entries[-1].chunk.kind is ChunkKind.OPAQUE
+            self._truncated = is_torn(rest, entries[-1].chunk)
             self._unended = self._newline * (1 if rest.raw.endswith((b"\r", b"\n")) else 2)
         if message is not None:
             self.ended = message.last = True

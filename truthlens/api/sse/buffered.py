@@ -84,6 +84,8 @@ def parse_stream(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) ->
         raise DialectError(
             f"none of {len(frames)} frames is a chunk of the API; expected chunks with choices"
         )
+    if transcript.unread_tokens and not transcript.choices:
+        raise DialectError("no chunk has choices, and text stands beside them; expected it in a choice")
     choices = transcript.choices.values()
     found = [choice_answer(choice, transcript, echoed=exchange.echoed) for choice in choices]
     answers = tuple(answer for answer, _ in found)

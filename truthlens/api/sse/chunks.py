@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from truthlens.api import json_edit
+from truthlens.api.bookkeeping import is_identifier
 from truthlens.api.reasoning import AnswerStart, Place
 from truthlens.api.responses import OWN_MEMBER, answer_of, usage_counts
 from truthlens.api.sse.frames import Frame
@@ -23,6 +24,8 @@ from truthlens.llm.token_estimate import text_tokens
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HIGH = re.compile("[\ud800-\udbff]\\Z")
+
+_MOST_SECONDS = 1 << 53
 
 MOST_CHOICES = 1024
 """More than any API gives at once; each costs memory for as long as the stream lasts."""
@@ -71,7 +74,7 @@ class Delta:
 class Chunk:
     """One frame read.
 
-    ``usage`` holds whole numbers only. ``problem`` says why a chunk is opaque, without its text. ``forged``: it has a
+    ``id``, ``object`` and ``model`` are empty where they are no identifiers. ``usage`` holds whole numbers only. ``problem`` says why a chunk is opaque, without its text. ``forged``: it has a
     ``truthlens`` member, as only we give. ``unread_tokens`` estimates the text in it that nothing here reads: that of an
     opaque frame, and what stands beside the choices.
     """
@@ -141,14 +144,26 @@ def _parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
     return Chunk(
         kind,
         deltas,
-        _string(body.get("id")),
-        _string(body.get("object")),
-        created if isinstance(created, int) and not isinstance(created, bool) else 0,
-        _string(body.get("model")),
+        _identifier("id", body.get("id")),
+        _identifier("object", body.get("object")),
+        created if type(created) is int and 0 < created < _MOST_SECONDS else 0,
+        _identifier("model", body.get("model")),
         usage,
         forged=forged,
-        unread_tokens=0 if is_error else _unread_tokens(body, deltas),
+        # What an error says alone is no answer; beside choices there are clients that show it with them.
+        unread_tokens=0 if is_error and not deltas else _unread_tokens(body, deltas),
     )
+
+
+def is_torn(frame: Frame, chunk: Chunk) -> bool:
+    """Whether a last frame was cut in its middle, so that nothing may follow it; it may lack its blank line alone."""
+    if frame.whole or chunk.kind is not ChunkKind.OPAQUE:
+        return False
+    try:
+        json_edit.load_object(frame.data or "")
+    except DialectError:
+        return True
+    return False
 
 
 def skimmed(frame: Frame, endpoint: Endpoint) -> Chunk:
@@ -461,6 +476,11 @@ def index_of(choice: Mapping[str, object], place: int) -> int:
     """Which choice of the stream ``choice`` is: its own ``index``, else its place in the chunk."""
     index = choice.get("index")
     return index if isinstance(index, int) and not isinstance(index, bool) else place
+
+
+def _identifier(name: str, value: object) -> str:
+    """What our own chunks may repeat of an id or a name; ``""`` where it may be a text."""
+    return value if isinstance(value, str) and is_identifier(name, value) else ""
 
 
 def _string(value: object) -> str:

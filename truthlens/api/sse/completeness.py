@@ -18,7 +18,8 @@ def reason_of(transcript: Transcript, *, overflowed: bool) -> Reason | None:
     if overflowed:
         return Reason.TOO_LARGE
     text = any(choice.text.strip() for choice in transcript.choices.values())
-    if transcript.opaque:
+    # Text beside choices that never came belongs to no answer that could say so.
+    if transcript.opaque or (transcript.unread_tokens and not transcript.choices):
         return Reason.DIALECT
     return Reason.UPSTREAM_ERROR if transcript.failed and not text else None
 

@@ -15,7 +15,7 @@ from truthlens.api.content import text_of_part
 from truthlens.api.members import LOGPROBS_DROPPED, Level, Members, repeats, said_aside
 from truthlens.api.responses import OWN_MEMBER
 from truthlens.api.sse.chunk_edits import content_chunk, edit_texts, final_chunk, strip
-from truthlens.api.sse.chunks import Chunk, ChunkKind, Delta, Transcript, end_of, index_of
+from truthlens.api.sse.chunks import Chunk, ChunkKind, Delta, Transcript, end_of, index_of, is_torn
 from truthlens.api.sse.frames import Frame, encode, reread, set_data
 from truthlens.core.errors import DialectError
 
@@ -90,7 +90,8 @@ class Draft:
         verdict = final_chunk(self.transcript, truthlens)
         kinds = [chunk.kind for chunk in self.chunks]
         # Nothing can stand behind a frame that was cut off in its middle.
-        torn = not self._frames[-1].whole and not self.chunks[-1].readable
+        last, chunk = self._frames[-1], self.chunks[-1]
+        torn = is_torn(last, chunk) or (chunk.kind is ChunkKind.BLANK and not last.whole)
         end = end_of(kinds[:-1] if torn else kinds)
         if end < len(kinds):
             self._before[end].append(verdict)
@@ -103,6 +104,7 @@ class Draft:
         Raises:
             DialectError: A chunk nests too deeply to be edited.
         """
+        self._members.forbid(text)
         aside = "".join(self._said_aside(place, index) for place in range(len(self._frames)))
         level = Level.CHANGED if repeats(text, aside) else Level.REPLACED
         for place, frame in enumerate(self._frames):
