@@ -91,9 +91,7 @@ def read_request(body: bytes, endpoint: Endpoint | None, limits: Limits = _DEFAU
         DialectError: The body is no text, not JSON, or not of the API's shape.
     """
     repeated: list[tuple[str, object]] = []
-    request = json_edit.load_object(
-        _decode(body)[0], max_values=limits.max_json_values, repeated=repeated
-    )
+    request = json_edit.load_object(_decode(body)[0], max_values=limits.max_json_values, repeated=repeated)
     if endpoint is None:
         endpoint = Endpoint.COMPLETIONS if request.get("messages") is None else Endpoint.CHAT
     notes: list[str] = []

@@ -195,7 +195,9 @@ OFFERS_ZH = (
     r"(?:请问)?(?:您|你)(?:是否|还|能|可以|的|有没有)(?!知道)([^？?]{0,60})[？?]",
     r"还有(?:什么|其他|别的)([^？?]{0,30})[？?]",
 )
-ASKS_ZH = (r"(?:请问)?(?:您|你)(?:已经)?(?:看|查看|检查|试|阅读|打开)(?:过|了|一下)*([\u4e00-\u9fff]{1,12}?)了?吗[？?]",)
+ASKS_ZH = (
+    r"(?:请问)?(?:您|你)(?:已经)?(?:看|查看|检查|试|阅读|打开)(?:过|了|一下)*([\u4e00-\u9fff]{1,12}?)了?吗[？?]",
+)
 
 GENERIC_WORDS = _words(
     "a an the this these those it its you your yours you'd you're you've i i'd i'm me my we us our they them their there"

@@ -129,9 +129,7 @@ def is_abstention(text: str, *, query: str = "") -> bool:
     )
 
 
-def claimless_ranges(
-    text: str, *, query: str = "", evidence: Sequence[str] = ()
-) -> list[tuple[int, int]]:
+def claimless_ranges(text: str, *, query: str = "", evidence: Sequence[str] = ()) -> list[tuple[int, int]]:
     """Return the character ranges of ``text`` that claim nothing, in order, not overlapping.
 
     Whole sentences that abstain, lead in, are polite, offer more help, ask the user something, restate the query,
