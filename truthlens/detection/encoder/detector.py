@@ -1,4 +1,4 @@
-"""The encoder detector: a token classifier over [evidence, query, answer], from windows to spans and a score.
+"""Score answers with a token classifier over [evidence, query, answer]: from windows to spans and a score.
 
 CPU-bound and synchronous; safe to use from several threads. It decides nothing: thresholds, fusion with other
 detectors and deadlines are the engine's.
@@ -33,7 +33,8 @@ class EncoderDetector:
         tokenizer: the model's tokenizer, without padding and truncation.
         manifest: how the model's input is built and its output is read.
         max_windows: most windows for one answer; beyond that coverage is not complete.
-        remembered_bytes: what ``follow`` may remember of one exchange; windows beyond are run again with each call.
+        remembered_bytes: what ``follow`` may remember of one exchange; windows beyond are run again with each
+            call.
     """
 
     name: str = DetectorName.ENCODER
@@ -81,16 +82,16 @@ class EncoderDetector:
 
         Args:
             exchange: query and passages.
-            answers: choices of the response; only their text is looked at.
+            answers: choices of the response; only their text is read.
             aggregation: how token scores become the response score; by default as the manifest says.
-            stop: asked between batches; once true, nobody waits for the result.
+            stop: called between batches; once it returns true, the result is no longer needed.
 
         Returns:
             One result per answer, in order. A result without score says why in ``reason``: ``empty-answer``,
-            ``no-context``, ``language`` (the model does not read the script of the answer or of any passage) or
-            ``too-large`` (no token could be scored within bounds). A result with a score *and* reason
-            ``language`` scored only what the model can read, which its coverage shows. ``duration_s`` is that of
-            the whole call.
+            ``no-context``, ``language`` (the model does not read the script of the answer or of any passage)
+            or ``too-large`` (no token could be scored within bounds). A result with a score *and* reason
+            ``language`` scored only what the model can read, which its coverage shows. ``duration_s`` is that
+            of the whole call.
 
         Raises:
             DetectorError: the model failed, or ``stop`` said true.
@@ -99,11 +100,14 @@ class EncoderDetector:
         return follower.detect_all(answers, [()] * len(answers), aggregation=aggregation, stop=stop)
 
     def follow(self, exchange: Exchange) -> EncoderFollower:
-        """What scores the answers of ``exchange`` while they grow; see ``EncoderFollower``."""
+        """Return a scorer for the answers of ``exchange`` while they grow; see ``EncoderFollower``."""
         return self._follower(exchange, most_bytes=self._remembered_bytes)
 
     def reads(self, exchange: Exchange, answer: Answer) -> bool:
-        """Whether the model reads the script of the answer and of any passage; cheap, and known before scoring."""
+        """Return whether the model reads the script of the answer and of any passage.
+
+        Cheap; needs no scoring.
+        """
         languages = self.manifest.languages or ("*",)
         return readable(answer.text, languages) and any(
             readable(text, languages) for text in evidence_texts(exchange)
