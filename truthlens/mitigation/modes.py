@@ -1,4 +1,4 @@
-"""From a mode's name to the mode: which one runs for an answer, and whether one runs at all.
+"""Resolve a mode's name to the mode: which one runs for an answer, and whether one runs at all.
 
 Not here: what a mode does, and where its tools come from.
 """
@@ -19,18 +19,18 @@ _CALLING = frozenset({Mode.STANDARD, Mode.PREMIUM, Mode.AUTO})
 
 
 def calls_models(plan: Plan) -> bool:
-    """Whether anything under ``plan`` may ask a model, so that the request has to be kept and more time asked for."""
+    """Return whether ``plan`` may ask a model, so that the request must be kept and more time requested."""
     return plan.enabled and plan.mode in _CALLING
 
 
 def asks_first(plan: Plan) -> bool:
-    """Whether other models are asked side by side with detection, before it is known whether the answer is flagged."""
+    """Return whether other models are asked during detection, before the verdict is known."""
     premium = plan.premium
     return plan.mode is Mode.PREMIUM and premium.side_by_side and bool(premium.verification_models)
 
 
 def mode_to_run(plan: Plan) -> Mode:
-    """The mode that carries the plan out; ``auto`` is resolved by the bandit before.
+    """Return the mode that runs the plan; the bandit resolves ``auto`` beforehand.
 
     Premium without a second model is the standard loop, and says so.
     """
@@ -40,14 +40,14 @@ def mode_to_run(plan: Plan) -> Mode:
 
 
 def needs_mending(verdict: Verdict, mode: Mode, plan: Plan) -> bool:
-    """Whether a mode has anything to do for an answer: it was scored, and it is flagged or others were asked anyway."""
+    """Return whether a mode has work: the answer was scored, and is flagged or others were asked anyway."""
     if verdict.score is None or mode is Mode.LIGHTWEIGHT:
         return False
     return verdict.flagged or (mode is Mode.PREMIUM and asks_first(plan))
 
 
 async def mend(task: Task, tools: Tools, *, mode: Mode, opinions: Sequence[Opinion]) -> Mended:
-    """The best answer that ``mode`` finds, never one that scores worse than the first.
+    """Return the best answer that ``mode`` finds, never one that scores worse than the first.
 
     Raises:
         ValueError: ``mode`` does not work on answers.

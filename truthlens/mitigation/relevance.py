@@ -1,7 +1,8 @@
-"""Whether a text says something, and whether it speaks of what was asked; by words, no model.
+"""Check by words whether a text says something, and whether it is about what was asked.
 
-Both judge only what is plain: a text of phrases that claim nothing in any conversation ("Done."), and a text that has
-no word in common with the question, the answer and the evidence. Whether a claim is right is for the verdict to say.
+Both decide only clear cases: a text of phrases that claim nothing in any conversation ("Done."), and a text
+that has no word in common with the question, the answer and the evidence. Whether a claim is right is for the
+verdict to say.
 """
 
 from __future__ import annotations
@@ -102,10 +103,10 @@ _OF_ABSTENTIONS_ZH = frozenset(
 
 
 def says_nothing(text: str, query: str = "") -> bool:
-    """Whether no sentence of ``text`` claims anything about the world: it acknowledges, reports its own work or asks.
+    """Return whether no sentence of ``text`` claims anything: it acknowledges, reports its own work or asks.
 
-    "Yes" and the like claim nothing where the question cannot be answered so. An abstention says something: that the
-    evidence does not tell.
+    "Yes" and the like claim nothing where the question cannot be answered so. An abstention says something:
+    that the evidence does not tell.
     """
     if len(text) > _MOST_EMPTY_CHARS:
         return not _WORDS.search(text)
@@ -115,9 +116,10 @@ def says_nothing(text: str, query: str = "") -> bool:
 
 
 def is_off_topic(text: str, about: Sequence[str]) -> bool:
-    """Whether ``text`` has words of content, none of which stands in ``about`` in some form.
+    """Return whether ``text`` has content words, none of which occurs in ``about`` in some form.
 
-    A text whose subject is a pronoun, a number alone, and an abstention that names nothing are never off topic.
+    A text whose subject is a pronoun, a number alone, and an abstention that names nothing are never off
+    topic.
 
     Args:
         text: a candidate.
@@ -151,7 +153,7 @@ def _is_empty(sentence: str, query: str) -> bool:
 
 
 def _is_open(query: str) -> bool:
-    """Whether the last question of ``query`` cannot be answered by yes or no."""
+    """Return whether the last question of ``query`` cannot be answered by yes or no."""
     asked = [query[start:end] for start, end in sentences(query[-_READ_CHARS:])]
     last = asked[-1] if asked else ""
     if _OPEN_QUESTION_ZH.search(last):
@@ -168,7 +170,7 @@ def _han(text: str) -> set[str]:
 
 
 def _form(word: str) -> str:
-    """What a word and its other endings have in common; a number stands for itself."""
+    """Return what a word and its other endings have in common; a number is returned unchanged."""
     if _DIGIT.search(word):
         return word
     if _HANGUL.match(word):
