@@ -9,7 +9,7 @@ from truthlens.policy.schema import json_schema
 
 
 def render() -> str:
-    """The JSON Schema as the text of its file."""
+    """Return the JSON Schema as the text of its file."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -23,7 +23,10 @@ DETAILS_HEADER = "x-truthlens-details"
 
 @dataclass(frozen=True, slots=True)
 class Meanings:
-    """Compiled signals. ``complete`` is false where the section had mistakes and names cannot be judged."""
+    """Compiled signals; ``complete`` is false if the section had mistakes, so that names cannot be checked.
+
+    ``complete`` is false where the section had mistakes and names cannot be judged.
+    """
 
     signals: Signals
     complete: bool
@@ -53,7 +56,7 @@ class Meanings:
 
 
 def compile_signals(file: PolicyFile, report: Report, *, complete: bool) -> Meanings:
-    """The signals of ``file`` over the built-in ones; mistakes go to ``report``."""
+    """Compile the signals of ``file`` over the built-in ones; mistakes go to ``report``."""
     section = file.signals
     _refuse_doubled_names(section, report)
     _check_headers(file, report)
