@@ -36,7 +36,7 @@ _NO_DEADLINE_S = 86_400.0
 class Target:
     """A plan with its model, and the policy file that it comes from.
 
-    ``threshold`` is the plan's present one, ``None`` where there is no policy or it cannot be used as it stands.
+    ``threshold`` is the plan's present one, ``None`` where there is no policy or it cannot be used.
     """
 
     plan: Plan
@@ -48,7 +48,7 @@ class Target:
 
 
 def find_target(settings: Settings, config: Path | None, decision: str, model: str | None) -> Target:
-    """The plan of ``decision`` (without ``config``: the built-in one), scored with ``model`` or with its own model.
+    """Return the plan of ``decision`` (without ``config``: the built-in one), and the model it is scored with.
 
     Raises:
         PolicyError: the policy cannot be used, has no such decision, or detection is off in it.
@@ -66,7 +66,7 @@ def find_target(settings: Settings, config: Path | None, decision: str, model: s
 
 
 def _load(config: Path, settings: Settings) -> Policy:
-    """The policy without its threshold records: the one to be made may be missing or may no longer fit."""
+    """Load the policy without its threshold records: the one to be made may be missing or not fit."""
     return load_policy(config, model_exists=model_finder(settings), use_records=False)
 
 
@@ -88,7 +88,7 @@ def _plan(policy: Policy, decision: str) -> Plan:
 
 @contextmanager
 def judging(target: Target, *, threads: int) -> Iterator[Judge]:
-    """Scores as the gateway does, by the target's plan, without its deadline."""
+    """Open a scorer that scores as the gateway does, by the target's plan, without its deadline."""
     encoder = load_encoder(
         target.folder,
         use_cpu=target.plan.use_cpu,
@@ -152,10 +152,10 @@ def _errors(text: str, path: Path, settings: Settings) -> list[str]:
 
 
 def identifier(settings: Settings) -> Callable[[str | None], ModelIdentity]:
-    """Says which model would score for a ``model_id``: the bundled one where there is no such folder."""
+    """Return a function that says which model scores for a ``model_id``; by default the bundled one."""
     return lambda model_id: model_identity(scoring_folder(model_id, settings))
 
 
 def model_finder(settings: Settings) -> Callable[[str], bool]:
-    """Says whether there is a folder for a ``model_id``."""
+    """Return a function that says whether there is a folder for a ``model_id``."""
     return partial(has_model, settings=settings)

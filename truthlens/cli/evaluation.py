@@ -152,12 +152,15 @@ def _show(found: Evaluation) -> None:
 
 
 def _short(name: str) -> str:
-    """A file's name without its folder and its usual endings."""
+    """Return a file's name without its folder and its usual endings."""
     return Path(name).name.removesuffix(".gz").removesuffix(".jsonl")
 
 
 def _answers(first: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
-    """Whole answers. With ``_parts`` two tables, so that each fits on a narrow terminal."""
+    """Return the table of whole answers.
+
+    ``_parts`` is a second one, so that each fits on a narrow terminal.
+    """
     table = _table(first, "rows", "unsup.", "AUROC", "AUPRC", "P", "R", "F1")
     for name, row in rows:
         figures = [row["example"][key] for key in ("auroc", "auprc", "precision", "recall", "f1")]
@@ -166,7 +169,7 @@ def _answers(first: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Table
 
 
 def _parts(first: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
-    """Parts of answers, calibration and time."""
+    """Return the table of parts of answers, calibration and time."""
     table = _table(first, "char F1", "span F1", "ECE", "Brier", "AURC", "p50 ms", "p99 ms", "ms/1k")
     for name, row in rows:
         risk = row["risk_coverage"] or {}

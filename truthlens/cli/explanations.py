@@ -12,7 +12,7 @@ _LONGEST = 160
 
 
 def explanation_lines(span: Span, response: str, passages: Sequence[Passage]) -> Iterator[str]:
-    """Kind, confidence and reason; every difference; the nearest sentence. Nothing for an unexplained span.
+    """Yield kind, confidence and reason, every difference, the nearest sentence; nothing if unexplained.
 
     Args:
         span: a span of ``response``.

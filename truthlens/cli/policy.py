@@ -64,7 +64,7 @@ def check(
 
 
 def _found(file: Path, settings: Settings) -> tuple[str, Policy | None, list[Diagnostic]]:
-    """The text of ``file``, its policy where it could be served here, and all that the server would say of it."""
+    """Return the text of ``file``, its policy if it could be served here, and all that the server reports."""
     text = ""
     try:
         text = read_text(file)
@@ -86,7 +86,7 @@ def _with_warnings(error: InvalidPolicyError, file: Path, text: str, settings: S
 
 
 def _fit(policy: Policy, policy_text: str, envoy: Path) -> list[Diagnostic]:
-    """What is wrong with ``policy`` behind the Envoy configuration at ``envoy``."""
+    """Return what is wrong with ``policy`` behind the Envoy configuration at ``envoy``."""
     try:
         text = read_text(envoy)
     except InvalidPolicyError as error:

@@ -137,7 +137,7 @@ def _inputs(context: list[Path], query: str, response: str | None) -> Iterator[t
 
 
 def _say_what_is_awaited(what: str) -> None:
-    """Tell a person at a terminal why nothing happens; a program that pipes its input is told nothing."""
+    """Tell a person at a terminal why nothing happens; say nothing to a program that pipes its input."""
     if sys.stdin.isatty():
         typer.echo(
             f"reading {what} from the terminal; end with Ctrl-D. See also: truthlens detect --help", err=True

@@ -1,4 +1,4 @@
-"""The console: health, readiness, metrics, one-off scoring, and a page that shows what the gateway is doing."""
+"""Build the console: health, readiness, metrics, one-off scoring, and a page of recent exchanges."""
 
 from truthlens.console.app import Readiness, console_app
 from truthlens.console.security import Access

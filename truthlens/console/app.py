@@ -47,7 +47,7 @@ _SHOWN = 25
 
 @dataclass(slots=True)
 class Readiness:
-    """What ``/readyz`` tells; the composition root keeps it up to date."""
+    """What ``/readyz`` answers; the composition root keeps it up to date."""
 
     models: list[str] = field(default_factory=list)
     warm: bool = False
@@ -218,7 +218,7 @@ def console_app(
     addresses: Callable[[], Sequence[tuple[str, str]]] = tuple,
     access: Access | None = None,
 ) -> ASGIApp:
-    """The console as an ASGI application.
+    """Return the console as an ASGI application.
 
     Args:
         policy: the policy in force.
@@ -227,7 +227,7 @@ def console_app(
         recent: the last exchanges, for the page.
         readiness: kept up to date by the composition root.
         addresses: (name, address) pairs to show on the page.
-        access: who may use it; left out, whoever reaches it by its own address.
+        access: who may use it; left out, anyone who reaches it by its own address.
     """
     console = _Console(
         policy=policy,

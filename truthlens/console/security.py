@@ -1,7 +1,8 @@
-"""Who may use the console, and what browsers may do with its pages; an ASGI middleware around all of its routes.
+"""Decide who may use the console and what browsers may do with its pages; an ASGI middleware.
 
-Probes and Prometheus reach ``/healthz``, ``/readyz`` and ``/metrics`` by whatever address they know, and these hold
-figures and names from the configuration alone: they are open. Everything else is checked, in this order:
+Probes and Prometheus reach ``/healthz``, ``/readyz`` and ``/metrics`` by whatever address they know, and
+these hold figures and names from the configuration alone: they are open. Everything else is checked, in this
+order:
 
 1. ``Host`` must be a loopback name, the address that the connection came in at, or a configured name. A page of
    another site whose name was pointed at this machine (DNS rebinding) cannot send one of these.
@@ -46,8 +47,8 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]@/?#]+?))\.?(?::[0-9]+)?", r
 class Access:
     """Who may use the console.
 
-    ``hosts`` are names beside the loopback ones and the console's own address, ``None`` for any (a unix socket, where
-    whoever stands before it checks them). ``token`` is wanted where there is one.
+    ``hosts`` are names in addition to the loopback ones and the console's own address, ``None`` for any (a
+    unix socket, where whoever stands before it checks them). ``token`` is wanted where there is one.
     """
 
     hosts: frozenset[str] | None = frozenset()
@@ -57,8 +58,8 @@ class Access:
 class Security:
     """Refuses what ``access`` does not allow, and puts the protective headers on every response.
 
-    Starlette's ``TrustedHostMiddleware`` takes a fixed list for all paths; here the address of the connection counts
-    as well, and probes are let through.
+    Starlette's ``TrustedHostMiddleware`` takes a fixed list for all paths; here the address of the connection
+    counts as well, and probes are let through.
     """
 
     def __init__(self, app: ASGIApp, *, access: Access) -> None:

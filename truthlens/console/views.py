@@ -1,4 +1,4 @@
-"""What the page of one exchange shows of its entry: texts where they were kept, else positions alone."""
+"""Build the page of one exchange from its entry: texts where they were kept, else positions alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class ShownSpan:
 
 @dataclass(frozen=True, slots=True)
 class ShownChoice:
-    """One choice of the answer; ``pieces`` are its text in order, each with the span that it is, or nothing."""
+    """One choice of the answer.
+
+    ``pieces`` are its text in order, each with the span that it is, or nothing.
+    """
 
     index: int
     verdict: Verdict
@@ -85,7 +88,10 @@ def _shown_span(span: Span, text: str, passages: tuple[Passage, ...]) -> ShownSp
 
 
 def _pieces(text: str, spans: tuple[Span, ...]) -> Iterator[tuple[str, Span | None]]:
-    """Yield ``text`` in order, cut at the spans; of spans that overlap, each has what the ones before it left."""
+    """Yield ``text`` in order, cut at the spans.
+
+    Of spans that overlap, each has what the ones before it left.
+    """
     at = 0
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         start, end = max(at, span.start), min(span.end, len(text))

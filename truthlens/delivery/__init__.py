@@ -1,4 +1,4 @@
-"""What leaves TruthLens: the headers, the warning, the ``truthlens`` object, the error of a held-back answer.
+"""Build what leaves TruthLens: headers, the warning, the ``truthlens`` object, and error bodies.
 
 Pure functions of records. Deliberately not here: JSON bodies of the API (``exchange``), header mutation
 (``gateway``), the choice of the action and the order of the stages (``pipeline``).

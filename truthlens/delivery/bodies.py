@@ -1,4 +1,4 @@
-"""Bodies of TruthLens's own: the ``truthlens`` object, and the error in place of an answer that is held back.
+"""Build bodies of our own: the ``truthlens`` object, and the error in place of a withheld answer.
 
 The ``truthlens`` object (all scores 0..1, offsets in characters of the text that the client receives)::
 
@@ -20,12 +20,13 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
 
 ``coverage`` is ``{"answer", "evidence", "answer_tokens", "answer_tokens_scored", "evidence_tokens",
 "evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1.
-``reasoning`` is there where reasoning stands beside the answer; its spans count the characters of the reasoning alone.
+``reasoning`` is there if reasoning came with the answer; its spans count the characters of the reasoning alone.
 A key with ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages,
 and ``passages`` lists those that some span names. ``kind`` is ``contradicted``, ``unsupported`` or ``fabricated`` and
 ``confidence`` its probability. ``sentence`` is the one of that passage that comes nearest, ``similarity`` (0..1) how
 near, both with characters of the passage. ``iterations`` are refinement rounds, those of the choice that took the most;
-``calls`` the calls to models that were made for all choices. A difference without ``evidence`` is a value that stands nowhere in it.
+``calls`` the calls to models that were made for all choices. A difference without ``evidence`` is a value that
+occurs nowhere in it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _EXCERPT_CHARS = 300
 
 
 def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
-    """The ``truthlens`` object of a response body; its keys are in the module's docstring.
+    """Return the ``truthlens`` object of a response body; its keys are in the module's docstring.
 
     Args:
         warned: The outcome and the texts that the client receives.
@@ -91,7 +92,7 @@ def calls_made(calls: Sequence[CallRecord]) -> int:
 
 
 def usage_object(calls: Sequence[CallRecord]) -> dict[str, object] | None:
-    """Calls and tokens of extra generations, in all and by model and role; ``None`` where none was made."""
+    """Return calls and tokens of extra generations, in total and by model and role; ``None`` for none."""
     made = [call for call in calls if call.attempts > 0]
     if not made:
         return None
@@ -120,7 +121,7 @@ def _tokens(calls: Sequence[CallRecord]) -> dict[str, object]:
 def verdict_object(
     verdict: Verdict, *, text: str | None = None, passages: Sequence[Passage] = ()
 ) -> dict[str, object]:
-    """One verdict as JSON: the keys of a choice without ``index`` and ``warned``.
+    """Return one verdict as JSON: the keys of a choice without ``index`` and ``warned``.
 
     Args:
         verdict: What was found.
@@ -135,7 +136,7 @@ def verdict_object(
 
 
 def blocked_body(reason: Reason | None) -> bytes:
-    """Error body, in the API's own shape, of an answer that the plan holds back.
+    """Return the error body, in the API's own shape, for an answer that the plan withholds.
 
     Args:
         reason: Why the answer was not fully checked, or ``None`` where it was checked and is held back.
@@ -171,7 +172,7 @@ def _choice(
 
 
 def _reasoning(reasoned: Reasoned) -> dict[str, object]:
-    """How much reasoning there was, and what was found in it; without its text, which no answer repeats."""
+    """Return how much reasoning there was and what was found in it, without its text."""
     verdict = reasoned.verdict
     if verdict is None:
         return {"characters": reasoned.characters, "scored": False}
@@ -213,13 +214,13 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
 
 
 def _models(outcome: Outcome) -> list[str]:
-    """Every model that had a part in the outcome, in the order of their first use."""
+    """Return every model that took part in the outcome, in the order of their first use."""
     asked = [call.model for call in outcome.calls if call.attempts > 0]
     return list(dict.fromkeys([outcome.model] * bool(outcome.model) + asked))
 
 
 def _moved(span: Span, offset: int) -> Span:
-    """``span``, and the differences in it, where they stand in a text that has ``offset`` more characters in front."""
+    """Return ``span`` and its differences, moved by ``offset`` characters."""
     explanation = span.explanation
     if explanation is not None:
         differences = tuple(

@@ -35,16 +35,16 @@ NOTHING_TO_CHECK = (Reason.DISABLED, Reason.TOOL_CALL, Reason.EMPTY_ANSWER, Reas
 
 
 def risk_of(score: float) -> Risk:
-    """Risk level of a score: low up to 0.3, moderate up to 0.6, high above."""
+    """Return the risk level of a score: low up to 0.3, moderate up to 0.6, high above."""
     if score > _MODERATE_RISK:
         return Risk.HIGH
     return Risk.MODERATE if score > _LOW_RISK else Risk.LOW
 
 
 def format_score(score: float, threshold: float) -> str:
-    """``score`` with two decimals, never moved across the threshold or, where possible, a risk level.
+    """Return ``score`` with two decimals, never moved across the threshold or, where possible, a risk level.
 
-    Without this a score of 0.598 would be shown as 0.60 beside ``Detected: false`` at a threshold of 0.6.
+    Without this a score of 0.598 would be shown as 0.60 next to ``Detected: false`` at a threshold of 0.6.
     """
     candidates = (round(score, 2), math.floor(score * 100) / 100, math.ceil(score * 100) / 100)
     same_side = [shown for shown in candidates if (shown >= threshold) == (score >= threshold)]
@@ -53,7 +53,7 @@ def format_score(score: float, threshold: float) -> str:
 
 
 def headers(outcome: Outcome) -> dict[str, str]:
-    """Response headers of a finished exchange: lower-case names, values without any text of the exchange."""
+    """Return the response headers of a finished exchange: lower-case names, no text of the exchange."""
     verdict = outcome.verdict
     fields = {
         "x-truthlens-enabled": _boolean(verdict.status in (Status.CHECKED, Status.PARTIAL)),
@@ -78,7 +78,7 @@ def headers(outcome: Outcome) -> dict[str, str]:
 
 
 def pending_headers(plan: Plan) -> dict[str, str]:
-    """Headers of a stream whose verdict comes at its end: enabled, mode, decision, and status ``pending``."""
+    """Return the headers of a stream whose verdict comes at its end, with status ``pending``."""
     return {
         "x-truthlens-enabled": _boolean(plan.enabled),
         "x-truthlens-mode": plan.mode.value,
@@ -88,7 +88,7 @@ def pending_headers(plan: Plan) -> dict[str, str]:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict of all choices together: the highest score, and the poorest status.
+    """Return one verdict for all choices: the highest score, and the poorest status.
 
     It is ``checked`` only where every choice is; ``partial`` where some choice was scored and some choice was
     not, or not wholly; ``unchecked`` where none was. The coverage is that of all choices together.
@@ -107,7 +107,7 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _together(verdicts: Sequence[Verdict], scored: Sequence[Verdict]) -> Coverage | None:
-    """The answer tokens of all choices, and the evidence as seen by the scored choice that saw least."""
+    """Return the answer tokens of all choices, and the evidence of the scored choice that saw least."""
     known = [verdict.coverage for verdict in scored if verdict.coverage is not None]
     if not known:
         return None

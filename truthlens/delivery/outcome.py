@@ -1,4 +1,4 @@
-"""The outcome of judged answers: which action it is, and what it has to say."""
+"""Decide the outcome of scored answers: which action it is, and what it says."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ USAGE_DOUBTED = "usage-not-believed"
 
 
 def outcome_of(plan: Plan, judged: Judged, answers: Sequence[Answer], *, model: str) -> Outcome:
-    """The outcome, without body and latency.
+    """Return the outcome, without body and latency.
 
-    ``refine`` and ``replace`` go before ``warn``: an answer that was changed and is still flagged was refined, and
-    its headers and its disclaimer say the rest. An answer that the plan does not let pass unchecked is blocked.
+    ``refine`` and ``replace`` go before ``warn``: an answer that was changed and is still flagged was
+    refined, and its headers and its disclaimer say the rest. An answer that the plan does not let pass
+    unchecked is blocked.
 
     Args:
         plan: the exchange's plan.

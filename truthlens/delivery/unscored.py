@@ -1,6 +1,7 @@
-"""What of an answer nobody scored: counted in its verdict, so that no coverage leaves it out.
+"""Count what of an answer was not scored in its verdict, so that coverage never omits it.
 
-Tokens of text that no tokenizer saw are estimated by its characters (``llm.token_estimate``): within a factor of about two.
+Tokens of text that no tokenizer saw are estimated by its characters (``llm.token_estimate``): within a factor
+of about two.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NO_TEXT = (Reason.EMPTY_ANSWER, Reason.TOOL_CALL)
 
 
 def counted(verdicts: Sequence[Verdict], judged: Judged, answers: Sequence[Answer]) -> tuple[Verdict, ...]:
-    """The verdicts with all that a client can show of each choice: text that nobody reads, reasoning that was scored.
+    """Return the verdicts with all text of each choice counted: unread text, and scored reasoning.
 
     Where some choice was scored, one that was not has a coverage as well: its text, none of which was.
 
@@ -51,7 +52,7 @@ def counted(verdicts: Sequence[Verdict], judged: Judged, answers: Sequence[Answe
 
 
 def reasoned(judged: Judged, answers: Sequence[Answer]) -> tuple[Reasoned | None, ...]:
-    """What there was of reasoning beside each answer."""
+    """Return what reasoning came with each answer."""
     verdicts = judged.reasoning or (None,) * len(answers)
     return tuple(
         Reasoned(len(answer.reasoning), verdict) if answer.reasoning.strip() else None
@@ -60,7 +61,7 @@ def reasoned(judged: Judged, answers: Sequence[Answer]) -> tuple[Reasoned | None
 
 
 def notes_of(found: Sequence[Reasoned | None]) -> tuple[str, ...]:
-    """The notes that reasoning gives rise to."""
+    """Return the notes that reasoning gives rise to."""
     return (REASONING_UNSCORED,) if any(each is not None and each.verdict is None for each in found) else ()
 
 
@@ -80,7 +81,7 @@ def _with_unread(verdict: Verdict, tokens: int) -> Verdict:
 
 
 def _with_reasoning(verdict: Verdict, thought: Verdict | None) -> Verdict:
-    """The verdict on an answer and its reasoning: the higher score, the poorer status, the tokens of both."""
+    """Return the verdict on an answer and its reasoning: higher score, poorer status, tokens of both."""
     if thought is None:
         return verdict
     scores = [each.score for each in (verdict, thought) if each.score is not None]

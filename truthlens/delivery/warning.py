@@ -1,4 +1,4 @@
-"""The text of each choice as the client receives it: mended or not, with the warning or the disclaimer beside it."""
+"""Compose each choice's text for the client: corrected or not, with the warning or the disclaimer."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Delivery:
     """The text of one choice as the client receives it.
 
     ``offset`` is what must be added to positions in the answer to get positions in ``text``; ``warned``
-    whether a warning or a disclaimer was put beside the answer; ``changed`` whether ``text`` is another than the
-    backend's. ``lead`` is reasoning that stands right before ``text``, in the same member, and stays.
+    whether a warning or a disclaimer was added to the answer; ``changed`` whether ``text`` is another than
+    the backend's. ``lead`` is reasoning that is right before ``text``, in the same member, and stays.
     """
 
     index: int
@@ -62,11 +62,11 @@ class Warned:
 
 
 def warn(outcome: Outcome, exchange: Exchange, answers: Sequence[Answer]) -> Warned:
-    """The choices, mended where the outcome says so, each flagged one with what the plan puts beside it.
+    """Return the choices, corrected where the outcome says so, each flagged one with the plan's notice.
 
-    In mode lightweight that is the warning; in the others the disclaimer, where the plan requires one. An answer for
-    a program (``structured``, or JSON as a whole) is left as it is: the headers and the ``truthlens`` object carry
-    its warning, and the outcome gets the note ``warning-not-pasted``.
+    In mode lightweight that is the warning; in the others the disclaimer, where the plan requires one. An
+    answer for a program (``structured``, or JSON as a whole) is left as it is: the headers and the
+    ``truthlens`` object carry its warning, and the outcome gets the note ``warning-not-pasted``.
 
     Args:
         outcome: The scored exchange; ``verdicts`` has one entry per answer, ``mended`` one or is empty.
@@ -88,12 +88,12 @@ def warn(outcome: Outcome, exchange: Exchange, answers: Sequence[Answer]) -> War
 
 
 def takes_warning(exchange: Exchange, answer: Answer) -> bool:
-    """Whether a person reads the answer, so that a warning may be put beside it."""
+    """Return whether a person reads the answer, so that a warning may be added to it."""
     return answer.kind is AnswerKind.TEXT and not exchange.structured and not is_json(answer.text)
 
 
 def warning_for(plan: Plan, answer_text: str) -> str:
-    """The plan's warning, else the built-in one in the script of the answer; no white space around it.
+    """Return the plan's warning, else the built-in one in the script of the answer; no outer white space.
 
     Source: white paper 6.1 (``warning_template``).
     """
@@ -102,13 +102,13 @@ def warning_for(plan: Plan, answer_text: str) -> str:
 
 
 def disclaimer_for(plan: Plan, answer_text: str) -> str:
-    """The plan's disclaimer, else its warning, else the built-in one in the script of the answer."""
+    """Return the plan's disclaimer, else its warning, else the built-in one in the script of the answer."""
     template = (plan.disclaimer_template or plan.warning_template or "").strip()
     return template or (_DISCLAIMER_ZH if is_chinese(answer_text) else _DISCLAIMER_EN)
 
 
 def apply_warning(text: str, warning: str, position: WarningPosition) -> str:
-    """``text`` with ``warning`` before or after it, a blank line between.
+    """Return ``text`` with ``warning`` before or after it, a blank line between.
 
     A text that carries the warning at either end already stays as it is.
     """
@@ -119,7 +119,7 @@ def apply_warning(text: str, warning: str, position: WarningPosition) -> str:
 
 
 def _notice(outcome: Outcome, answer: Answer, verdict: Verdict, *, disputed: bool) -> str | None:
-    """What is to stand beside an answer, or ``None``."""
+    """Return the notice to add to an answer, or ``None``."""
     if outcome.mode is Mode.LIGHTWEIGHT:
         return warning_for(outcome.plan, answer.text) if verdict.flagged else None
     if disputed or (verdict.flagged and outcome.plan.require_disclaimer):

@@ -1,7 +1,7 @@
-"""Which answer the demo backend gives to a request.
+"""Choose which answer the demo backend gives to a request.
 
-A question of an example conversation gets that conversation's answer. Every other request gets the sentence of
-its own context that shares most words with the question, or the admission that there is none.
+A question of an example conversation gets that conversation's answer. Every other request gets the sentence
+of its own context that shares most words with the question, or the admission that there is none.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class DemoAnswer:
 
 
 def answer(exchange: Exchange, *, has_tools: bool, choice: int = 0) -> DemoAnswer:
-    """The demo's answer to a request.
+    """Return the demo's answer to a request.
 
     Args:
-        exchange: The parsed request; its model picks the grounded or the ungrounded answer. The model ``demo``
-            gives the grounded one first and takes turns where several choices are asked for. On a second look
-            (``correction_replies``) every model gives the grounded one.
+        exchange: The parsed request; its model picks the grounded or the ungrounded answer. The model
+            ``demo`` gives the grounded one first and takes turns where several choices are asked for. On a
+            second look (``correction_replies``) every model gives the grounded one.
         has_tools: Whether the request offers tools.
         choice: Which of several choices this is, from 0.
     """
@@ -62,9 +62,10 @@ def _takes_turns(model: str) -> bool:
 
 
 def _matching(exchange: Exchange) -> Conversation | None:
-    """The conversation whose question is asked, unless the request brings a context of its own.
+    """Return the conversation whose question is asked, unless the request brings its own context.
 
-    A context in which a word was changed is still the conversation's: the answer stays, and is no longer supported.
+    A context in which a word was changed is still the conversation's: the answer stays, and is no longer
+    supported.
     """
     query = _normal(exchange.query)
     given = _words(" ".join(passage.text for passage in exchange.passages))

@@ -35,7 +35,7 @@ _RULES = EvidenceRules()
 
 
 def demo_app(*, pace_s: float = 0.0) -> Starlette:
-    """The demo backend as an ASGI application; its routes are those of an OpenAI-compatible server.
+    """Return the demo backend as an ASGI application; its routes are those of an OpenAI-compatible server.
 
     Args:
         pace_s: seconds between the pieces of a streamed answer.
@@ -117,13 +117,13 @@ class _Reply:
         }
 
     def body(self) -> dict[str, object]:
-        """The response of a request without streaming."""
+        """Return the response to a request without streaming."""
         kind = "chat.completion" if self._chat else "text_completion"
         choices = [self._choice(index, given) for index, given in enumerate(self._answers)]
         return {**self._head, "object": kind, "choices": choices, "usage": self._usage}
 
     def chunks(self, *, with_usage: bool) -> Iterator[dict[str, object]]:
-        """The stream's chunks: per choice its beginning, its words and its end; then the usage if asked for."""
+        """Yield the stream's chunks: per choice its beginning, words and end; then the usage if asked for."""
         kind = "chat.completion.chunk" if self._chat else "text_completion"
         tail: dict[str, object] = {"usage": None} if with_usage else {}
         for index, given in enumerate(self._answers):
@@ -182,7 +182,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _count(text: str) -> int:
-    """Roughly the tokens of a text: words, and each Chinese character."""
+    """Estimate the tokens of a text: words, and each Chinese character."""
     return len(text.split()) + len(_CJK.findall(text))
 
 

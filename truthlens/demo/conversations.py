@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Layout(StrEnum):
-    """How a conversation's passages stand in its request."""
+    """How a conversation's passages appear in its request."""
 
     TAG = "tag"
     LABEL = "label"

@@ -1,7 +1,7 @@
-"""How the demo backend takes the prompts by which TruthLens asks for a correction, an arbitration or a check.
+"""Answer the prompts by which TruthLens asks the demo backend for a correction or a check.
 
-A model that is shown evidence and told what is doubtful gets a second look at the question; the demo then says what
-the evidence holds.
+A model that is shown evidence and told what is doubtful gets a second look at the question; the demo then
+says what the evidence holds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _QUESTION = re.compile(f"<{PREFIX}question[^>]*>\n(.*?)\n</{PREFIX}question>", r
 
 
 def second_look(exchange: Exchange) -> Exchange | None:
-    """The question and the evidence that the last message of ``exchange`` holds between tags, or ``None``."""
+    """Return the question and evidence between tags in ``exchange``'s last message, or ``None``."""
     last = exchange.messages[-1].text if exchange.messages else ""
     question = _QUESTION.search(last)
     if question is None:

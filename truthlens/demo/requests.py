@@ -29,7 +29,7 @@ _STREAMED = (
 
 
 def curl_lines(base_url: str) -> list[tuple[str, str]]:
-    """Four titles with a one-line ``curl`` command each; the response headers are shown.
+    """Return four titles, each with a one-line ``curl`` command that shows the response headers.
 
     Args:
         base_url: Address of the gateway, with or without ``/v1``.
@@ -57,7 +57,7 @@ def curl_lines(base_url: str) -> list[tuple[str, str]]:
 def chat_request(
     conversation: Conversation, *, model: str = DEFAULT_MODEL, **fields: object
 ) -> dict[str, object]:
-    """Body of a chat request with the conversation's question and passages.
+    """Return the body of a chat request with the conversation's question and passages.
 
     Args:
         conversation: One of ``CONVERSATIONS``.
@@ -92,7 +92,7 @@ def chat_request(
 
 
 def tool_turn(conversation: Conversation) -> list[dict[str, object]]:
-    """Messages of a tool conversation after the tool has answered."""
+    """Return the messages of a tool conversation after the tool has answered."""
     result = json.dumps(
         {"results": [{"text": passage} for passage in conversation.passages]}, ensure_ascii=False
     )
@@ -104,7 +104,7 @@ def tool_turn(conversation: Conversation) -> list[dict[str, object]]:
 
 
 def tool_call(conversation: Conversation) -> dict[str, object]:
-    """The call that a tool conversation begins with."""
+    """Return the call that a tool conversation begins with."""
     function = {"name": conversation.tool, "arguments": conversation.arguments}
     return {"id": "call_demo", "type": "function", "function": function}
 

@@ -1,1 +1,1 @@
-"""What of an answer the evidence does not support: detectors, their fusion, and the engine that runs them."""
+"""Find what the evidence does not support in an answer: detectors, their fusion and the engine."""

@@ -1,4 +1,4 @@
-"""Builds the detectors that plans list, each once, and the engine that runs them."""
+"""Build the detectors that plans list, each once, and the engine that runs them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Runs the detectors of a plan on the answers of an exchange: off the event loop, bounded, under a deadline.
 
-One exchange is one job on one worker thread, so that its choices share batches. The engine never raises for what
-happens to a job: overload, a missed deadline and a failing detector are verdicts. It writes no log and no metric;
-verdicts say what happened, and gauges are plain attributes.
+One exchange is one job on one worker thread, so that its choices share batches. The engine never raises for
+what happens to a job: overload, a missed deadline and a failing detector are verdicts. It writes no log and
+no metric; verdicts say what happened, and gauges are plain attributes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Engine:
 
     Args:
         detectors: the detectors of every plan.
-        workers: jobs that run at once. With one thread an inference, as many as there are cores. Jobs on very long texts
-            have half as many of their own, at least one.
+        workers: jobs that run at once. With one thread an inference, as many as there are cores. Jobs on very
+            long texts have their own pool of half as many, at least one.
         queue_limit: jobs that may wait; one more is refused as ``overloaded``.
         queue_observer: told for each job the seconds that it waited, on the event loop's thread.
     """
@@ -81,7 +81,7 @@ class Engine:
         return next((model for model in models if model), "")
 
     def scores(self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]) -> bool:
-        """Return whether there is anything to score among ``answers``, as far as can be told without scoring."""
+        """Return whether anything among ``answers`` can be scored, as far as that is known beforehand."""
         chosen = self._detectors.of(plan)
         return any(
             reason_not_to_run(plan, exchange, answer) is None
@@ -90,7 +90,7 @@ class Engine:
         )
 
     async def detect(self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]) -> tuple[Verdict, ...]:
-        """One verdict per answer, in order, within ``plan.timeout_s`` of the call.
+        """Return one verdict per answer, in order, within ``plan.timeout_s`` of the call.
 
         An answer that there is nothing to check of gets its reason at once. The others share one job. If the
         deadline passes, what the finished detectors said still counts (``partial``, ``timeout``).
@@ -122,7 +122,7 @@ class Engine:
             return tuple(verdicts)
 
     def follow(self, plan: Plan, exchange: Exchange) -> Following:
-        """What scores the answers of ``exchange`` while they are written; see ``Following``.
+        """Return a scorer for the answers of ``exchange`` while they are written; see ``Following``.
 
         It keeps the detectors that it began with, and what it remembers lives as long as it does.
         """
@@ -137,7 +137,7 @@ class Engine:
     async def _run(
         self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]
     ) -> list[list[DetectorResult]]:
-        """Per answer one result for each detector of the plan, in the plan's order."""
+        """Return, per answer, one result for each detector of the plan, in the plan's order."""
         steps = [
             Step(spec, partial(_detect, detector, plan, exchange, answers))
             for spec, detector in self._detectors.of(plan)

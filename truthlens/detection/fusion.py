@@ -1,4 +1,4 @@
-"""Fuse what a plan's detectors say of one answer into one verdict. Pure."""
+"""Fuse the results of a plan's detectors for one answer into one verdict. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from truthlens.core.verdict import Coverage, DetectorResult, Verdict
 
 
 def fuse(results: Sequence[DetectorResult], *, threshold: float) -> Verdict:
-    """Fuse what a plan's detectors say of one answer into one verdict.
+    """Fuse the results of a plan's detectors for one answer into one verdict.
 
-    The score is the Noisy-OR of the detectors that ran, each with the exponent of its weight over the largest of
-    their weights: one detector alone gives its own score, and a detector that finds nothing (0) changes nothing. It is
-    at least the highest ``floor``. The status is
+    The score is the Noisy-OR of the detectors that ran, each with the exponent of its weight over the largest
+    of their weights: one detector alone gives its own score, and a detector that finds nothing (0) changes
+    nothing. It is at least the highest ``floor``. The status is
 
     - ``unchecked`` where none ran, with the reason of the first that failed, or ``no-context`` where all abstained:
       nothing in the answer could be compared with the evidence;

@@ -1,7 +1,8 @@
-"""Scores the answers of one exchange while they are written: ahead of their end, sentence by sentence, and at the end.
+"""Score the answers of one exchange while they are written: ahead of their end, by sentence, and at the end.
 
-What is scored ahead is what further text cannot change, so the verdict at the end is the one that the whole answer gets
-when it is scored at once. It decides nothing about what becomes of the text, and writes no log and no metric.
+What is scored ahead is what further text cannot change, so the verdict at the end is the one that the whole
+answer gets when it is scored at once. It decides nothing about what becomes of the text, and writes no log
+and no metric.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from truthlens.detection.workers import Job, Step, Workers
 class Followed:
     """Verdicts on answers so far, and on parts of them.
 
-    ``verdicts`` has one per answer, as if it were whole. ``ranges`` has per answer one per range that was asked for: as
-    if the range were an answer by itself, with the text around it as its context; spans are characters of the answer.
+    ``verdicts`` has one per answer, as if it were whole. ``ranges`` has per answer one per range that was
+    asked for: as if the range were an answer by itself, with the text around it as its context; spans are
+    characters of the answer.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -62,15 +64,19 @@ class Following:
         self._ahead: Job | None = None
 
     def due(self, answers: Sequence[Answer]) -> bool:
-        """Whether ``ahead`` has something to do that further text will not change; cheap, by a count of characters."""
+        """Return whether ``ahead`` has something to do that further text will not change.
+
+        Cheap, by a count of characters.
+        """
         scorable = self._scorable(answers)
         return bool(scorable) and any(follower.due(scorable) for _, follower in self._followers())
 
     async def ahead(self, answers: Sequence[Answer]) -> None:
         """Score what further text of ``answers`` cannot change; the first call prepares the evidence.
 
-        Never raises, and tells nothing: what was not done, because no worker was free or ``plan.timeout_s`` has passed,
-        is done by ``detect``. It gives way to ``detect``, and to every other job that waits for a worker.
+        Never raises and returns nothing: what was not done, because no worker was free or ``plan.timeout_s``
+        has passed, is done by ``detect``. It gives way to ``detect``, and to every other job that waits for a
+        worker.
         """
         scorable = self._scorable(answers)
         followers = self._followers()
@@ -92,16 +98,17 @@ class Following:
         *,
         timeout_s: float | None = None,
     ) -> Followed:
-        """Verdicts on the answers as ``Engine.detect`` gives them, and on each of ``ranges``.
+        """Return the verdicts on the answers as ``Engine.detect`` gives them, and on each of ``ranges``.
 
         Args:
             answers: the answers so far, or whole.
-            ranges: per answer the parts to be judged by themselves, none by default. A blank part is
+            ranges: per answer the parts to be scored by themselves, none by default. A blank part is
                 ``empty-answer``.
             timeout_s: the verdicts come within so many seconds; ``plan.timeout_s`` by default.
 
         Raises:
-            ValueError: there are not as many lists of ranges as answers, or a range lies outside of its answer.
+            ValueError: there are not as many lists of ranges as answers, or a range lies outside of its
+                answer.
         """
         asked = [tuple(own) for own in ranges] if ranges is not None else [()] * len(answers)
         found = self._look(answers, asked)
@@ -120,9 +127,9 @@ class Following:
     async def detect_ranges(
         self, answers: Sequence[Answer], ranges: Sequence[Ranges], *, timeout_s: float | None = None
     ) -> tuple[tuple[Verdict, ...], ...]:
-        """Verdicts on ``ranges`` of answers that go on: as ``detect`` gives them, out of the text near them alone.
+        """Return the verdicts on ``ranges`` of unfinished answers, from the text near them alone.
 
-        What a sentence costs so does not grow with the answer; text far before it hardly tells more of it.
+        So the cost of a sentence does not grow with the answer; text far before it adds little information.
         Arguments and errors as of ``detect``.
         """
         asked = [tuple(own) for own in ranges]
@@ -135,7 +142,7 @@ class Following:
         return self._verdicts(answers, asked, found, iter(results))
 
     def _look(self, answers: Sequence[Answer], asked: Sequence[Ranges]) -> _Look:
-        """What of the answers and ranges is to be scored; a run ahead gives way to it."""
+        """Choose what of the answers and ranges is to be scored; a run ahead gives way to it."""
         _demand_within(answers, asked)
         if self._ahead is not None:
             self._ahead.stop.set()
@@ -154,7 +161,7 @@ class Following:
         found: _Look,
         results: Iterator[list[DetectorResult]],
     ) -> tuple[tuple[Verdict, ...], ...]:
-        """Per answer one verdict for each range, from the results of those that were scored."""
+        """Return, per answer, one verdict for each range, from the results of those that were scored."""
         return tuple(
             tuple(
                 self._none(reason or Reason.EMPTY_ANSWER)
@@ -184,7 +191,7 @@ class Following:
         texts: int,
         timeout_s: float | None,
     ) -> list[list[DetectorResult]]:
-        """Per text one result for each detector, as ``run`` gives them for one detector."""
+        """Return, per text, one result for each detector, as ``run`` gives them for one detector."""
         if not texts:
             return []
         job = Job([Step(part.spec, partial(run, part)) for part in self._parts], texts=texts)
@@ -223,7 +230,10 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A detector of the plan; ``follower`` where it can follow, ``detector`` ``None`` where it is not loaded."""
+    """A detector of the plan.
+
+    ``follower`` where it can follow, ``detector`` ``None`` where it is not loaded.
+    """
 
     spec: DetectorSpec
     detector: Detector | None
@@ -255,7 +265,7 @@ def _holds_text(answer: Answer, part: tuple[int, int]) -> bool:
 
 
 def _pieces(answers: Sequence[Answer], ranges: Sequence[Ranges]) -> list[tuple[Answer, int]]:
-    """The ranges as answers of their own, each with its place, for detectors that know no context."""
+    """Return the ranges as separate answers, each with its place, for detectors that know no context."""
     return [
         (replace(answer, text=answer.text[start:end]), start)
         for answer, own in zip(answers, ranges, strict=True)
@@ -264,5 +274,5 @@ def _pieces(answers: Sequence[Answer], ranges: Sequence[Ranges]) -> list[tuple[A
 
 
 def _shifted(results: Sequence[DetectorResult], pieces: Sequence[tuple[Answer, int]]) -> list[DetectorResult]:
-    """The results of pieces, with spans in characters of their answers."""
+    """Return the results of pieces, with spans in characters of their answers."""
     return [shifted(result, by) for result, (_, by) in zip(results, pieces, strict=True)]

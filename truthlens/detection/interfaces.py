@@ -1,4 +1,4 @@
-"""What the engine demands of a detector, and of one that can score an answer while it grows."""
+"""Define what the engine needs of a detector, and of one that can score an answer while it grows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Detector(Protocol):
         """Name of the model that it runs, ``""`` where it runs none."""
 
     def reads(self, exchange: Exchange, answer: Answer) -> bool:
-        """Whether it can score the answer as far as its language goes."""
+        """Return whether the detector can read the language of the answer."""
 
     def detect_all(
         self,
@@ -34,17 +34,21 @@ class Detector(Protocol):
         aggregation: Aggregation | None,
         stop: StopCheck,
     ) -> Sequence[DetectorResult]:
-        """One result per answer, in order; a result may say why it has no score.
+        """Return one result per answer, in order; a result may say why it has no score.
 
-        Any exception is taken for ``detector-error``. ``stop`` turns true once nobody waits for the results.
+        Any exception is taken for ``detector-error``. ``stop`` returns true once the results are no longer
+        needed.
         """
 
 
 class Follower(Protocol):
-    """Scores the answers of one exchange any number of times while they grow; synchronous, safe in several threads."""
+    """Scores the answers of one exchange any number of times while they grow.
+
+    Synchronous, safe in several threads.
+    """
 
     def due(self, answers: Sequence[Answer]) -> bool:
-        """Whether ``ahead`` has something to do, by a rough count of characters; cheap."""
+        """Return whether ``ahead`` has something to do, by a rough count of characters; cheap."""
 
     def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
         """Do now what further text of the answers will not change."""
@@ -57,7 +61,7 @@ class Follower(Protocol):
         aggregation: Aggregation | None,
         stop: StopCheck,
     ) -> Sequence[DetectorResult]:
-        """One result per answer, then one per range of the first answer, of the second, and so on.
+        """Return one result per answer, then one per range of the first answer, of the second, and so on.
 
         Any exception is taken for ``detector-error``.
         """
@@ -70,7 +74,7 @@ class Follower(Protocol):
         aggregation: Aggregation | None,
         stop: StopCheck,
     ) -> Sequence[DetectorResult]:
-        """One result per range of the first answer, of the second, and so on, out of the text near it: cheaper.
+        """Return one result per range, answer by answer, from nearby text only, which is cheaper.
 
         Any exception is taken for ``detector-error``.
         """
@@ -80,18 +84,18 @@ class Followable(Detector, Protocol):
     """A detector that remembers, while an answer grows, what it found of the text before."""
 
     def follow(self, exchange: Exchange) -> Follower:
-        """A follower of the exchange's answers; it keeps what it knows until it is dropped."""
+        """Return a follower of the exchange's answers; it keeps its state until it is dropped."""
 
 
 def follower_of(detector: Detector, exchange: Exchange) -> Follower | None:
-    """A follower where the detector is ``Followable``."""
+    """Return a follower if the detector is ``Followable``."""
     # Asking for the protocol would look at all its members, for every stream.
     follow = getattr(detector, "follow", None)
     return follow(exchange) if follow is not None else None
 
 
 def reason_not_to_run(plan: Plan, exchange: Exchange, answer: Answer) -> Reason | None:
-    """Why no detector needs to be asked of ``answer``, or ``None`` where they do."""
+    """Return why no detector needs to score ``answer``, or ``None`` if they must."""
     if not plan.enabled or not plan.detectors:
         return Reason.DISABLED
     empty = Reason.TOOL_CALL if answer.kind is AnswerKind.TOOL_CALL else Reason.EMPTY_ANSWER

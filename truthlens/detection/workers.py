@@ -1,4 +1,4 @@
-"""Jobs for the detectors on a bounded pool of worker threads, with deadlines, refusals and a way to give up.
+"""Run detector jobs on a bounded pool of worker threads, with deadlines, refusals and a way to give up.
 
 Knows neither plans nor answers: a job is steps, each of which gives results, and the names of the detectors.
 """
@@ -29,7 +29,7 @@ class Ended(Enum):
 
     @property
     def reason(self) -> Reason:
-        """Why a detector that said nothing said nothing."""
+        """Why a detector returned no score."""
         return _REASONS[self]
 
 
@@ -83,7 +83,7 @@ class Job:
             self._done.append([replace(result, weight=step.spec.weight) for result in found])
 
     def results(self, *, missing: Reason) -> list[list[DetectorResult]]:
-        """Per text the results of all detectors; those that have none get the reason ``missing``."""
+        """Return, per text, the results of all detectors; those that have none get the reason ``missing``."""
         done = list(self._done)
         late = [
             DetectorResult(spec.name, None, reason=missing, weight=spec.weight)
@@ -96,7 +96,7 @@ class Job:
         self._steps = ()
 
     def waited_s(self) -> float:
-        """Seconds from submission until a worker took the job, or until now."""
+        """Return the seconds from submission until a worker took the job, or until now."""
         return (time.perf_counter() if self._started is None else self._started) - self._queued
 
     def _results_of(self, step: Step) -> Sequence[DetectorResult]:
@@ -113,7 +113,8 @@ class Workers:
     Args:
         workers: jobs that run at once.
         queue_limit: jobs that may wait; one more is refused.
-        queue_observer: told for each job the seconds that it waited, on the event loop's thread; spare ones apart.
+        queue_observer: told for each job the seconds that it waited, on the event loop's thread; spare ones
+            apart.
     """
 
     def __init__(
@@ -131,7 +132,9 @@ class Workers:
         """Jobs that wait for a worker."""
 
     async def run(self, job: Job, *, timeout_s: float, spare: bool = False) -> Ended:
-        """What became of ``job``, at most ``timeout_s`` seconds after the call; cancelling gives the job up.
+        """Run ``job`` and return its result, at most ``timeout_s`` seconds after the call.
+
+        Cancelling gives the job up.
 
         Args:
             job: not run yet.

@@ -1,1 +1,1 @@
-"""The real Envoy beside TruthLens: its configuration as data, and its process."""
+"""Configure and run the real Envoy next to TruthLens: its configuration as data, and its process."""

@@ -1,7 +1,7 @@
 """Envoy's configuration for TruthLens, as plain data.
 
-One function makes both the files in ``envoy/`` and what ``truthlens up`` runs, so that they cannot drift apart.
-The choices behind every value are explained in ``envoy/README.md``.
+One function makes both the files in ``envoy/`` and what ``truthlens up`` runs, so that they cannot drift
+apart. The choices behind every value are explained in ``envoy/README.md``.
 """
 
 from __future__ import annotations
@@ -42,10 +42,12 @@ _PATH_OVERRIDE = "x[^a-z0-9](original|rewrite)[^a-z0-9]url"
 
 @dataclass(frozen=True, slots=True)
 class EnvoySettings:
-    """What differs between deployments. Times in seconds, sizes in bytes.
+    """What differs between deployments.
 
-    ``router`` is another external processor, which is asked before TruthLens; ``router_headers`` are the lower-case
-    names of the request headers that only it may set.
+    Times in seconds, sizes in bytes.
+
+    ``router`` is another external processor, which is asked before TruthLens; ``router_headers`` are the
+    lower-case names of the request headers that only it may set.
     """
 
     listen: Address
@@ -86,7 +88,7 @@ class EnvoySettings:
 
 
 def envoy_config(settings: EnvoySettings) -> dict[str, Any]:
-    """The bootstrap configuration, ready for ``json.dumps`` or a YAML dump."""
+    """Return the bootstrap configuration, ready for ``json.dumps`` or a YAML dump."""
     clusters = [_backend(settings), _sidecar(settings)]
     if settings.router:
         clusters.append({**_cluster(_ROUTER, [settings.router]), **_GRPC})
@@ -99,7 +101,7 @@ def envoy_config(settings: EnvoySettings) -> dict[str, Any]:
 
 
 def render(settings: EnvoySettings) -> str:
-    """The bootstrap configuration as JSON, which Envoy reads as well as YAML."""
+    """Return the bootstrap configuration as JSON, which Envoy reads as well as YAML."""
     return json.dumps(envoy_config(settings), indent=1)
 
 
@@ -285,7 +287,7 @@ def _backend(settings: EnvoySettings) -> dict[str, Any]:
 
 
 def _no_words_of_ours() -> dict[str, Any]:
-    """Filters before the backend, on whatever route: no header of ours in either direction, sidecar or not."""
+    """Return the filters before the backend, on any route, that remove our headers in both directions."""
     own, *overrides = (
         {"remove_on_match": {"key_matcher": {"safe_regex": {"regex": regex}}}}
         for regex in (OWN_HEADER, METHOD_OVERRIDE, _PATH_OVERRIDE)

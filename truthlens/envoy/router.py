@@ -1,7 +1,7 @@
-"""The part of Envoy's configuration for a router of requests: another external processor, asked before TruthLens.
+"""Build Envoy's configuration for a request router: another external processor, before TruthLens.
 
-What the router decides is not known here; TruthLens reads its request headers, where the policy trusts them. Why each
-value is what it is stands in ``envoy/README.md``.
+What the router decides is not known here; TruthLens reads its request headers, where the policy trusts them.
+The reason for each value is in ``envoy/README.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def router_filters(headers: Sequence[str]) -> list[dict[str, Any]]:
-    """The filters to stand before TruthLens's, the first of which removes ``headers`` from what clients send.
+    """Return the filters before TruthLens's, the first of which removes ``headers`` from clients' requests.
 
     Raises:
         StartError: a name in ``headers`` is not one of a header, in lower case.

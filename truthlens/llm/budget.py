@@ -1,7 +1,7 @@
-"""The tokens and the money that the extra calls of one exchange may use.
+"""Bound the tokens and the money that the extra calls of one exchange may use.
 
-A bound on what is begun, not on what a backend does: calls in flight at the same time, and backends that write more
-than expected, can go past it by what they write; after that nothing more is begun.
+A bound on what is begun, not on what a backend does: calls in flight at the same time, and backends that
+write more than expected, can go past it by what they write; after that nothing more is begun.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Budget:
         return None if self._max_cost_usd is None else max(0.0, self._max_cost_usd - self._cost_usd)
 
     def max_completion_tokens_left(self, prompt_tokens: int, price: Price | None) -> int:
-        """How long a completion may be after a prompt of ``prompt_tokens``, never negative."""
+        """Return how long a completion may be after a prompt of ``prompt_tokens``, never negative."""
         tokens = self.tokens_left - prompt_tokens
         money = self.cost_left_usd
         if price is not None and money is not None and price.output > 0:
@@ -43,7 +43,7 @@ class Budget:
         return max(0, tokens)
 
     def reserve(self, estimate: Usage, price: Price | None) -> Reservation:
-        """Room for a call, to be settled when it has ended.
+        """Reserve the room for a call, to be settled when it has ended.
 
         Raises:
             CallError: ``budget``: the estimate does not fit into what is left.

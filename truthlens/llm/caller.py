@@ -37,10 +37,10 @@ class TraceSpan(Protocol):
     """A span of a trace, for one call."""
 
     def set(self, name: str, value: str | float | bool) -> None:
-        """Set an attribute."""
+        """Set an attribute of the span."""
 
     def headers(self) -> Mapping[str, str]:
-        """The headers that carry the span to the backend, such as ``traceparent``; lower-case names."""
+        """Return the headers that carry the span to the backend (``traceparent``); names in lower case."""
 
 
 class Caller:
@@ -55,7 +55,7 @@ class Caller:
         authorization: the client's own, where the plan passes it on.
         headers: sent with every call; lower-case names.
         label: what a model is called in a trace; the name of one that is not configured is a client's text.
-        observe: told of every call when it has ended.
+        observe: called after every call.
         trace: opens a span around each call.
     """
 
@@ -91,15 +91,15 @@ class Caller:
         return tuple(self._calls)
 
     async def __call__(self, request: ModelRequest) -> Completion:
-        """The model's answer.
+        """Return the model's answer.
 
-        Where the request is too long for the model's window or for what is left of the budget, it is asked with a
-        selection of its evidence; where the server finds it too long all the same, once more with less of it, as a
-        second call.
+        Where the request is too long for the model's window or for what is left of the budget, it is asked
+        with a selection of its evidence; where the server finds it too long all the same, once more with less
+        of it, as a second call.
 
-        A call that was cancelled (the client went away, or the exchange had no use for it any more) stands in the
-        accounts as ``deadline``: its time was over before it answered, whoever ended it. Where an attempt of it was
-        under way, it is charged with its prompt, estimated, and so is one that ran into a timeout.
+        A call that was cancelled (the client went away, or the exchange had no use for it any more) is
+        recorded as ``deadline``: its time was over before it answered, whoever ended it. Where an attempt of
+        it was under way, it is charged with its prompt, estimated, and so is one that ran into a timeout.
 
         Raises:
             CallError: there is no usable text; ``failure`` says why.
@@ -136,7 +136,7 @@ class Caller:
             return reply.completion
 
     async def _fitted(self, request: ModelRequest) -> tuple[ModelRequest, int | None]:
-        """The request as it fits the model's window and the budget, and the window, where that is known."""
+        """Return the request fitted to the model's window and the budget, and the window if it is known."""
         if request.cut is None or self._deadline.passed:
             return request, None
         window = None
@@ -232,7 +232,7 @@ _UNTRACED: TraceSpan = _Untraced()
 
 
 def _less(request: ModelRequest, window: int | None, most_chars: int) -> ModelRequest:
-    """The request with less evidence than it had: as the window wants it, and at most so many characters."""
+    """Return the request with less evidence: as the window demands, and at most so many characters."""
     answer = expected_tokens(request, _EXPECTED_COMPLETION_TOKENS)
     fits = fitted(request, window, answer=answer) if window is not None else request
     return shorter(request, min(fits.evidence_chars, most_chars))

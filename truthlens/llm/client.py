@@ -1,6 +1,7 @@
 """The client of OpenAI-compatible backends: one per process, a connection a call, one gate per model.
 
-It knows nothing of exchanges, budgets or accounts; those are its caller's. It asks for whole answers, never streams.
+It knows nothing of exchanges, budgets or accounts; those are its caller's. It asks for whole answers, never
+streams.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class LlmClient:
     """Asks models.
 
     Args:
-        upstream: the exchange's backend, such as ``http://10.0.0.5:8000``, without ``/v1``; ``None`` where every model
-            has a base URL of its own.
+        upstream: the exchange's backend, such as ``http://10.0.0.5:8000``, without ``/v1``; ``None`` where
+            every model has a base URL of its own.
         environ: where keys come from.
         transport: how requests travel; left out, over the network.
         clock: seconds, monotonic.
@@ -92,7 +93,7 @@ class LlmClient:
         self._windows = Windows(self._http, clock)
 
     def use(self, models: Mapping[str, ModelSpec]) -> None:
-        """Call these models from now on. What is known of the health of a model that stays is kept."""
+        """Use these models from now on. What is known of the health of a model that stays is kept."""
         self._models = dict(models)
         kept = {_gate_key(spec): spec for spec in models.values()}
         self._gates = {key: gate for key, gate in self._gates.items() if key in kept}
@@ -100,7 +101,7 @@ class LlmClient:
             gate.resize(kept[key].max_concurrency)
 
     def reachable(self, name: str) -> bool:
-        """Whether model ``name`` has an address and, where it needs one, a key. Nobody is asked whether it is up."""
+        """Return whether model ``name`` has an address and, if needed, a key. No server is asked."""
         spec = self._models.get(name)
         if spec is None:
             return self._upstream is not None
@@ -121,12 +122,13 @@ class LlmClient:
         spec: ModelSpec | None = None,
         on_attempt: Callable[[], None] | None = None,
     ) -> Reply:
-        """The model's answer.
+        """Return the model's answer.
 
         Args:
             request: what is asked.
             deadline: ends the call.
-            authorization: the client's own; sent only where ``request.own``, and the model has no key of its own.
+            authorization: the client's own; sent only where ``request.own``, and the model has no key of its
+                own.
             path: ``:path`` of the exchange, for ``request.own``.
             headers: to be sent along, such as ``traceparent``; lower-case names.
             spec: the model as the exchange's plan knows it; left out, as the client does.
@@ -184,7 +186,10 @@ class LlmClient:
         path: str | None,
         time_s: float,
     ) -> int | None:
-        """Return the tokens that the model of ``request`` takes, as its server says; ``None`` where that is not known."""
+        """Return the tokens that the model of ``request`` takes, as its server says.
+
+        It is ``None`` where that is not known.
+        """
         try:
             call = self._outgoing(request, spec, authorization=authorization, path=path)
         except CallError:
@@ -236,7 +241,7 @@ class LlmClient:
         return gate
 
     def _unlisted_gate(self, name: str) -> Gate:
-        """The gate of a name that is not configured: a circuit of its own, so that no name can close another's."""
+        """Return the gate of an unconfigured name: its own circuit, so that no name can close another's."""
         gate = self._unlisted.pop(name, None)
         if gate is None:
             slots = self._unlisted_slots

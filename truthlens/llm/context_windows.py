@@ -1,4 +1,4 @@
-"""How many tokens a model takes, as its server tells in its list of models; kept for a while, and bounded.
+"""Look up how many tokens a model takes in its server's list of models; cached for a while, and bounded.
 
 That nothing is known is no failure: the call is made as it is, and the server says if it is too long.
 """
@@ -58,11 +58,11 @@ class Windows:
     async def of(
         self, model: str, url: httpx.URL, headers: Mapping[str, bytes], *, time_s: float
     ) -> int | None:
-        """Return the tokens that ``model`` takes, prompt and answer together; ``None`` where that is not known.
+        """Return the tokens that ``model`` takes, prompt and answer together; ``None`` if that is not known.
 
         Args:
             model: its name at the server.
-            url: where it is called; the list of models stands beside that.
+            url: where it is called; the list of models is at the same server.
             headers: of a call, lower-case names.
             time_s: as long as the server may take, where it has to be asked.
         """

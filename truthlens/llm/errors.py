@@ -1,4 +1,7 @@
-"""The errors of a call and of its attempts. A message names statuses, codes and counts, never text of anybody."""
+"""Define the errors of a call and of its attempts.
+
+A message names statuses, codes and counts, no text of users.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from truthlens.llm.http.causes import Cause
 class AttemptError(CallError):
     """One attempt gave no usable text.
 
-    ``again`` says that another attempt may do better, not sooner than ``least_wait_s`` from now. ``usage`` is what
-    the backend said that the attempt used, ``cause`` what it said of a request that it refused.
+    ``again`` says that another attempt may do better, not sooner than ``least_wait_s`` from now. ``usage`` is
+    what the backend said that the attempt used, ``cause`` what it said of a request that it refused.
     """
 
     def __init__(

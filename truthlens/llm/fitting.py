@@ -1,4 +1,4 @@
-"""A request made short enough for its model: less evidence, and a limit on the answer that leaves room for it."""
+"""Fit a request to its model's window: less evidence, and a limit that leaves room for the answer."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def lengths(body: Mapping[str, object]) -> dict[str, int]:
 
 
 def expected_tokens(request: ModelRequest, usual: int) -> int:
-    """Return how long an answer is expected: what the request tells or ``usual``, at most what it allows."""
+    """Return how long an answer is expected to be: as the request says or ``usual``, within its limit."""
     return min([max(usual, request.answer_tokens), *lengths(request.body).values()])
 
 
 def fitted(request: ModelRequest, room: int, *, answer: int) -> ModelRequest:
-    """Return the request with as much evidence as fits, itself where it fits or has none to cut.
+    """Return the request with as much evidence as fits; unchanged if it fits or has none to cut.
 
     It may take long for much evidence: what is kept is chosen anew.
 
@@ -59,7 +59,10 @@ def shorter(request: ModelRequest, most_chars: int) -> ModelRequest:
 
 
 def limited(request: ModelRequest, longest: int) -> ModelRequest:
-    """Return the request with its own limits on the answer lowered to ``longest``; none is added where it has none."""
+    """Return the request with its own limits on the answer lowered to ``longest``.
+
+    None is added where it has none.
+    """
     most = max(longest, _LEAST_ANSWER_TOKENS)
     lowered = {name: most for name, value in lengths(request.body).items() if value > most}
     return replace(request, body={**request.body, **lowered}) if lowered else request

@@ -1,7 +1,8 @@
-"""Marks on TruthLens's own calls, so that a call that comes back through the gateway is known and passed untouched.
+"""Mark TruthLens's own calls, so that a call that comes back through the gateway is passed untouched.
 
-A mark is a one-time, expiring word of whoever holds the secret for one request body; it tells nothing of the exchange.
-A backend that is sent one could spend it only on the very request that it was sent, within its minute.
+A mark is a one-time, expiring word of a process that holds the secret for one request body; it tells nothing
+of the exchange. A backend that is sent one could spend it only on the very request that it was sent, within
+its minute.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class Marks:
     """Issues marks and accepts each of them once.
 
     Args:
-        secret: shared by the processes of a fleet, at least 16 bytes; left out, one of this process alone. Each
-            process accepts a mark once, so a fleet accepts it at most once per process.
+        secret: shared by the processes of a fleet, at least 16 bytes; left out, one of this process alone.
+            Each process accepts a mark once, so a fleet accepts it at most once per process.
         clock: seconds since the epoch, the same for all that share a secret.
 
     Raises:
@@ -42,7 +43,7 @@ class Marks:
         self._next_sweep = 0.0
 
     def issue(self, body: bytes, valid_s: float) -> str:
-        """A fresh value for ``MARK_HEADER``: ``expiry.nonce.signature``, URL-safe ASCII, good for ``valid_s``.
+        """Return a fresh ``expiry.nonce.signature`` for ``MARK_HEADER``, in URL-safe ASCII, valid ``valid_s``.
 
         An hour at the most, and for the request ``body`` alone.
         """
@@ -51,7 +52,7 @@ class Marks:
         return f"{signed}.{self._signature(signed, body)}"
 
     def accepts(self, value: str, body: bytes) -> bool:
-        """Whether ``value`` was issued for ``body`` with the secret, is still good and was never accepted before."""
+        """Return whether ``value`` was issued for ``body`` with the secret, is still valid and unused."""
         signed, _, signature = value.rpartition(".")
         if len(value) > _LONGEST or not value.isascii():
             return False

@@ -1,7 +1,7 @@
-"""A secret that the processes of one user on one machine share without being told.
+"""Share a secret between the processes of one user on one machine, without configuration.
 
-A fleet usually runs one process a core, and their calls may meet where models are reached through the gateway. Across
-machines the operator gives one (``--secret-file``).
+A fleet usually runs one process a core, and their calls may meet where models are reached through the
+gateway. Across machines the operator gives one (``--secret-file``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BYTES = 32
 
 
 def host_secret(folder: Path | None = None) -> bytes | None:
-    """The secret in ``folder``, made by whoever comes first; ``None`` where none can be kept safely.
+    """Return the secret in ``folder``, created by the first process; ``None`` if none can be kept safely.
 
     Safe is a folder and a file that belong to this user and that no other user may read or write.
 
@@ -37,7 +37,10 @@ def host_secret(folder: Path | None = None) -> bytes | None:
 
 
 def _make(path: Path) -> None:
-    """Write a fresh secret to ``path`` unless there is one; complete from the first moment that others can see it."""
+    """Write a fresh secret to ``path`` unless there is one.
+
+    Complete from the first moment that others can see it.
+    """
     if path.exists():
         return
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:

@@ -1,4 +1,4 @@
-"""Token counts without a tokenizer: by characters, for bounds before a call and for backends that report no usage.
+"""Count tokens by characters, without a tokenizer: before a call, and for backends that report no usage.
 
 Not a substitute for a tokenizer: within a factor of about two for prose, worse for code and long numbers.
 """
@@ -24,16 +24,18 @@ _MEDIA = frozenset({"image_url", "input_image", "input_audio", "audio_url", "vid
 
 
 def text_tokens(text: str) -> int:
-    """About how many tokens ``text`` has: one per CJK character, one per four others, rounded up."""
+    """Estimate the tokens of ``text``: one per CJK character, one per four others, rounded up."""
     dense = len(_DENSE.findall(text))
     return dense + math.ceil((len(text) - dense) / _CHARACTERS_PER_TOKEN)
 
 
 def most_usage(body: Mapping[str, object], *, sent: int, received: int) -> Usage:
-    """Return the most tokens that a call can have used, by its bytes: a backend that reports more is not believed.
+    """Return the most tokens that a call can have used, by its bytes.
 
-    A token is a byte at least. What is not in the bytes is allowed for: a server's own template and instructions, media that
-    only an address names, and reasoning that is charged and not shown.
+    A backend that reports more is not believed.
+
+    A token is a byte at least. What is not in the bytes is allowed for: a server's own template and
+    instructions, media that only an address names, and reasoning that is charged and not shown.
 
     Args:
         body: the request's JSON.
@@ -48,7 +50,7 @@ def most_usage(body: Mapping[str, object], *, sent: int, received: int) -> Usage
 
 
 def _media(body: Mapping[str, object]) -> int:
-    """How many images, recordings and files a request names."""
+    """Return how many images, recordings and files a request names."""
     found = 0
     waiting: list[object] = list(body.values())
     while waiting:
@@ -63,7 +65,7 @@ def _media(body: Mapping[str, object]) -> int:
 
 
 def prompt_tokens(body: Mapping[str, object]) -> int:
-    """About how many prompt tokens a request has: all of its text, and a flat figure per image or recording.
+    """Estimate the prompt tokens of a request: all of its text, and a flat figure per image or recording.
 
     Token ids in ``prompt`` count one each.
     """

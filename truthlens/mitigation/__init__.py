@@ -1,1 +1,1 @@
-"""What is done about an unsupported answer: standard, premium and auto."""
+"""Correct unsupported answers: modes standard, premium and auto."""

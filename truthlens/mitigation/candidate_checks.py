@@ -1,8 +1,9 @@
-"""Whether a candidate may stand in for the answer, judged by its form: no score is looked at here.
+"""Check that a candidate may replace the answer, by its form alone: no score is used here.
 
-A rewrite can be better by score and still be useless: cut off, in another language, no longer the JSON that a program
-waits for, about something else, or rid of its errors by leaving out everything. ``rejection`` finds such texts and ``clean`` takes away what
-models put around an answer. Whether a candidate is better grounded is for the verdict to say.
+A rewrite can be better by score and still be useless: cut off, in another language, no longer the JSON that a
+program waits for, about something else, or rid of its errors by leaving out everything. ``rejection`` finds
+such texts and ``clean`` takes away what models put around an answer. Whether a candidate is better grounded
+is for the verdict to say.
 """
 
 from __future__ import annotations
@@ -60,21 +61,22 @@ _PREFACE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Json:
-    """The value of a JSON answer, and whether it stood in a code fence."""
+    """The value of a JSON answer, and whether it was in a code fence."""
 
     value: object
     is_fenced: bool
 
 
 def rejection(task: Task, text: str, *, finish_reason: str | None) -> str | None:
-    """The code for which ``text`` may not stand in for the answer of ``task``, or ``None`` where it may.
+    """Return the code why ``text`` may not replace the answer of ``task``, or ``None`` if it may.
 
     Args:
         task: the first answer, its verdict and its plan.
         text: the candidate, after ``clean``.
         finish_reason: what the backend said of the candidate's end.
 
-    The codes that compare the two texts' contents come last: whoever lets those pass knows that no other holds.
+    The codes that compare the two texts' contents come last: a caller that accepts those knows that no other
+    applies.
     """
     first = task.answer.text
     if not text.strip():
@@ -105,16 +107,16 @@ def rejection(task: Task, text: str, *, finish_reason: str | None) -> str | None
 
 
 def most_chars(first: str) -> int:
-    """How long a text that stands in for ``first`` may be, in characters."""
+    """Return how long a text that replaces ``first`` may be, in characters."""
     return _MOST_TIMES * len(first) + _MOST_MORE_CHARS
 
 
 def clean(text: str, *, first: str = "") -> str:
-    """``text`` without tags of ours, without a code fence around it and without a line that announces it.
+    """Return ``text`` without our tags, without a code fence around it and without a line that announces it.
 
     Args:
         text: what a model answered.
-        first: the answer that it stands in for: what that has itself stays, white space at its ends included.
+        first: the answer that it replaces: what that has itself stays, white space at its ends included.
     """
     bare = delimiters.unmarked(text).strip()
     for _ in range(3):
@@ -132,7 +134,7 @@ def clean(text: str, *, first: str = "") -> str:
 
 
 def unflagged(text: str, spans: Sequence[Span]) -> tuple[str, ...]:
-    """The sentences of ``text`` that no span touches and that have words of content."""
+    """Return the sentences of ``text`` that no span touches and that have content words."""
     ranges = sentences(text)
     flagged = touching(ranges, ((span.start, span.end) for span in spans))
     kept = (
@@ -142,7 +144,10 @@ def unflagged(text: str, spans: Sequence[Span]) -> tuple[str, ...]:
 
 
 def retention(kept: Sequence[str], text: str) -> float:
-    """The share (0..1) of the words of content of ``kept`` that ``text`` holds, in whatever form; 1.0 of nothing."""
+    """Return the share (0..1) of the content words of ``kept`` that ``text`` has in any form.
+
+    It is 1.0 for none.
+    """
     wanted = [word for sentence in kept for word in content_words(sentence)]
     if not wanted:
         return 1.0
@@ -151,7 +156,7 @@ def retention(kept: Sequence[str], text: str) -> float:
 
 
 def content_words(text: str) -> list[str]:
-    """Words of content, cut to their first letters so that an ending does not count; pairs of characters in Chinese."""
+    """Return the content words, cut to their first letters to ignore endings; Chinese by character pairs."""
     found: list[str] = []
     for run in _UNSPACED.findall(text):
         found += [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
@@ -179,7 +184,7 @@ def _leaks(text: str, first: str) -> bool:
 
 
 def _wanted_json(first: str, *, structured: bool) -> _Json | None:
-    """The JSON of the first answer that a candidate must be like; ``None`` where it is none to compare with."""
+    """Return the JSON of the first answer, or ``None`` where it is not JSON to compare with."""
     # Asked for in the prompt alone, JSON often comes in a code fence; then the candidate has one as well.
     bare = _unfenced(first.strip())
     try:

@@ -1,8 +1,9 @@
-"""Whether a candidate is a better answer than the best one so far, by its verdict and by what it took out.
+"""Compare a candidate with the best answer so far, by its verdict and by what it took out.
 
-A lower score alone proves little: where scores saturate, an answer with one more invention may come out a hair below the
-answer without it. So a candidate must have taken findings out and brought none in, or score lower by a margin that means
-something at that height; and what leaves every finding in place and adds to it is never better.
+A lower score alone proves little: where scores saturate, an answer with one more invention may come out a
+hair below the answer without it. So a candidate must have taken findings out and brought none in, or score
+lower by a margin that means something at that height; and what leaves every finding in place and adds to it
+is never better.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _AT_ONCE_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text with its verdict; ``replaced`` where another model's words stand in it."""
+    """A text with its verdict; ``replaced`` where it contains another model's words."""
 
     text: str
     verdict: Verdict
@@ -57,7 +58,7 @@ class Draft:
 
 
 async def weighed(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str]:
-    """Return ``fate_of``, of long texts found on a thread, so that these do not hold up the other exchanges."""
+    """Return ``fate_of``, computed on a thread for long texts so that other exchanges are not held up."""
     if len(candidate.text) + len(best.text) <= _AT_ONCE_CHARS:
         return fate_of(candidate, best, first=first)
     return await asyncio.to_thread(fate_of, candidate, best, first=first)
@@ -69,7 +70,8 @@ def fate_of(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str
     Args:
         candidate: another text than the best one.
         best: the text to beat.
-        first: the verdict on the backend's own answer, which says how completely a candidate has to be checked.
+        first: the verdict on the backend's own answer, which says how completely a candidate has to be
+            checked.
     """
     score, to_beat = candidate.verdict.score, best.verdict.score
     if score is None or to_beat is None:
@@ -96,7 +98,7 @@ def fate_of(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str
 
 
 def less_checked(verdict: Verdict, first: Verdict) -> bool:
-    """Return whether ``verdict`` rests on less than ``first``: a lower status, or clearly less of the tokens."""
+    """Return whether ``verdict`` has a lower status than ``first``, or covers clearly less of the tokens."""
     if _COMPLETENESS.get(verdict.status, 0) < _COMPLETENESS.get(first.status, 0):
         return True
     if verdict.status is Status.CHECKED or verdict.coverage is None or first.coverage is None:
@@ -137,7 +139,7 @@ class _Findings:
         self._flagged[-1] = self._flagged[-2]
 
     def flags(self, words: str) -> bool:
-        """Return whether ``words`` stand in the text with one of them flagged."""
+        """Return whether ``words`` occur in the text with one of them flagged."""
         place = self.words.find(words)
         for _ in range(_MOST_PLACES):
             if place < 0:

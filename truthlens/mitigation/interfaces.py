@@ -1,7 +1,8 @@
-"""What the modes are given and what they give back.
+"""Define what the modes are given and what they return.
 
 Mitigation never imports detection, telemetry or an HTTP library: scoring, comparing and asking come in as the
-arguments of ``Tools``. A mode returns the best answer that it found, and never one that scores worse than the first.
+arguments of ``Tools``. A mode returns the best answer that it found, and never one that scores worse than the
+first.
 """
 
 from __future__ import annotations
@@ -25,17 +26,19 @@ class Rescore(Protocol):
     """Scores texts against the evidence of the exchange, with the plan's detectors and threshold."""
 
     async def __call__(self, texts: Sequence[str]) -> Sequence[Verdict]:
-        """One verdict per text, in order; spans are offsets into that text. Never raises."""
+        """Return one verdict per text, in order; spans are offsets into that text. Never raises."""
 
 
 class Compare(Protocol):
     """Compares texts with each other, without the evidence of the exchange."""
 
     async def similar(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Semantic similarity of each left text to each right one, 0..1; shape (left, right)."""
+        """Return the semantic similarity of each left text to each right one, 0..1; shape (left, right)."""
 
     async def support(self, claims: Sequence[str], text: str) -> Sequence[float | None]:
-        """How far ``text`` supports each claim, 0..1: 1 minus the detector's score with ``text`` as the only evidence.
+        """Return how far ``text`` supports each claim, 0..1.
+
+        This is 1 minus the detector's score with ``text`` as the only evidence.
 
         ``None`` for a claim that could not be scored.
         """
@@ -43,11 +46,11 @@ class Compare(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One answer to be mended.
+    """One answer to be corrected.
 
-    ``request`` is the client's JSON request as it was sent, ``model`` the model that answered it (already resolved
-    where the request said ``auto``). ``verdict`` is what detection said of ``answer``. ``models`` has the configured
-    models by name; a name that is not in it is reached at the exchange's own backend.
+    ``request`` is the client's JSON request as it was sent, ``model`` the model that answered it (already
+    resolved where the request said ``auto``). ``verdict`` is what detection said of ``answer``. ``models``
+    has the configured models by name; a name that is not in it is reached at the exchange's own backend.
     """
 
     plan: Plan
@@ -70,5 +73,5 @@ class Tools:
 
 
 def failed(model: str, role: Role, code: str) -> Attempt:
-    """The attempt of a call that gave no text, with the code of why not."""
+    """Return the attempt of a call that gave no text, with the code of the reason."""
     return Attempt(model, role, Fate.FAILED, reason=code)

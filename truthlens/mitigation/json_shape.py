@@ -1,7 +1,7 @@
-"""Whether a program that reads one JSON text can read another: containers, keys and kinds of values.
+"""Check whether a program that reads one JSON text can read another: containers, keys and kinds of values.
 
-Values themselves are not compared. The work is in proportion to the texts, and what is nested deeper than 40 levels
-is not compared.
+Values themselves are not compared. The work is in proportion to the texts, and what is nested deeper than 40
+levels is not compared.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _MOST_DEPTH = 40
 
 @dataclass(slots=True)
 class Shape:
-    """What stands at one place of a JSON text, or in all items of a list.
+    """What is at one place of a JSON text, or in all items of a list.
 
-    ``kinds`` are those of plain values. ``objects`` has the shapes of the members by the keys of the object, ``items``
-    that of the items of lists, ``None`` where there was no list.
+    ``kinds`` are those of plain values. ``objects`` has the shapes of the members by the keys of the object,
+    ``items`` that of the items of lists, ``None`` where there was no list.
     """
 
     kinds: set[str] = field(default_factory=set)
@@ -45,11 +45,11 @@ class Shape:
             self.kinds.add(_kind(value))
 
     def admits(self, value: object) -> bool:
-        """Whether ``value`` is like what was seen here.
+        """Return whether ``value`` is like what was seen here.
 
-        An object has the keys of one that was seen, and its values are of the kinds that those had. A list may get
-        shorter, and its items are like those that were seen. Null fits everywhere, and everything fits where null was:
-        what is not known may become null, and what was not known may become known.
+        An object has the keys of one that was seen, and its values are of the kinds that those had. A list
+        may get shorter, and its items are like those that were seen. Null fits everywhere, and everything
+        fits where null was: what is not known may become null, and what was not known may become known.
         """
         if value is None or "null" in self.kinds:
             return True
@@ -65,14 +65,14 @@ class Shape:
 
 
 def shape_of(value: object) -> Shape:
-    """The shape of one value of a JSON text."""
+    """Return the shape of one value of a JSON text."""
     shape = Shape()
     shape.add(value)
     return shape
 
 
 def parsed(text: str) -> object:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
         ValueError: it is no JSON, or nested too deeply to be read.

@@ -18,14 +18,14 @@ from truthlens.mitigation.standard.loop import standard
 
 
 def needs_mending(verdict: Verdict, mode: Mode, plan: Plan) -> bool:
-    """Whether a mode has anything to do for an answer: it was scored, and it is flagged or others were asked anyway."""
+    """Return whether a mode has work: the answer was scored, and is flagged or others were asked anyway."""
     if verdict.score is None or mode is Mode.LIGHTWEIGHT:
         return False
     return verdict.flagged or (mode is Mode.PREMIUM and plan.asks_first)
 
 
 async def mend(task: Task, tools: Tools, *, mode: Mode, opinions: Sequence[Opinion]) -> Mended:
-    """The best answer that ``mode`` finds, never one that scores worse than the first.
+    """Return the best answer that ``mode`` finds, never one that scores worse than the first.
 
     Raises:
         ValueError: ``mode`` does not work on answers.

@@ -1,7 +1,8 @@
-"""Whether a text says something, and whether it speaks of what was asked; by words, no model.
+"""Check by words whether a text says something, and whether it is about what was asked.
 
-Both judge only what is plain: a text of phrases that claim nothing in any conversation ("Done."), and a text that has
-no word in common with the question, the answer and the evidence. Whether a claim is right is for the verdict to say.
+Both decide only clear cases: a text of phrases that claim nothing in any conversation ("Done."), and a text
+that has no word in common with the question, the answer and the evidence. Whether a claim is right is for the
+verdict to say.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def says_nothing(text: str, query: str = "") -> bool:
 def is_off_topic(text: str, about: Sequence[str]) -> bool:
     """Return whether ``text`` has words of content, none of which stands in ``about`` in some form.
 
-    A text whose subject is a pronoun, a number alone, and an abstention that names nothing are never off topic.
+    A text whose subject is a pronoun, a number alone, and an abstention that names nothing are never off
+    topic.
 
     Args:
         text: a candidate.

@@ -44,7 +44,7 @@ def load_policy(
     identify: Identify | None = None,
     use_records: bool = True,
 ) -> Policy:
-    """The policy in the file at ``path``; see ``compile_policy``.
+    """Load the policy in the file at ``path``; see ``compile_policy``.
 
     Raises:
         InvalidPolicyError: the file cannot be read, or has mistakes.
@@ -62,16 +62,16 @@ def compile_policy(
     identify: Identify | None = None,
     use_records: bool = True,
 ) -> Policy:
-    """The policy that the YAML ``text`` says.
+    """Compile the YAML ``text`` into a policy.
 
     Args:
         text: the YAML.
-        file: its name in messages; the threshold records that it names are read from beside it.
+        file: its name in messages; the threshold records that it names are read from the folder of that file.
         model_exists: whether a ``model_id`` can be loaded; left out, a folder of that name counts.
-        identify: the model that scores for a ``model_id``, to compare with threshold records; left out, models are
-            not compared, and a warning says so.
-        use_records: false leaves threshold records unread (to calibrate a plan whose record no longer fits); such
-            a plan has the threshold that it inherits and is not for serving.
+        identify: the model that scores for a ``model_id``, to compare with threshold records; left out,
+            models are not compared, and a warning says so.
+        use_records: false leaves threshold records unread (to calibrate a plan whose record no longer fits);
+            such a plan has the threshold that it inherits and is not for serving.
 
     Raises:
         InvalidPolicyError: the text has mistakes; the message has one line for each of them.
@@ -88,7 +88,7 @@ def check_file(
     model_exists: Callable[[str], bool] | None = None,
     identify: Identify | None = None,
 ) -> list[Diagnostic]:
-    """All errors, then all warnings, that loading the file at ``path`` gives; empty for a sound file."""
+    """Return all errors, then all warnings, of loading the file at ``path``; empty for a sound file."""
     try:
         text = read_text(path)
     except InvalidPolicyError as error:
@@ -103,18 +103,18 @@ def check_text(
     model_exists: Callable[[str], bool] | None = None,
     identify: Identify | None = None,
 ) -> list[Diagnostic]:
-    """As ``check_file``, for contents that need not stand in ``file`` yet."""
+    """Return the same as ``check_file``, for contents that need not be in ``file`` yet."""
     _, report = _compile(text, file, model_exists or _is_folder, identify)
     return [*report.errors, *report.warnings]
 
 
 def default_policy() -> Policy:
-    """The policy where no file is given: one lightweight plan for everything."""
+    """Return the policy for when no file is given: one lightweight plan for everything."""
     return compile_policy(_BUILT_IN, file="(built in)")
 
 
 def read_text(path: Path | str) -> str:
-    """The text of a policy file.
+    """Read the text of a policy file.
 
     Raises:
         InvalidPolicyError: it is no regular file, cannot be read, is too large, or is not UTF-8.
@@ -131,7 +131,7 @@ def read_text(path: Path | str) -> str:
 
 
 class _UnfitFileError(ValueError):
-    """What stands at the path can be no policy."""
+    """The file at the path cannot be a policy."""
 
 
 def _file_bytes(path: Path | str) -> bytes:
@@ -153,7 +153,10 @@ def _file_bytes(path: Path | str) -> bytes:
 
 
 def version_of(text: str, records: Contents | None = None) -> str:
-    """The version of a policy: the first 12 hex digits of the SHA-256 of its text and its threshold records."""
+    """Return the version of a policy.
+
+    It is the first 12 hex digits of the SHA-256 of its text and its threshold records.
+    """
     digest = hashlib.sha256(text.encode())
     for name, content in (records or {}).items():
         part = content if isinstance(content, bytes) else b"unread"
@@ -162,7 +165,7 @@ def version_of(text: str, records: Contents | None = None) -> str:
 
 
 def version_now(path: Path) -> str:
-    """The version that the file at ``path`` would have if it were loaded now.
+    """Return the version that the file at ``path`` would have if it were loaded now.
 
     Raises:
         InvalidPolicyError: the file cannot be read.
@@ -221,7 +224,10 @@ def _compile(
 
 
 def _report_failure(report: Report, error: Exception) -> None:
-    """Note that our own code failed on the file; the type alone, for a message may hold anything."""
+    """Report that our own code failed on the file.
+
+    Only the error's type, as its message may hold anything.
+    """
     message = f"could not be read ({type(error).__name__} in TruthLens)"
     report.error((), message, "undo the last edit, and report it with the file: this is a bug")
 

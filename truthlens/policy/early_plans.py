@@ -1,4 +1,4 @@
-"""What heads alone say of plans, remembered: most requests differ in nothing that the policy looks at."""
+"""Cache what heads alone decide about plans: most requests differ in nothing that the policy reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST = 256
 
 
 class EarlyPlans:
-    """What ``Policy.early`` and ``Policy.strictest`` say, worked out once for requests that look alike to the policy."""
+    """Caches ``Policy.early`` and ``Policy.strictest`` for requests that look alike to the policy."""
 
     def __init__(self) -> None:
         self._policy: Policy | None = None
@@ -20,7 +20,7 @@ class EarlyPlans:
         self._plans: dict[tuple[object, ...], tuple[Plan | None, Plan]] = {}
 
     def of(self, policy: Policy, head: RequestHead) -> tuple[Plan | None, Plan]:
-        """``policy.early(head)``, and ``policy.strictest(head)``."""
+        """Return ``policy.early(head)``, and ``policy.strictest(head)``."""
         if policy is not self._policy:
             self._policy, self._names = policy, tuple(policy.header_names)
             self._plans.clear()

@@ -9,8 +9,8 @@ from truthlens.policy.policy import Policy
 class PolicyHolder:
     """Holds the policy in force.
 
-    An exchange takes ``current`` once, when it begins, and keeps it. ``last_error`` is what is wrong with
-    the file as it stands now, or ``None``.
+    An exchange takes ``current`` once, when it begins, and keeps it. ``last_error`` is what is wrong with the
+    file as it is now, or ``None``.
     """
 
     def __init__(self, policy: Policy) -> None:

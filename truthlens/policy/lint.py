@@ -1,4 +1,4 @@
-"""What decisions mean together: which can never be reached, and which a client could bend to its use."""
+"""Find decisions that can never be reached, and decisions that a client could exploit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EFFORT = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PlacedDecision:
-    """A decision and where it stands in the file."""
+    """A decision and its place in the file."""
 
     decision: Decision
     path: KeyPath
@@ -51,8 +51,8 @@ def lint(placed: Sequence[PlacedDecision], default: Plan, signals: Signals, repo
 class _Above:
     """The decisions that are tried before one, by their conditions.
 
-    Nearly every decision is reachable, and where the ones above it do not stand in its way by the conditions that they
-    share, only those are looked at.
+    Nearly every decision is reachable, and where the ones above it do not exclude it by shared conditions,
+    only those are looked at.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class _Above:
         self._effort = Effort(_EFFORT)
 
     def add(self, item: PlacedDecision) -> None:
-        """Count ``item`` among those above what comes."""
+        """Count ``item`` among the decisions above those that follow."""
         place = len(self._items)
         self._items.append(item)
         for atom in atoms(item.decision.rule):
@@ -72,7 +72,10 @@ class _Above:
             self._idle.append(place)
 
     def leave_room_for(self, rule: Rule) -> bool:
-        """Whether some request matches ``rule`` and none of them; true where that cannot be found out cheaply."""
+        """Return whether some request matches ``rule`` and none of them.
+
+        True if that is too expensive to find out.
+        """
         for others in ((), self._near(atoms(rule))):
             found = witness(rule, unless=self._rules(others), effort=self._effort)
             if found is None:
@@ -82,19 +85,19 @@ class _Above:
         return can_match(rule, unless=self._rules(range(len(self._items))), effort=self._effort)
 
     def _are_idle(self, values: Mapping[Atom, bool]) -> bool:
-        """Whether none of them matches where the conditions have these values, and all others do not hold."""
+        """Return whether none of them matches if exactly the conditions with these values hold."""
         near = self._rules(self._near([atom for atom, value in values.items() if value]))
         return not any(evaluate(rule, lambda atom: values.get(atom, False)) for rule in near)
 
     def that_takes_all_of(self, rule: Rule) -> PlacedDecision | None:
-        """The first that matches whatever ``rule`` matches."""
+        """Return the first that matches everything that ``rule`` matches."""
         for place in self._near(atoms(rule)):
             if not can_match(rule, unless=[self._items[place].decision.rule], effort=self._effort):
                 return self._items[place]
         return None
 
     def _near(self, some: Sequence[Atom]) -> list[int]:
-        """Those that share a condition with ``some``, or match where no condition holds; in order."""
+        """Return those that share a condition with ``some``, or match where no condition holds; in order."""
         return sorted({*self._idle, *(place for atom in some for place in self._by_atom.get(atom, ()))})
 
     def _rules(self, places: Iterable[int]) -> list[Rule]:

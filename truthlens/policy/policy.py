@@ -49,10 +49,10 @@ class Telemetry:
 class Policy:
     """All decisions of one policy file.
 
-    ``decisions`` come in the order in which they are tried. ``version`` is the start of the SHA-256 of
-    the file's text and threshold records. ``models`` has the entries of ``models:`` by name, or is ``None`` where the section is left out
-    and every model is reached at the upstream. Names of ``trusted_headers`` are lower-case. ``places`` has line and key of
-    each ``("decision", name)`` and ``("model", name)``.
+    ``decisions`` come in the order in which they are tried. ``version`` is the start of the SHA-256 of the
+    file's text and threshold records. ``models`` has the entries of ``models:`` by name, or is ``None`` where
+    the section is left out and every model is reached at the upstream. Names of ``trusted_headers`` are
+    lower-case. ``places`` has line and key of each ``("decision", name)`` and ``("model", name)``.
     """
 
     file: str
@@ -88,7 +88,7 @@ class Policy:
         return self.signals.header_names
 
     def early(self, head: RequestHead) -> Plan | None:
-        """The plan that ``select`` will give whatever the body says, or ``None`` where that is open."""
+        """Return the plan that ``select`` will give whatever the body, or ``None`` if that is undecided."""
         pinned = self._pinned(head)
         if pinned is not None:
             return pinned
@@ -99,16 +99,16 @@ class Policy:
         return certain[0] if certain[0] is certain[1] else None
 
     def select(self, facts: Facts) -> Plan:
-        """The plan of an exchange: of the decisions that match, the first in order.
+        """Return the plan of an exchange: of the decisions that match, the first in order.
 
         The route's ``truthlens-decision`` metadata goes before all rules. A decision that is weaker than
         the one that would apply had the client said nothing is passed over, unless it has
         ``client_may_choose``: nothing that a client sends picks a weaker plan.
 
-        The user's own text decides. A question may stand in any other message as well: the plan that applied if all texts
-        were the user's is taken where it is the stricter one. So no question escapes its plan by its place, and no document
-        picks a less strict plan by accident.
-        Of texts too long to be searched in time, every condition on text may hold: the strictest plan applies.
+        The user's own text decides. A question may be in any other message as well: the plan that applied if
+        all texts were the user's is taken where it is the stricter one. So no question escapes its plan by
+        its place, and no document picks a less strict plan by accident. Of texts too long to be searched in
+        time, every condition on text may hold: the strictest plan applies.
         """
         pinned = self._pinned(facts.head)
         if pinned is not None:
@@ -123,7 +123,7 @@ class Policy:
         return strictest((plan, wider))
 
     def strictest(self, head: RequestHead, *, model: str | None = None) -> Plan:
-        """The strictest plan that ``select`` could give if all that is known of an exchange is its head.
+        """Return the strictest plan that ``select`` could give when only the head of an exchange is known.
 
         Args:
             head: of the request.
@@ -158,7 +158,7 @@ class Policy:
         return floor
 
     def unknown_route_values(self, head: RequestHead) -> tuple[str, ...]:
-        """What the route's metadata name that this policy does not know, as ``key=value``.
+        """Return what the route's metadata name that this policy does not know, as ``key=value``.
 
         Such a decision is ignored and such a domain matches nothing; the values are the operator's own,
         from the Envoy configuration, so they may be logged.

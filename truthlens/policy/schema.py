@@ -535,6 +535,6 @@ class PolicyFile(Section):
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a policy file, for editors."""
+    """Return the JSON Schema (draft 2020-12) of a policy file, for editors."""
     schema = PolicyFile.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -1,4 +1,4 @@
-"""Whether one plan checks less than another.
+"""Compare plans by how much they check.
 
 This is what keeps a client from choosing its own policy: what a client sends may lead to a stricter plan,
 never to a weaker one.
@@ -19,7 +19,7 @@ _ON_UNCHECKED = (OnUnchecked.PASS, OnUnchecked.ANNOTATE, OnUnchecked.BLOCK)
 
 
 def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
-    """In what ``plan`` is weaker than ``than``, in words; empty where it is not.
+    """Return in which ways ``plan`` is weaker than ``than``, in words; empty if it is not.
 
     Nothing is weaker than a plan with detection switched off.
     """
@@ -50,10 +50,10 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
 
 
 def strictest(plans: Iterable[Plan]) -> Plan:
-    """The plan that checks most, of one or more; of equals the first.
+    """Return the plan that checks most, of one or more; of equals the first.
 
-    Plans need not be stronger or weaker in everything: what counts first is whether an answer may leave unchecked, for
-    this is asked where a request could not be read.
+    Plans need not be stronger or weaker in everything: what counts first is whether an answer may leave
+    unchecked, for this is asked where a request could not be read.
     """
     return max(plans, key=_strength)
 
@@ -94,7 +94,7 @@ def _mode(plan: Plan) -> str:
 
 
 def _warns(plan: Plan) -> bool:
-    """Whether a flagged answer always carries something that its reader sees."""
+    """Return whether a flagged answer always carries a warning that its reader sees."""
     return plan.mode is Mode.LIGHTWEIGHT or plan.require_disclaimer
 
 

@@ -1,4 +1,4 @@
-"""YAML data to the typed file, with every shape mistake told in the operator's words.
+"""Validate YAML data into the typed file, and report every mistake of shape in the operator's words.
 
 What is wrong is left out and the rest is validated again, so that one run of the checker finds the
 mistakes of shape and those of meaning; a file with any error is never used.
@@ -60,7 +60,7 @@ class Shaped:
 
 
 def shape(document: Document) -> Shaped:
-    """The typed file of ``document.data``; mistakes of shape go to ``document.report``."""
+    """Return the typed file of ``document.data``; mistakes of shape go to ``document.report``."""
     draft = _Draft(copy.deepcopy(document.data or {}))
     reported = False
     while True:
@@ -79,7 +79,7 @@ def shape(document: Document) -> Shaped:
 
 
 def suggest(wrong: str, known: Iterable[str], *, otherwise: str) -> str:
-    """A remedy: the known name that ``wrong`` looks like, else ``otherwise``."""
+    """Return a remedy: the known name that ``wrong`` resembles, else ``otherwise``."""
     names = {name.lower(): name for name in sorted(known)}
     wrong = wrong.lower()
     near = [name for name in names if wrong in name.split("_")] or difflib.get_close_matches(
@@ -126,7 +126,7 @@ class _Draft:
 
 
 def _path(problem: ErrorDetails, data: object) -> KeyPath:
-    """The place of ``problem``, without the parts that name a union's member and no place in the file."""
+    """Return the place of ``problem``, without the parts that name a union's member and no key."""
     path: list[str | int] = []
     for part in problem["loc"]:
         in_list = isinstance(data, list) and isinstance(part, int) and part < len(data)
@@ -165,7 +165,7 @@ def _expected(kind: str, key: str, context: dict[str, Any]) -> str:
 
 
 def _known_keys(loc: tuple[int | str, ...]) -> set[str]:
-    """The keys that may stand in the section at ``loc``."""
+    """Return the keys that may occur in the section at ``loc``."""
     models: set[type[pydantic.BaseModel]] = {PolicyFile}
     for part in loc:
         tagged = {model for model in models if model.__name__ == part}

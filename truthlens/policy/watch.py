@@ -1,8 +1,8 @@
-"""Follows a policy file and compiles it anew when its contents, or those of its threshold records, change.
+"""Follow a policy file and recompile it when its contents, or those of its threshold records, change.
 
-The folder is watched and not the file, since editors write a new file and rename it, and Kubernetes
-swaps a symbolic link beside it. Contents are compared by hash, so that touching the file does nothing.
-A record in another folder is noticed by the regular second look.
+The folder is watched and not the file, since editors write a new file and rename it, and Kubernetes swaps a
+symbolic link next to it. Contents are compared by hash, so that touching the file does nothing. A record in
+another folder is noticed by the regular second look.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ async def watch(
     model_exists: Callable[[str], bool] | None = None,
     identify: Identify | None = None,
 ) -> None:
-    """Call ``reload`` with each new policy, or ``failed`` where the new contents cannot be used; until cancelled.
+    """Call ``reload`` with each new policy, or ``failed`` if the new contents cannot be used.
 
     Args:
         path: the policy file.
         reload: takes the new policy.
-        failed: takes what is wrong; once for the same contents. Whatever ``reload`` raises is such a fault as well.
+        failed: takes what is wrong; once for the same contents. Whatever ``reload`` raises is such a fault as
+            well.
         loaded: ``version`` of the policy in force; left out, the contents at the start count as loaded.
         model_exists: as in ``compile_policy``.
         identify: as in ``compile_policy``.
@@ -66,7 +67,7 @@ async def watch(
 
 
 async def _changes(folder: Path) -> AsyncIterator[None]:
-    """Yields when something in ``folder`` may have changed."""
+    """Yield when something in ``folder`` may have changed."""
     while True:
         # Where the folder cannot be watched (it is gone, no watches are left), looking now and then is what remains.
         with contextlib.suppress(OSError, RuntimeError):
@@ -84,9 +85,9 @@ async def _changes(folder: Path) -> AsyncIterator[None]:
 
 
 async def _version(path: Path) -> str | None:
-    """The version of what would be loaded now, ``None`` where the file cannot be read.
+    """Return the version of what would be loaded now; ``None`` if the file cannot be read.
 
-    Off the event loop: a slow disk and a large file hold up nobody.
+    Off the event loop: a slow disk or a large file holds up no request.
     """
     try:
         return await asyncio.to_thread(version_now, path)

@@ -1,1 +1,1 @@
-"""Where state that outlives an exchange is kept: in memory, or in Redis for several processes."""
+"""Keep state that outlives an exchange: in memory, or in Redis for several processes."""

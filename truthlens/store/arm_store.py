@@ -1,6 +1,7 @@
-"""What mode auto has learned, kept in the memory of one process.
+"""Keep what mode auto has learned in the memory of one process.
 
-Knows nothing of priors, choices or what a reward means: it adds up and lets fade. Nothing survives the process.
+Knows nothing of priors, choices or what a reward means: it adds up and lets fade. Nothing survives the
+process.
 """
 
 from __future__ import annotations
@@ -21,21 +22,22 @@ MOST_REWARDS = 200.0
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Decayed sums of rewards (``successes``) and of their complements (``failures``), as of ``at`` in seconds."""
+    """Decayed sums of rewards (``successes``) and of complements (``failures``), as of ``at`` (seconds)."""
 
     successes: float = 0.0
     failures: float = 0.0
     at: float = 0.0
 
     def decayed(self, at: float, half_life_s: float) -> Counts:
-        """The same at the later moment ``at``; an earlier one changes nothing."""
+        """Return the arm decayed to the later moment ``at``; an earlier one changes nothing."""
         left = 0.5 ** (max(0.0, at - self.at) / half_life_s)
         return Counts(self.successes * left, self.failures * left, max(at, self.at))
 
     def plus(self, reward: float, *, at: float, half_life_s: float, most: float = MOST_REWARDS) -> Counts:
-        """With one more reward (0..1) that came at ``at``, before or after ``self.at``.
+        """Return the arm with one more reward (0..1) that came at ``at``, before or after ``self.at``.
 
-        Up to ``most`` rewards their order does not matter; beyond it, each pushes a share of the older ones out.
+        Up to ``most`` rewards their order does not matter; beyond it, each pushes a share of the older ones
+        out.
         """
         before = self.decayed(at, half_life_s)
         weight = 0.5 ** ((before.at - at) / half_life_s)
@@ -60,11 +62,11 @@ class MemoryArms:
         self._learned: OrderedDict[str, dict[Mode, Counts]] = OrderedDict()
 
     async def counts(self, decision: str) -> Mapping[Mode, Counts]:
-        """What was learned under a decision; modes never tried are left out."""
+        """Return what was learned for a decision; modes never tried are left out."""
         return self.known(decision)
 
     def known(self, decision: str) -> Mapping[Mode, Counts]:
-        """The same, without waiting."""
+        """Return the same, without waiting."""
         return MappingProxyType(dict(self._learned.get(decision, {})))
 
     async def add(self, decision: str, mode: Mode, reward: float, *, at: float, half_life_s: float) -> None:

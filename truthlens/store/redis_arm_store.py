@@ -1,13 +1,13 @@
-"""What mode auto has learned, kept in Redis and shared by all processes of a fleet.
+"""Keep what mode auto has learned in Redis, shared by all processes of a fleet.
 
-One hash per decision (``{prefix}:arms:{decision}``, fields ``{mode}:successes``, ``{mode}:failures``, ``{mode}:at``).
-Decaying and adding is one script, so that no reward of another process is lost, and Redis's clock alone dates what is
-stored: a process whose clock is wrong spoils nothing. A reward is written at most once, even where the reply to its
-first writing was lost. Hashes that nobody adds to expire.
+One hash per decision (``{prefix}:arms:{decision}``, fields ``{mode}:successes``, ``{mode}:failures``,
+``{mode}:at``). Decaying and adding is one script, so that no reward of another process is lost, and Redis's
+clock alone dates what is stored: a process whose clock is wrong spoils nothing. A reward is written at most
+once, even where the reply to its first writing was lost. Hashes that get no additions expire.
 
-The serving path never waits longer than ``timeout_s`` and never sees an error: a choice then rests on what was last
-read together with this process's own rewards that wait to be written; these are written when Redis is back. Redis
-Cluster is not supported, and nothing is kept on disk.
+The serving path never waits longer than ``timeout_s`` and never sees an error: a choice then rests on what
+was last read together with this process's own rewards that wait to be written; these are written when Redis
+is back. Redis Cluster is not supported, and nothing is kept on disk.
 """
 
 from __future__ import annotations
@@ -90,16 +90,17 @@ class _Update:
 class RedisArms:
     """The arm store that several processes share.
 
-    ``errors`` counts attempts to read or write that failed or came too late, ``dropped`` rewards that were lost for
-    good, ``pending`` those that wait; ``up`` says whether the last attempt succeeded, and ``last_error`` names the
-    type of the last exception, ``""`` if there was none.
+    ``errors`` counts attempts to read or write that failed or came too late, ``dropped`` rewards that were
+    lost for good, ``pending`` those that wait; ``up`` says whether the last attempt succeeded, and
+    ``last_error`` names the type of the last exception, ``""`` if there was none.
 
     Args:
-        url: ``redis://``, ``rediss://`` or ``unix://``; user and password may stand in it.
+        url: ``redis://``, ``rediss://`` or ``unix://``; it may contain user and password.
         prefix: what the keys begin with; deployments that share a Redis take different ones.
         timeout_s: the longest that a choice waits for Redis.
         patience_s: the longest that reading or writing may take in the background, connecting included.
-        first_pause_s: for how long Redis is left alone after a failure; doubles with each further one, up to 5 s.
+        first_pause_s: for how long Redis is left alone after a failure; doubles with each further one, up to
+            5 s.
         most_pending: rewards that may wait to be written; the oldest are dropped.
         most_decisions: decisions whose state is remembered here.
         clock: seconds since the epoch, the same clock as the bandit's.
@@ -147,7 +148,7 @@ class RedisArms:
         return len(self._pending)
 
     async def counts(self, decision: str) -> Mapping[Mode, Counts]:
-        """What all processes learned under a decision, or within ``timeout_s`` the best that is known of it."""
+        """Return what all processes learned for a decision, or within ``timeout_s`` the latest known."""
         reading = self._reading.get(decision)
         if reading is None and time.monotonic() >= self._resume_at:
             reading = asyncio.create_task(self._refresh(decision))
@@ -162,7 +163,7 @@ class RedisArms:
         return self.known(decision)
 
     def known(self, decision: str) -> Mapping[Mode, Counts]:
-        """What was last read, with the rewards of this process that wait to be written."""
+        """Return what was last read, with the rewards of this process that wait to be written."""
         learned = dict(self._read.get(decision, {}))
         for update in self._pending:
             if update.decision == decision:
@@ -172,7 +173,7 @@ class RedisArms:
         return MappingProxyType(learned)
 
     async def add(self, decision: str, mode: Mode, reward: float, *, at: float, half_life_s: float) -> None:
-        """Take in a reward (0..1) that came at ``at``; it is written in the background."""
+        """Record a reward (0..1) that came at ``at``; it is written in the background."""
         self._sequence += 1
         self._pending.append(_Update(self._sequence, decision, mode, reward, at, half_life_s))
         if len(self._pending) > self._most_pending:
@@ -236,7 +237,7 @@ class RedisArms:
         self._remember(update.decision, {**self._read.get(update.decision, {}), **learned})
 
     async def _attempt(self, operation: Callable[[], Awaitable[None]]) -> bool:
-        """Whether the operation succeeded; after a failure reads are not tried again for a while, ever longer."""
+        """Return whether the operation succeeded; after a failure, reads pause for ever longer times."""
         try:
             async with asyncio.timeout(self._patience_s):
                 await operation()
@@ -260,7 +261,7 @@ class RedisArms:
         return now, fields
 
     def _parse(self, redis_now: str, fields: list[str]) -> dict[Mode, Counts]:
-        """Counts by mode, their times on this process's clock; an arm that holds no figures is an error, and left out."""
+        """Parse the arms by mode, with times on this process's clock; an arm without figures is left out."""
         now, offset = float(redis_now), self._clock() - float(redis_now)
         values = dict(zip(fields[::2], fields[1::2], strict=True))
         learned = {}

@@ -1,1 +1,1 @@
-"""What operators see: Prometheus metrics and one canonical log line an exchange."""
+"""Report to operators: Prometheus metrics and one canonical log line per exchange."""

@@ -1,8 +1,8 @@
 """Structured logs: JSON lines on standard error, one canonical line an exchange.
 
-No text of a user, a document or a model is logged: the canonical line holds names from the configuration, closed
-lists, counts and times. Only where the operator asks for it (``telemetry: {log_text: true}``) does a second line
-hold the texts.
+No text of a user, a document or a model is logged: the canonical line holds names from the configuration,
+closed lists, counts and times. Only where the operator asks for it (``telemetry: {log_text: true}``) does a
+second line hold the texts.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def log_exchange(
 
 
 def _errors(outcome: Outcome) -> list[str]:
-    """Which detectors failed of what, by the error's type: its message may quote the text."""
+    """Return which detectors failed, by the error's type: its message may quote the text."""
     results = (result for verdict in outcome.verdicts for result in verdict.results)
     return sorted(
         {f"{each.detector}: {each.explanation}" for each in results if each.reason is Reason.DETECTOR_ERROR}
@@ -111,7 +111,7 @@ def _errors(outcome: Outcome) -> list[str]:
 
 
 def log_abandoned(*, decision: str, request_id: str) -> None:
-    """Write the line of an exchange whose stream ended before its answer was judged."""
+    """Write the line of an exchange whose stream ended before its answer was scored."""
     _exchange_log.info("exchange abandoned", decision=decision, request_id=request_id)
 
 

@@ -1,7 +1,7 @@
 """The ``truthlens_*`` metrics (product contract, section 13).
 
-Label values come from the configuration (decision and model names) or from closed lists (mode, reason, action),
-never from traffic, so the number of series is bounded by the policy.
+Label values come from the configuration (decision and model names) or from closed lists (mode, reason,
+action), never from traffic, so the number of series is bounded by the policy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MODELS_USED = "truthlens_models_used"
 
 
 class _PlainCounter(Counter):
-    """A counter whose series have the name as it stands."""
+    """A counter whose series have its name unchanged."""
 
     def collect(self) -> Iterable[Metric]:
         """Return the metric with the library's suffix taken off its samples."""
@@ -210,7 +210,7 @@ class Signals:
         self._collectors: list[Callable[[], None]] = []
 
     def on_scrape(self, collect: Callable[[], None]) -> None:
-        """Call ``collect`` before every exposition, to set gauges that nobody else keeps current."""
+        """Call ``collect`` before every exposition, to set gauges that are not kept current otherwise."""
         self._collectors.append(collect)
 
     def observe(self, outcome: Outcome, *, request_s: float, response_s: float) -> None:
@@ -249,11 +249,12 @@ class Signals:
                 self.coverage.labels("evidence").observe(each.coverage.evidence_ratio)
 
     def observe_call(self, call: CallRecord, *, label: str) -> None:
-        """Count one call to a model, whatever becomes of its exchange.
+        """Count one call to a model, whatever the result of its exchange.
 
         Args:
             call: what was asked and what came back.
-            label: the model's name where the configuration has it; a name from a request would be a label without bound.
+            label: the model's name where the configuration has it; a name from a request would be a label
+                without bound.
         """
         role = call.role.value
         self.calls.labels(label, role, call.failure.value if call.failure else "ok").inc()
@@ -284,7 +285,7 @@ class Signals:
             self.stream_sentences.labels(outcome.plan.decision, result).inc(count)
 
     def exposition(self) -> bytes:
-        """All metrics in Prometheus text format."""
+        """Return all metrics in Prometheus text format."""
         for collect in self._collectors:
             collect()
         text = generate_latest(self.registry)
@@ -293,7 +294,7 @@ class Signals:
 
 
 def _detection_s(verdicts: Sequence[Verdict]) -> list[float]:
-    """The seconds of each detector that scored answers, which it does all at once."""
+    """Return the seconds of each detector that scored answers; it scores all of them together."""
     found: dict[str, float] = {}
     for result in (result for verdict in verdicts for result in verdict.results):
         if result.score is not None:

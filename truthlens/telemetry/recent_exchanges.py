@@ -1,6 +1,7 @@
 """The last exchanges, for the console: figures, positions and names from the configuration.
 
-Texts of users, documents and models are kept only where the policy allows it (``telemetry: {log_text: true}``).
+Texts of users, documents and models are kept only where the policy allows it
+(``telemetry: {log_text: true}``).
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _ENTRY_BYTES, _RECORD_BYTES = 2048, 512
 class Entry:
     """One ended exchange.
 
-    ``id`` is unguessable, so that whoever was given one page cannot ask for others. ``outcome`` has no body, and texts
-    only where ``exchange`` is set; ``cut`` says that it had more choices, spans or calls than are kept, and
-    ``text_dropped`` that its texts were too large to keep.
+    ``id`` is unguessable, so that a reader who was given one page cannot ask for others. ``outcome`` has no
+    body, and texts only where ``exchange`` is set; ``cut`` says that it had more choices, spans or calls than
+    are kept, and ``text_dropped`` that its texts were too large to keep.
     """
 
     id: str
@@ -114,7 +115,7 @@ class Recent:
     def add(
         self, outcome: Outcome, *, time: datetime, request_id: str = "", exchange: Exchange | None = None
     ) -> None:
-        """Note an ended exchange.
+        """Add an ended exchange.
 
         Args:
             outcome: what became of it.
@@ -153,7 +154,7 @@ class Recent:
 
 
 def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
-    """Return ``outcome`` without its body, within the bounds of an entry, with texts only where they may be kept."""
+    """Return ``outcome`` without its body, within an entry's bounds; texts only where they may be kept."""
     return replace(
         outcome,
         body=None,

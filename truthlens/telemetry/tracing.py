@@ -1,7 +1,7 @@
 """Spans of exchanges and of the calls that they make, by OpenTelemetry.
 
-Without a configured exporter the API's own no-op spans are used and nothing is sent. No text of users or models is
-put into a span, only names from the configuration, closed lists and figures.
+Without a configured exporter the API's own no-op spans are used and nothing is sent. No text of users or
+models is put into a span, only names from the configuration, closed lists and figures.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class CallSpan:
         self.span.set_attribute(name, value)
 
     def headers(self) -> Mapping[str, str]:
-        """The header by which the model's server continues this trace; none where no trace is made.
+        """Return the headers by which the model's server continues this trace; none without a trace.
 
         Never ``tracestate``: what a client's own systems put there is not for other companies' models.
         """
@@ -91,7 +91,7 @@ class Tracer:
 
     @contextmanager
     def exchange(self, headers: Mapping[str, str]) -> Iterator[trace.Span]:
-        """The span of judging one exchange, a child of the span that the request's ``traceparent`` names."""
+        """Open the span of scoring one exchange, a child of the span in the request's ``traceparent``."""
         parent: Context = _PROPAGATOR.extract(
             {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
         )
@@ -102,7 +102,7 @@ class Tracer:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """The span of one stage, inside of the exchange's."""
+        """Open the span of one stage, within the exchange's."""
         with self._tracer.start_as_current_span(
             f"truthlens.{name}", record_exception=False, set_status_on_exception=False
         ):
@@ -110,7 +110,7 @@ class Tracer:
 
     @contextmanager
     def call(self, request: ModelRequest) -> Iterator[CallSpan]:
-        """The span of one call to a model, inside of the exchange's; who makes the call describes it."""
+        """Open the span of one call to a model, within the exchange's; the caller describes the call."""
         with self._tracer.start_as_current_span(
             f"chat {request.role.value}",
             kind=SpanKind.CLIENT,

@@ -1,4 +1,4 @@
-"""What is wrong with a policy file: one record a mistake, with file, line, key and remedy."""
+"""Collect what is wrong with a policy file: one record per mistake, with file, line, key and remedy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Diagnostic:
     remedy: str
 
     def render(self) -> str:
-        """``FILE:LINE: key: what is wrong; remedy``, with ``warning:`` before the key of a warning."""
+        """Return ``FILE:LINE: key: what is wrong; remedy``, with ``warning:`` before the key of a warning."""
         mark = "warning: " if self.severity is Severity.WARNING else ""
         return printable(f"{self.file}:{self.line}: {mark}{self.key}: {self.message}; {self.remedy}")
 
@@ -58,11 +58,11 @@ class Report:
     found: list[Diagnostic] = field(default_factory=list)
 
     def error(self, path: KeyPath, message: str, remedy: str) -> None:
-        """Note a mistake that makes the file unusable."""
+        """Record a mistake that makes the file unusable."""
         self._add(Severity.ERROR, path, message, remedy)
 
     def warn(self, path: KeyPath, message: str, remedy: str) -> None:
-        """Note something that the operator should know, though the file is used."""
+        """Record something that the operator should know, though the file is used."""
         self._add(Severity.WARNING, path, message, remedy)
 
     @property
@@ -76,7 +76,7 @@ class Report:
         return self._sorted(Severity.WARNING)
 
     def line(self, path: KeyPath) -> int:
-        """The line of ``path``, or of its nearest ancestor that stands in the file."""
+        """Return the line of ``path``, or of its nearest ancestor in the file."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
@@ -91,14 +91,14 @@ class Report:
 
 
 def printable(text: str) -> str:
-    """``text`` on one line that every terminal, log and encoding can hold: other characters as escapes."""
+    """Return ``text`` on one line for any terminal, log and encoding: other characters are escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def render_path(path: KeyPath) -> str:
-    """``("decisions", 0, "name")`` as ``decisions[0].name``; the empty path as ``(file)``."""
+    """Return ``("decisions", 0, "name")`` as ``decisions[0].name``; the empty path as ``(file)``."""
     text = ""
     for part in path:
         if isinstance(part, int):

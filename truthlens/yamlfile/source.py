@@ -1,6 +1,6 @@
-"""YAML text to plain data in which every key still knows its line.
+"""Parse YAML text into plain data in which every key still knows its line.
 
-Only the YAML itself is judged here (syntax, doubled keys, keys that are not text); what the keys mean is
+Only the YAML itself is checked here (syntax, doubled keys, keys that are not text); what the keys mean is
 for ``schema``.
 """
 
@@ -38,7 +38,7 @@ class Document:
 
 
 def read_document(text: str, *, file: str) -> Document:
-    """The data of ``text``; ``data`` is ``None`` where it is no YAML mapping, and the report says why."""
+    """Return the data of ``text``; if it is no YAML mapping, ``data`` is ``None`` and the report says why."""
     lines: dict[KeyPath, int] = {}
     report = Report(file, lines)
     if len(text) > MAX_BYTES:
@@ -83,7 +83,7 @@ def _read(text: str, lines: dict[KeyPath, int], report: Report) -> Any:
 
 
 def kind_of(value: object) -> str:
-    """What ``value`` is, in the words of someone who writes YAML, with the value where that helps."""
+    """Return what ``value`` is, in the words of someone who writes YAML, with the value where that helps."""
     match value:
         case None:
             return "nothing"
@@ -114,7 +114,7 @@ class _Loader(yaml.SafeLoader):
         self._composed = 0
 
     def single_node(self) -> yaml.Node | None:
-        """The nodes of the one document.
+        """Return the node of the only document.
 
         Raises:
             yaml.YAMLError: it is none.
@@ -128,7 +128,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """As ``SafeLoader`` does, within bounds."""
+        """Compose a node as ``SafeLoader`` does, within bounds."""
         self._composed += 1
         if self._depth > MAX_DEPTH or self._composed > MAX_NODES:
             raise _TooBigError
@@ -182,7 +182,10 @@ class _Walk:
         return value
 
     def _looks_like_its_tag(self, node: yaml.Node) -> bool:
-        """Whether ``node`` would be of its kind without a tag: YAML's own constructors fail on ``!!int ''`` and the like."""
+        """Return whether ``node`` looks like its tag.
+
+        YAML's own constructors fail on ``!!int ''`` and the like.
+        """
         found = self._loader.resolve(yaml.ScalarNode, node.value, (True, False))  # type: ignore[no-untyped-call]
         return found == node.tag or (node.tag == _TAG + "float" and found == _TAG + "int")
 
@@ -206,7 +209,7 @@ class _Walk:
         return data
 
     def _entries(self, node: yaml.MappingNode, depth: int) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-        """Keys and values of a mapping: first those that it merges (``<<``), each once, then its own."""
+        """Return the keys and values of a mapping: those that it merges (``<<``) first, each once."""
         merged: dict[object, tuple[yaml.Node, yaml.Node]] = {}
         for key_node, value_node in node.value:
             if key_node.tag == _MERGE:
@@ -245,7 +248,10 @@ class _Walk:
 
 
 def _key(node: yaml.Node) -> object:
-    """By what two keys are the same: writing out a key that is a collection could take for ever (aliases in aliases)."""
+    """Return what makes two keys equal.
+
+    Writing out a key that is a collection could take for ever (aliases in aliases).
+    """
     return (node.tag, node.value) if isinstance(node, yaml.ScalarNode) else id(node)
 
 

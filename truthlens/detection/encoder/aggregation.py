@@ -1,7 +1,7 @@
 """Aggregate token scores to spans and one response score (white paper, definition 4 and 3.1.3).
 
-Pure numerics in float64: no model, no tokenizer, no I/O. It does not calibrate: the probabilities that come in
-already carry the model's temperature.
+Pure numerics in float64: no model, no tokenizer, no I/O. It does not calibrate: the probabilities that come
+in already carry the model's temperature.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ _IN_NUMBER = re.compile(r"\d+[.,]\d+")
 
 
 def worst_tokens(p: ArrayLike, tau: float) -> float:
-    """Mean of the three highest token scores above ``tau``, missing ones counted as 0; in 0..1."""
+    """Return the mean of the three highest token scores above ``tau``, missing ones counted as 0; in 0..1."""
     scores = np.asarray(p, dtype=np.float64)
     top = np.sort(scores[scores > tau])[-_WORST_TOKENS:]
     return float(top.sum() / _WORST_TOKENS)
 
 
 def noisy_or(p: ArrayLike, tau: float, exponent: float = 1.0) -> float:
-    """Response score ``1 - prod((1 - p_i) ** exponent)`` over the tokens with ``p_i > tau``.
+    """Return the response score ``1 - prod((1 - p_i) ** exponent)`` over the tokens with ``p_i > tau``.
 
-    Computed in log space, because the product reaches exactly 0 in float32. Raising any ``p_i`` never lowers it.
+    Computed in log space, because the product reaches exactly 0 in float32. Raising any ``p_i`` never lowers
+    it.
 
     Args:
         p: token probabilities, shape (tokens,), each 0..1.
@@ -62,11 +63,13 @@ def noisy_or(p: ArrayLike, tau: float, exponent: float = 1.0) -> float:
 def spans_of(
     p: ArrayLike, offsets: NDArray[np.int64], tau: float, text: str, *, detector: str = "encoder"
 ) -> tuple[Span, ...]:
-    """Maximal runs of tokens with ``p >= tau`` as spans of ``text``; a span's score is its highest token.
+    """Return the maximal runs of tokens with ``p >= tau`` as spans of ``text``.
 
-    Runs that only white space parts, or that are pieces of one word or number, are one span. White space at a
-    span's edges is trimmed (byte-pair tokens begin with their space) and a span of nothing else is dropped; so is the
-    stop before a span's first word, which belongs to the sentence before.
+    A span's score is its highest token.
+
+    Runs that are separated only by white space, or that are pieces of one word or number, are one span. White
+    space at a span's edges is trimmed (byte-pair tokens begin with their space) and a span of nothing else is
+    dropped; so is a full stop before a span's first word, which belongs to the previous sentence.
 
     Args:
         p: token probabilities, shape (tokens,), each 0..1.
@@ -104,7 +107,9 @@ def spans_of(
 
 
 def span_max(spans: Sequence[Span]) -> float:
-    """The highest span score, 0..1; 0.0 without spans. Raising a token's probability never lowers it.
+    """Return the highest span score, 0..1; 0.0 without spans.
+
+    Raising a token's probability never lowers it.
 
     Source: white paper 3.1.3, the alternative by spans.
     """
@@ -112,10 +117,10 @@ def span_max(spans: Sequence[Span]) -> float:
 
 
 def span_noisy_or(spans: Sequence[Span]) -> float:
-    """Noisy-OR over span scores, 0..1; 0.0 without spans; never below ``span_max``.
+    """Return Noisy-OR over span scores, 0..1; 0.0 without spans; never below ``span_max``.
 
-    Raising a token that leaves the spans where they are never lowers it. A token that joins two spans can: two
-    independent faults have then become one, and Noisy-OR counts independent faults.
+    Raising a token that leaves the spans where they are never lowers it. A token that joins two spans can:
+    two independent faults have then become one, and Noisy-OR counts independent faults.
     """
     scores = np.minimum(_probabilities([span.score for span in spans]), 1.0 - CLIP)
     return max(span_max(spans), float(-np.expm1(np.log1p(-scores).sum())))
@@ -124,7 +129,7 @@ def span_noisy_or(spans: Sequence[Span]) -> float:
 def aggregate(
     aggregation: Aggregation, *, p: ArrayLike, spans: Sequence[Span], tau: float, exponent: float = 1.0
 ) -> float:
-    """The response score, 0..1, by the aggregation that the plan or the model's manifest names.
+    """Return the response score, 0..1, by the aggregation that the plan or the model's manifest names.
 
     ``exponent`` tempers ``noisy_or`` alone: within a span, tokens are already counted once.
     """
@@ -147,7 +152,7 @@ def _probabilities(p: ArrayLike) -> NDArray[np.float64]:
 
 
 def _after_stop(text: str, start: int, end: int) -> int:
-    """``start`` past the full stop or comma of what went before, where words follow in the span."""
+    """Return ``start`` past a full stop or comma of the previous sentence, if words follow in the span."""
     at = start
     while at < end and (text[at].isspace() or text[at] in _STOPS):
         at += 1
@@ -155,7 +160,7 @@ def _after_stop(text: str, start: int, end: int) -> int:
 
 
 def _is_one(text: str, last: int, start: int) -> bool:
-    """Whether what lies between ``last`` and ``start`` is white space or the inside of a word or number."""
+    """Return whether the text between ``last`` and ``start`` is white space or inside a word or number."""
     gap = text[last:start]
     if not gap or gap.isspace():
         return True

@@ -1,4 +1,4 @@
-"""The encoder detector: a token classifier over [evidence, query, answer], from windows to spans and a score.
+"""Score answers with a token classifier over [evidence, query, answer]: from windows to spans and a score.
 
 CPU-bound and synchronous; safe to use from several threads. It decides nothing: thresholds, fusion with other
 detectors and deadlines are the engine's.
@@ -35,7 +35,8 @@ class EncoderDetector:
         tokenizer: the model's tokenizer, without padding and truncation.
         manifest: how the model's input is built and its output is read.
         max_windows: most windows for one answer; beyond that coverage is not complete.
-        remembered_bytes: what ``follow`` may remember of one exchange; windows beyond are run again with each call.
+        remembered_bytes: what ``follow`` may remember of one exchange; windows beyond are run again with each
+            call.
     """
 
     name: str = DetectorName.ENCODER
@@ -83,9 +84,9 @@ class EncoderDetector:
 
         Args:
             exchange: query and passages.
-            answers: choices of the response; only their text is looked at.
+            answers: choices of the response; only their text is read.
             aggregation: how token scores become the response score; by default as the manifest says.
-            stop: asked between batches; once true, nobody waits for the result.
+            stop: called between batches; once it returns true, the result is no longer needed.
 
         Returns:
             One result per answer, in order. A result without score says why in ``reason``: ``empty-answer``,
@@ -101,7 +102,7 @@ class EncoderDetector:
         return follower.detect_all(answers, [()] * len(answers), aggregation=aggregation, stop=stop)
 
     def follow(self, exchange: Exchange) -> EncoderFollower:
-        """What scores the answers of ``exchange`` while they grow; see ``EncoderFollower``."""
+        """Return a scorer for the answers of ``exchange`` while they grow; see ``EncoderFollower``."""
         return self._follower(exchange, most_bytes=self._remembered_bytes)
 
     def reads(self, exchange: Exchange, answer: Answer) -> bool:

@@ -23,7 +23,7 @@ def merge_windows(
     merge: Merge = "min",
     weights: MergeWeights | None = None,
 ) -> NDArray[np.float64]:
-    """One score per answer token.
+    """Merge the scores of all windows into one score per answer token.
 
     Windows that hold the same answer chunk differ in their evidence; there ``merge`` says what counts:
 
@@ -33,13 +33,13 @@ def merge_windows(
     - ``weighted``: the mean, with weights that rise steeply with that share.
     - ``learned``: a linear form of lowest, highest, mean and weighted mean, fitted on held-out answers.
 
-    A chunk with one window keeps its scores. Where chunks overlap, the chunk counts in which the token stands furthest
-    from the edge, for it has the most context there; the answer's own ends are no edges.
+    A chunk with one window keeps its scores. Where chunks overlap, the chunk counts in which the token is
+    furthest from the edge, for it has the most context there; the answer's own ends are no edges.
 
     Args:
         windows: the inputs; ``nearest``, ``weighted`` and ``learned`` need their ``relevance``.
-        scores: per window the scores of its answer tokens. ``min`` and ``nearest`` take any scale, the others are
-            meant for log-odds.
+        scores: per window the scores of its answer tokens. ``min`` and ``nearest`` take any scale, the others
+            are meant for log-odds.
         tokens: length of the answer in tokens.
         merge: see above.
         weights: of ``learned``.
@@ -68,7 +68,7 @@ def merge_windows(
 def by_chunk(
     windows: Sequence[Window], scores: Sequence[NDArray[np.float64]]
 ) -> list[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
-    """Per answer chunk its first token, and the scores and the relevance of its windows: shape (windows, tokens).
+    """Return, per answer chunk, its first token and its windows' scores and relevance, as arrays.
 
     Relevance is 0 throughout where the windows carry none, which ``min`` and ``mean`` do not ask for.
     """
@@ -92,7 +92,7 @@ def combine(
     merge: Merge,
     weights: MergeWeights | None = None,
 ) -> NDArray[np.float64]:
-    """Shape (tokens,): the scores of one chunk's windows, merged; see ``merge_windows``.
+    """Merge the scores of one chunk's windows into shape (tokens,); see ``merge_windows``.
 
     Args:
         stacked: shape (windows, tokens).
@@ -117,7 +117,7 @@ def combine(
 
 
 def statistics(stacked: NDArray[np.float64], relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shape (4, tokens): lowest, highest, mean and weighted mean over the windows; arguments as of ``combine``."""
+    """Return shape (4, tokens): lowest, highest, mean and weighted mean over the windows; see ``combine``."""
     return np.stack(
         [stacked.min(axis=0), stacked.max(axis=0), stacked.mean(axis=0), _weighted(stacked, relevance)]
     )
@@ -135,7 +135,7 @@ def _relevance(window: Window, length: int) -> NDArray[np.float64]:
 def tokens_within(
     offsets: NDArray[np.int64], text: str, ranges: Sequence[tuple[int, int]]
 ) -> NDArray[np.bool_]:
-    """Which tokens lie wholly within one of ``ranges``; white space before a range belongs to it.
+    """Return which tokens lie wholly within one of ``ranges``; white space before a range belongs to it.
 
     Args:
         offsets: character ranges of the tokens, shape (tokens, 2).
@@ -163,10 +163,10 @@ def _before_space(text: str, start: int) -> int:
 def quiet_punctuation(
     values: NDArray[np.float64], offsets: NDArray[np.int64], text: str
 ) -> NDArray[np.float64]:
-    """``values`` with no token of mere punctuation above both of the words around it.
+    """Return ``values`` where no punctuation token is above both of the words around it.
 
-    A lone comma claims nothing, whatever the model thinks of it; within a span it keeps the span together. Only
-    compares values, so probabilities and log-odds come out alike.
+    A lone comma claims nothing, whatever the model thinks of it; within a span it keeps the span together.
+    Only compares values, so probabilities and log-odds come out alike.
 
     Args:
         values: shape (tokens,); NaN where a token was not scored.

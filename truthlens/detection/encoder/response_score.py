@@ -1,9 +1,10 @@
-"""From token probabilities and spans to the response score, by one of the white paper's aggregations.
+"""Compute the response score from token probabilities and spans, by one of the white paper's aggregations.
 
-A raw aggregation is no probability: the tokens of one error are near-copies, and the small background of a long answer
-adds up. A model's manifest may therefore carry a calibration per aggregation, fitted on held-out answers. It is
-monotone in what the aggregation measures, so that it never ranks two answers of one length the other way round for
-more suspicious tokens. Without one the score is the white paper's formula to the letter. Pure numerics in float64.
+A raw aggregation is no probability: the tokens of one error are near-copies, and the small background of a
+long answer adds up. A model's manifest may therefore carry a calibration per aggregation, fitted on held-out
+answers. It is monotone in what the aggregation measures, so that it never ranks two answers of one length the
+other way round for more suspicious tokens. Without one the score is the white paper's formula to the letter.
+Pure numerics in float64.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class Calibration:
     """A logistic from what an aggregation measures to the probability that an answer is unsupported.
 
     Log-odds = ``slope`` · evidence + ``worst`` · worst + ``length`` · ln(answer tokens) + ``intercept``; see
-    ``measures`` for evidence and worst. ``slope`` and ``worst`` are not negative. ``plain`` above 0 adds, by a Noisy-OR,
-    the mean of the three worst tokens to that power: annotated answers hold few plain errors, so that the logistic
-    alone would trust even them only half.
+    ``measures`` for evidence and worst. ``slope`` and ``worst`` are not negative. ``plain`` above 0 adds, by
+    a Noisy-OR, the mean of the three worst tokens to that power: annotated answers hold few plain errors, so
+    that the logistic alone would trust even them only half.
     """
 
     slope: float
@@ -51,8 +52,8 @@ class Calibration:
 class Scoring:
     """How a model's token probabilities become a response score.
 
-    ``tau`` is the limit of the Noisy-OR's indicator. ``exponent`` is 1/c of the tempered Noisy-OR (1.0: the raw formula).
-    ``calibrations`` holds those that the model has; aggregations without one are used raw.
+    ``tau`` is the limit of the Noisy-OR's indicator. ``exponent`` is 1/c of the tempered Noisy-OR (1.0: the
+    raw formula). ``calibrations`` holds those that the model has; aggregations without one are used raw.
     """
 
     tau: float
@@ -60,7 +61,7 @@ class Scoring:
     calibrations: Mapping[Aggregation, Calibration] = field(default_factory=dict)
 
     def score(self, aggregation: Aggregation, *, p: ArrayLike, spans: Sequence[Span]) -> float:
-        """The response score, 0..1; 0.0 where no token or span counts.
+        """Return the response score, 0..1; 0.0 where no token or span counts.
 
         Args:
             aggregation: which formula.
@@ -89,12 +90,12 @@ class Scoring:
 def measures(
     aggregation: Aggregation, *, p: ArrayLike, spans: Sequence[Span], tau: float
 ) -> tuple[float, float, float] | None:
-    """What a calibration reads of one answer: (evidence, worst, ln of the answer's tokens).
+    """Return the measures that calibration reads of one answer: (evidence, worst, ln of the answer's tokens).
 
-    For ``noisy_or``, evidence is the log of the hazard Σ −ln(1 − p) over tokens above ``tau`` (the Noisy-OR is
-    1 − e^−hazard), and worst the log-odds of the mean of the three worst tokens. For ``span_noisy_or`` evidence is
-    the log of the spans' hazard, for ``span_max`` the log-odds of the highest span; worst is 0 for both.
-    ``None`` where no token or span counts.
+    For ``noisy_or``, evidence is the log of the hazard Σ −ln(1 − p) over tokens above ``tau`` (the Noisy-OR
+    is 1 − e^−hazard), and worst the log-odds of the mean of the three worst tokens. For ``span_noisy_or``
+    evidence is the log of the spans' hazard, for ``span_max`` the log-odds of the highest span; worst is 0
+    for both. ``None`` where no token or span counts.
     """
     values = np.asarray(p, dtype=np.float64)
     length = math.log(len(values) + 1.0)

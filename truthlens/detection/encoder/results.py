@@ -1,4 +1,4 @@
-"""From the token scores of an answer to what the encoder says of it, or of a part of it. Pure."""
+"""Turn the token scores of an answer, or of a part of it, into the encoder's result. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from truthlens.text.claims.non_claims import is_abstention
 class Scored:
     """The token scores of one text, and what they rest on.
 
-    ``coverage`` is that of its windows; ``evidence_read`` the share of the evidence, by characters, in a script that the
-    model reads. ``reason`` is set where only parts of the text are scored.
+    ``coverage`` is that of its windows; ``evidence_read`` the share of the evidence, by characters, in a
+    script that the model reads. ``reason`` is set where only parts of the text are scored.
     """
 
     reading: Reading
@@ -34,7 +34,7 @@ class Scored:
 def result_of(
     scored: Scored, manifest: Manifest, aggregation: Aggregation, *, part: tuple[int, int] | None = None
 ) -> DetectorResult:
-    """What is said of the text, or of the characters ``part`` of it, as if they were a text by themselves.
+    """Return the result for the text, or for its characters ``part``, as if they were a text by themselves.
 
     Spans are characters of the text. Without a score the reason says why; see ``EncoderDetector.detect_all``.
     """
@@ -70,7 +70,7 @@ def result_of(
 
 
 def nothing(reason: Reason) -> DetectorResult:
-    """The result of a text that was not scored."""
+    """Return the result of a text that was not scored."""
     return DetectorResult(DetectorName.ENCODER, None, reason=reason)
 
 
@@ -80,13 +80,16 @@ def claimless() -> DetectorResult:
 
 
 def shifted(result: DetectorResult, by: int) -> DetectorResult:
-    """The result on a piece of a text, its spans in characters of that text, in which the piece begins at ``by``."""
+    """Return the result with its spans shifted by ``by``: where the piece begins in its text."""
     spans = tuple(replace(span, start=span.start + by, end=span.end + by) for span in result.spans)
     return replace(result, spans=spans)
 
 
 def _tokens_of(offsets: NDArray[np.int64], start: int, end: int) -> slice:
-    """The tokens that end within these characters; each token belongs to one of ranges that adjoin."""
+    """Return the tokens that end within these characters.
+
+    Each token belongs to one of the adjoining ranges.
+    """
     first, last = np.searchsorted(offsets[:, 1], [start, end], side="right")
     return slice(int(first), int(last))
 
@@ -96,7 +99,7 @@ def _clipped(span: Span, start: int, end: int) -> Span:
 
 
 def _coverage(scored: Scored, read: NDArray[np.bool_]) -> Coverage:
-    """The windows' coverage of these tokens, less what stands in a script that the model does not read."""
+    """Return the windows' coverage of these tokens, less text in a script that the model does not read."""
     coverage = scored.coverage
     seen = coverage.evidence_tokens_seen
     if scored.evidence_read < 1.0:

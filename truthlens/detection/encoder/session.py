@@ -1,8 +1,8 @@
-"""The encoder's view of one exchange: its answers to windows, and from log-odds to spans and scores, again and again.
+"""Score the answers of one exchange incrementally, from windows to spans and scores.
 
-What the answers share is read once, and windows that further text did not change are run once. Parts of an answer that
-grows are scored in narrow windows of their own, which are not kept. CPU-bound and synchronous. It decides nothing:
-thresholds, fusion with other detectors and deadlines are the engine's.
+What the answers share is read once, and windows that further text did not change are run once. Parts of an
+answer that grows are scored in narrow windows of their own, which are not kept. CPU-bound and synchronous. It
+decides nothing: thresholds, fusion with other detectors and deadlines are the engine's.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class _Task:
 class _View:
     """An answer as it is scored, JSON in it written as text.
 
-    ``ranges``, ``silent`` and ``values`` are characters of that text. ``rendering`` is ``None`` where spans are given in characters of that text as well.
+    ``ranges``, ``silent`` and ``values`` are characters of that text. ``rendering`` is ``None`` where spans
+    are given in characters of that text as well.
     """
 
     answer: Answer
@@ -81,7 +82,7 @@ class _View:
     rendering: Rendering | None = None
 
     def sourced(self, result: DetectorResult) -> DetectorResult:
-        """The result, with spans in characters of the answer."""
+        """Return the result, with spans in characters of the answer."""
         if self.rendering is None:
             return result
         return replace(result, spans=self.rendering.sourced(result.spans))
@@ -96,7 +97,8 @@ class EncoderFollower:
         tokenizer: the model's own.
         manifest: of the model.
         max_windows: most windows for one answer.
-        most_bytes: what may be remembered of windows, see ``WindowMemory``; 0 for answers that are scored once.
+        most_bytes: what may be remembered of windows, see ``WindowMemory``; 0 for answers that are scored
+            once.
     """
 
     def __init__(
@@ -127,7 +129,7 @@ class EncoderFollower:
         self._wordings = ValueWordings(evidence_texts(exchange), query=exchange.query)
 
     def due(self, answers: Sequence[Answer]) -> bool:
-        """Whether the evidence is not read yet, or an answer may have got long enough for a further window."""
+        """Return whether the evidence is not read yet, or an answer may have grown by a window."""
         prepared = self._prepared
         if not isinstance(prepared, _Prepared):
             return prepared is None and bool(answers)
@@ -163,7 +165,7 @@ class EncoderFollower:
             answers: only their text is looked at, and their ``index`` to know them again.
             ranges: per answer the parts that are scored by themselves.
             aggregation: how token scores become the response score; by default as the manifest says.
-            stop: asked between windows; once true, nobody waits for the result.
+            stop: called between windows; once it returns true, the result is no longer needed.
 
         Returns:
             One result per answer, then one per range, answer by answer; see ``EncoderDetector.detect_all``.
@@ -191,13 +193,13 @@ class EncoderFollower:
         aggregation: Aggregation | None,
         stop: StopCheck,
     ) -> list[DetectorResult]:
-        """Score parts of the answers so far, each with the text right before it as its context; see ``excerpts``.
+        """Score parts of the answers so far, each in the context of the text right before; see ``excerpts``.
 
         Nothing is remembered, and nothing that is remembered is waited for; arguments as of ``detect_all``.
 
         Returns:
-            One result per range, answer by answer. Spans are characters of the answer; the coverage is that of the
-            part, beside the evidence that was chosen for it.
+            One result per range, answer by answer. Spans are characters of the answer; the coverage is that
+            of the part, with the evidence that was chosen for it.
 
         Raises:
             DetectorError: the model failed, or ``stop`` said true.
@@ -220,7 +222,7 @@ class EncoderFollower:
         return _timed(parts, started)
 
     def _view(self, answer: Answer, ranges: Ranges) -> _View:
-        """The answer as it is scored: JSON as text, which is read anew each time."""
+        """Return the answer as it is scored: JSON as text, which is read anew each time."""
         rendering = render(answer.text, self._wordings)
         if rendering is None:
             return _View(answer, ranges)
@@ -230,7 +232,7 @@ class EncoderFollower:
         )
 
     def _prepare(self) -> _Prepared | Reason:
-        """What the answers share, or why none can be scored; made when first asked for."""
+        """Return what the answers share, or why none can be scored; computed on the first call."""
         with self._preparing:
             if self._prepared is None:
                 self._prepared = self._read_evidence()
@@ -250,7 +252,7 @@ class EncoderFollower:
         return _Prepared(tuple(passages), evidence, layout, read)
 
     def _tasks(self, views: Sequence[_View], stop: StopCheck) -> list[_Task | Reason]:
-        """What is to be scored of each answer, or why nothing is."""
+        """Return what is to be scored of each answer, or why nothing is."""
         tasks = []
         for view in views:
             if stop():
@@ -290,7 +292,7 @@ class EncoderFollower:
         )
 
     def _run_ahead(self, prepared: _Prepared, answer: Answer, stop: StopCheck) -> float:
-        """After how many further characters there may be more to run."""
+        """Run the complete windows ahead; return how many more characters may give a new one."""
         text, fmt = answer.text, self.manifest.input
         if not self._memory.keeps(features=fmt.features is not None):
             return math.inf
@@ -315,7 +317,10 @@ class EncoderFollower:
     def _scored(
         self, tasks: Sequence[_Task | Reason], odds: Sequence[Sequence[Odds]]
     ) -> list[Scored | Reason]:
-        """The token scores of each task, from the odds of those that have windows; the reason where there is none."""
+        """Return the token scores of each task, from the odds of those that have windows.
+
+        The reason where there are none.
+        """
         found = iter(odds)
         return [task if isinstance(task, Reason) else self._read(task, next(found)) for task in tasks]
 
@@ -350,7 +355,10 @@ class EncoderFollower:
 
 
 def evidence_texts(exchange: Exchange) -> list[str]:
-    """The texts of the passages that have any, each under its title: the model that answered saw both."""
+    """Return the texts of the passages that have any, each under its title.
+
+    The model that answered saw both.
+    """
     return [
         f"{passage.title}\n{passage.text}" if passage.title else passage.text
         for passage in exchange.passages
@@ -363,7 +371,7 @@ def _within(part: tuple[int, int], ranges: Ranges) -> bool:
 
 
 def _near(view: _View, excerpt: Excerpt) -> _View:
-    """The excerpt of an answer as a view of its own."""
+    """Return the excerpt of an answer as a view of its own."""
     start, end = excerpt.start, excerpt.start + len(excerpt.answer.text)
 
     def within(ranges: Ranges) -> Ranges:
@@ -374,9 +382,10 @@ def _near(view: _View, excerpt: Excerpt) -> _View:
 
 
 def _closed(chunks: Sequence[Chunk], ends: Sequence[int], text: str) -> int:
-    """The token behind the last chunk that further text will not change; ``ends`` are where tokens end.
+    """Return the token after the last chunk that further text will not change; ``ends`` are where tokens end.
 
-    Those are the chunks that end in a sentence that is over, for its words choose the evidence beside them.
+    Those are the chunks that end in a sentence that is over, for its words choose the evidence that goes with
+    them.
     """
     ranges = sentences_v1(text)
     open_from = ranges[-1][0] if ranges else 0

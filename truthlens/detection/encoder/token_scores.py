@@ -1,4 +1,6 @@
-"""The token scores of one answer, from the model's log-odds per window: the one place where they are put together.
+"""Merge the log-odds of all windows into the token scores of one answer.
+
+No other module does.
 
 Serving, calibration and evaluation all read them here, so that what is fitted and measured is what is served.
 """
@@ -42,15 +44,19 @@ class Reading:
     values: tuple[tuple[int, int], ...] = ()
 
     def probabilities(self, *, temperature: float, shift: float = 0.0) -> NDArray[np.float64]:
-        """Shape (tokens,), 0..1: the probability that a token is unsupported; 0 where ``odds`` is -inf."""
+        """Return the probability that each token is unsupported, shape (tokens,), 0..1.
+
+        It is 0 where ``odds`` is -inf.
+        """
         silent = np.isneginf(self.odds)
         return np.where(silent, 0.0, sigmoid((np.where(silent, 0.0, self.odds) + shift) / temperature))
 
     def counted(self, p: NDArray[np.float64], own: slice = _ALL) -> NDArray[np.float64]:
-        """Return what of ``p``, the probabilities of the tokens ``own``, the response score counts.
+        """Return the part of ``p``, the probabilities of the tokens ``own``, that the response score counts.
 
-        A value of JSON is a claim of its own, however short: one of fewer than three tokens counts as three, its
-        worst. Otherwise a wrong figure of one token would be told apart from noise by the length of what it stands in.
+        A value of JSON is a claim of its own, however short: one of fewer than three tokens counts as three,
+        its worst. Otherwise a wrong figure of one token would differ from noise only by the length of the
+        text around it.
         """
         if not self.values:
             return p
@@ -76,7 +82,7 @@ def read_answer(
     values: Sequence[tuple[int, int]] = (),
     evidence: Sequence[str] = (),
 ) -> Reading:
-    """The answer's token scores, merged over its windows.
+    """Return the answer's token scores, merged over its windows.
 
     Args:
         windows: the answer's windows.
@@ -109,6 +115,6 @@ def read_answer(
 
 
 def sigmoid(odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The logistic function, without overflow."""
+    """Return the logistic function, without overflow."""
     small = np.exp(-np.abs(odds))
     return np.where(odds >= 0, 1.0, small) / (1.0 + small)

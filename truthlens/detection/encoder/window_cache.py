@@ -1,6 +1,7 @@
-"""What the model said of windows that were run before, for answers that grow.
+"""Cache what the model returned for windows that were run before, for answers that grow.
 
-A window is known by its contents, so nothing that is remembered can be out of date. Holds figures and digests, no text.
+A window is known by its contents, so nothing that is remembered can be out of date. Holds figures and
+digests, no text.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ Odds = NDArray[np.float32]
 class WindowMemory:
     """Runs windows through a model, each one once; not for several threads at once.
 
-    Of each answer the windows of its most recent ``log_odds`` are remembered, and those of each ``fill`` since, so that
-    the memory holds about as much as the answer has. Where the model's costly part does not read the features, its states are kept, and a window is known
-    although its features have changed.
+    Of each answer the windows of its most recent ``log_odds`` are remembered, and those of each ``fill``
+    since, so that the memory holds about as much as the answer has. Where the model's expensive part does not
+    read the features, its states are kept, and a window is known although its features have changed.
 
     Args:
         model: the loaded weights.
-        most_bytes: what may be remembered, of all answers together. What is beyond is run again each time; with 0
-            nothing is remembered, and windows run in the model's own batches.
+        most_bytes: what may be remembered, of all answers together. What is beyond is run again each time;
+            with 0 nothing is remembered, and windows run in the model's own batches.
     """
 
     def __init__(self, model: TokenModel, *, most_bytes: int) -> None:
@@ -41,7 +42,7 @@ class WindowMemory:
         self._full = most_bytes == 0
 
     def keeps(self, *, features: bool) -> bool:
-        """Whether a window that further text leaves as it is is worth running ahead: it will be known, and there is room.
+        """Return whether an unchanging window is worth running ahead: it will be cached, and there is room.
 
         Args:
             features: whether the windows carry features; those change with further text.
@@ -61,7 +62,7 @@ class WindowMemory:
                 self._keep(known, key, self._run(window, stop))
 
     def log_odds(self, asked: Sequence[tuple[int, Sequence[Window]]], *, stop: StopCheck) -> list[list[Odds]]:
-        """The log-odds of the windows of each answer, whose number comes first; see ``TokenModel.log_odds``.
+        """Return the log-odds of the windows of each answer, whose number comes first; see ``TokenModel``.
 
         Raises:
             DetectorError: the model failed, or ``stop`` said true; what was run by then is remembered.
@@ -85,7 +86,7 @@ class WindowMemory:
         return found
 
     def _prune(self, answer: int, windows: Sequence[Window]) -> dict[bytes, State]:
-        """What is known of ``windows``, and from now on of this answer."""
+        """Return the cached entries for ``windows``, and keep only those for this answer."""
         before = self._known.get(answer, {})
         known = {key: before[key] for key in map(self._key, windows) if key in before}
         self._known[answer] = known

@@ -1,7 +1,10 @@
-"""What a claim and a sentence of the evidence disagree on: numbers, dates, names, citations, negation, opposites. Pure.
+"""Find where a claim and a sentence of the evidence disagree: values, names, citations, negation, opposites.
 
-Compares two sentences that speak of one matter; it does not decide whether they do. A value that the sentence does
-not give is set against the one that it gives in its place: of the same sort, and in the same surroundings.
+Pure.
+
+Compares two sentences about the same subject; it does not decide whether they do. A value that the sentence
+does not give is set against the one that it gives in its place: of the same sort, and in the same
+surroundings.
 """
 
 from __future__ import annotations
@@ -25,13 +28,13 @@ _NEGATION_ZH = re.compile(rf"[不没未无非](?:有|是|会|能|被|曾)?(?P<sc
 
 
 class Comparison:
-    """A sentence of the answer beside the sentence of the evidence that comes nearest.
+    """A sentence of the answer and the nearest sentence of the evidence.
 
     Args:
         text: the answer.
         claim: the words of one of its sentences.
         span: the characters of it that are flagged; only differences that touch them are named.
-        evidence: all of it: what stands elsewhere in it is not invented.
+        evidence: all of it: what occurs elsewhere in it is not invented.
         match: the nearest sentence, or ``None``.
         known: keys that are no invention although the evidence lacks them, such as the query's.
     """
@@ -54,7 +57,10 @@ class Comparison:
         self._their_keys = evidence.keys(match.number) if match else frozenset()
 
     def differences(self) -> tuple[Difference, ...]:
-        """What touches the span and differs, by position; values that stand nowhere have no ``evidence``."""
+        """Return the differences that touch the span, by position.
+
+        Values that occur nowhere have no ``evidence``.
+        """
         found = [*self._values(), *self._opposites(), *self._negations()]
         if self._match is not None:
             found += self._han(self._match.sentence)
@@ -126,7 +132,7 @@ class Comparison:
                     break
 
     def _negations(self) -> Iterator[Difference]:
-        """Words of content that one side negates and the other never does."""
+        """Yield the content words that one side negates and the other never does."""
         mine = _polarity(self._claim, self._text)
         theirs = _polarity(self._theirs, self._passage)
         for key in mine.keys() & theirs.keys():
@@ -166,7 +172,7 @@ class Comparison:
 
 
 def _alike(one: Mention, other: Mention) -> bool:
-    """Whether they count the same things, or are dates that share a part."""
+    """Return whether they count the same things, or are dates that share a part."""
     return bool(one.unit and one.unit == other.unit) or any(
         one.parts[part] == other.parts[part] for part in one.parts.keys() & other.parts.keys()
     )
@@ -190,7 +196,7 @@ def _near(listed: Sequence[Word], place: int) -> set[str]:
 
 
 def _negated(listed: Sequence[Word], place: int, text: str) -> bool:
-    """Whether a negation stands at most ``_SCOPE`` words before, in the same clause."""
+    """Return whether a negation precedes within ``_SCOPE`` words, in the same clause."""
     for word in reversed(listed[max(0, place - _SCOPE) : place]):
         if _CLAUSE_END.search(text, word.end, listed[place].start):
             return False
@@ -200,7 +206,7 @@ def _negated(listed: Sequence[Word], place: int, text: str) -> bool:
 
 
 def _polarity(listed: Sequence[Word], text: str) -> dict[str, list[tuple[int, int, bool]]]:
-    """Per stem of content its places, (start, end, negated); a negated one starts at its negation.
+    """Return, per stem of content, its places (start, end, negated); a negated one starts at its negation.
 
     A negation counts for the first word of content behind it alone: "not open on Sundays" negates "open".
     """

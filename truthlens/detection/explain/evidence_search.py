@@ -1,6 +1,8 @@
-"""The sentence of the evidence that comes nearest to a claim, by shared words weighted by their rarity. Pure.
+"""Find the sentence of the evidence that is nearest to a claim, by shared words weighted by their rarity.
 
-No embeddings and no model: what is looked for is the sentence that speaks of the same matter, and a wrong figure is
+Pure.
+
+No embeddings and no model: what is looked for is the sentence about the same subject, and a wrong figure is
 in none of them, so the words around it decide.
 """
 
@@ -39,7 +41,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The nearest sentence of a claim; ``similarity`` is the share of the claim's weight that it holds, 0..1."""
+    """The nearest sentence of a claim.
+
+    ``similarity`` is the share of the claim's weight that it holds, 0..1.
+    """
 
     number: int
     sentence: Sentence
@@ -60,7 +65,7 @@ class Evidence:
     def nearest(
         self, claim: Mapping[str, float], *, context: Mapping[str, float] = MappingProxyType({})
     ) -> Match | None:
-        """The sentence that holds most of ``claim``; ``None`` where it holds none of it.
+        """Return the sentence that holds most of ``claim``; ``None`` if none holds any of it.
 
         Args:
             claim: weights by key (stem or number value).
@@ -83,7 +88,7 @@ class Evidence:
     def _held(
         self, claim: Mapping[str, float], whole: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Shapes (sentences,) and (passages,): the share of the claim that each holds."""
+        """Return two arrays, shapes (sentences,) and (passages,): the share of the claim that each holds."""
         held = np.zeros(len(self.sentences))
         by_passage = np.zeros(len(self.passages))
         for key, weight in claim.items():
@@ -95,16 +100,16 @@ class Evidence:
         return held, by_passage
 
     def idf(self, key: str) -> float:
-        """Rarity of ``key``, > 0; one that stands nowhere counts like one that stands once."""
+        """Return the rarity of ``key``, > 0; a key that occurs nowhere counts like one that occurs once."""
         places = self._postings.get(key)
         return math.log(1.0 + len(self.sentences) / (1 if places is None else len(places)))
 
     def holds(self, word: Word) -> bool:
-        """Whether a word of content (any value of a number) stands anywhere in the evidence."""
+        """Return whether a content word (any value of a number) occurs anywhere in the evidence."""
         return any(key in self._postings for key in keys_of(word))
 
     def follows(self, first: str, second: str) -> bool:
-        """Whether two stems stand side by side anywhere in a sentence of the evidence."""
+        """Return whether two stems are adjacent anywhere in a sentence of the evidence."""
         return (first, second) in self._bigrams
 
     @cached_property
@@ -129,11 +134,11 @@ class Evidence:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Stems of the words that stand for names somewhere in the evidence."""
+        """Stems of the words that are names somewhere in the evidence."""
         return frozenset(word.stem for each in self.sentences for word in each.words if word.entity)
 
     def keys(self, number: int) -> frozenset[str]:
-        """Stems and number values of sentence ``number``, stop words among them."""
+        """Return the stems and number values of sentence ``number``, including stop words."""
         if number not in self._keys:
             self._keys[number] = frozenset(
                 key for word in self.sentences[number].words for key in keys_of(word)
@@ -142,7 +147,10 @@ class Evidence:
 
     @cached_property
     def _postings(self) -> dict[str, list[int]]:
-        """Per key of content the numbers of the sentences it stands in, ascending; a title counts for all of its own."""
+        """Per key of content, the numbers of the sentences that contain it, ascending.
+
+        A title counts for all of its sentences.
+        """
         postings: dict[str, list[int]] = {}
         titles = [[word for word in words(passage.title) if not word.stop] for passage in self.passages]
         for number, sentence in enumerate(self.sentences):

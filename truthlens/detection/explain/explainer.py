@@ -1,7 +1,7 @@
-"""Explanations of flagged spans: the nearest sentence, what differs from it, and which kind of error that makes.
+"""Explain flagged spans: the nearest sentence, what differs from it, and the kind of error.
 
-Word comparison only, no model: it explains what a detector flagged, and flags nothing itself. Nothing is read before
-a first span asks, and the evidence is read once for all spans of an exchange.
+Word comparison only, no model: it explains what a detector flagged, and flags nothing itself. Nothing is read
+before a first span asks, and the evidence is read once for all spans of an exchange.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Explainer:
 
     Args:
         passages: the exchange's passages; indices in the explanations are theirs.
-        query: what the user asked; a name or number that stands in it is not invented by the answer.
+        query: what the user asked; a name or number in it is not invented by the answer.
     """
 
     def __init__(self, passages: Sequence[Passage], *, query: str = "") -> None:
@@ -87,14 +87,14 @@ class Explainer:
         self._query = query
 
     def explain(self, text: str, spans: Sequence[Span]) -> tuple[Span, ...]:
-        """``spans`` of ``text`` with ``passage`` and ``explanation`` set."""
+        """Return ``spans`` of ``text`` with ``passage`` and ``explanation`` set."""
         if not spans:
             return ()
         answer = _Answer.read(text)
         return tuple(self._explained(answer, span) for span in spans)
 
     def find(self, text: str, span: Span) -> Finding:
-        """What is known of one span of ``text``: the material of its explanation."""
+        """Return the material of the explanation of one span of ``text``."""
         return self._find(_Answer.read(text), span)
 
     def _explained(self, answer: _Answer, span: Span) -> Span:
@@ -203,9 +203,10 @@ class Explainer:
 def explained(
     exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict]
 ) -> tuple[Verdict, ...]:
-    """``verdicts`` on ``answers`` with explained spans, whatever detector flagged them.
+    """Return ``verdicts`` on ``answers`` with explained spans, whichever detector flagged them.
 
-    A step of its own, because most verdicts are never looked at span by span. CPU-bound; keep it off the event loop.
+    A step of its own, because most verdicts are never looked at span by span. CPU-bound; keep it off the
+    event loop.
     """
     explainer = Explainer(exchange.passages, query=exchange.query)
     return tuple(
@@ -218,12 +219,12 @@ _NAMED = (DifferenceKind.NAME, DifferenceKind.CITATION)
 
 
 def _weighted(listed: Sequence[Word], weight: float) -> dict[str, float]:
-    """The words of content by the first of their keys, all with one weight."""
+    """Return the content words by the first of their keys, all with the same weight."""
     return {keys_of(word)[0]: weight for word in listed if not word.stop}
 
 
 def _apart(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Without those that overlap an earlier one: the year of a citation is not a date of its own."""
+    """Drop the differences that overlap an earlier one. The year of a citation is not a date of its own."""
     kept: list[Difference] = []
     for each in differences:
         if not any(each.start < other.end and other.start < each.end for other in kept):
@@ -232,7 +233,7 @@ def _apart(differences: Sequence[Difference]) -> tuple[Difference, ...]:
 
 
 def _weight_of(part: _Part) -> tuple[float, float]:
-    """The part that tells most: one that differs, else the one with most flagged content near to the evidence."""
+    """Rank a part by how much it says: differing values first, then flagged content near the evidence."""
     differing = sum(each.evidence is not None for each in part.differences)
     content = sum(not word.stop for word in part.flagged)
     return float(differing), content * (0.2 + (part.match.similarity if part.match else 0.0))

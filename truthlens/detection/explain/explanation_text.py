@@ -1,4 +1,4 @@
-"""Why a span is flagged, in a sentence of our own: no text of answers or evidence is ever part of it."""
+"""Say why a span is flagged, in our own words: no text of answers or evidence is ever part of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOWHERE = {
 
 
 def reason_for(kind: SpanKind, differences: Sequence[Difference], standing: Standing) -> str:
-    """One sentence, without full stop, that says what ``kind`` rests on."""
+    """Return one sentence, without full stop, that says what ``kind`` rests on."""
     set_against = _listed(_ANOTHER, [each.kind for each in differences if each.evidence is not None])
     nowhere = _listed(_NOWHERE, [each.kind for each in differences if each.evidence is None])
     if kind is SpanKind.CONTRADICTED:

@@ -1,7 +1,9 @@
-"""Words that say the opposite of each other, English and Chinese, by stem. A table to read, made by hand.
+"""List words with opposite meanings, English and Chinese, by stem.
 
-Only pairs whose exchange turns a statement round in most contexts; words of many senses ("right", "light", "fine")
-are left out.
+Made by hand.
+
+Only pairs whose exchange turns a statement round in most contexts; words of many senses ("right", "light",
+"fine") are left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Which of the three kinds a flagged span is, from a few figures of how it stands to the evidence. Pure.
+"""Classify a flagged span into one of three kinds, from a few figures of how it relates to the evidence.
 
-Two logistic rules in a row: whether the span is contradicted, and if not, whether it is made up. Their coefficients
-are fitted by ``bench/detection/explanations.py``, which also measures them.
+Pure.
+
+Two logistic rules in a row: whether the span is contradicted, and if not, whether it is made up. Their
+coefficients are fitted by ``bench/detection/explanations.py``, which also measures them.
 """
 
 from __future__ import annotations
@@ -16,15 +18,15 @@ from truthlens.core.explanation import SpanKind
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a span stands to the evidence; shares are 0..1 and 0 where there is nothing to count.
+    """How a span relates to the evidence; shares are 0..1 and 0 where there is nothing to count.
 
-    ``similarity`` of its sentence to the nearest one, ``rest`` the share of the sentence's other words that stand in
-    it; ``absent``: share of the span's words that stand nowhere;
-    ``together``: share of its words in the one sentence that holds most of them; ``pairs``: share of its word pairs
-    that stand side by side somewhere; ``whole``: share of the sentence that is flagged; ``length``: log of the words.
-    ``differs``: values set against another value; ``turned``: negations and opposites; ``invented``: values that
-    stand nowhere, with ``invented_names`` among them (all three up to 1); ``denies``: it says that the evidence lacks
-    something; ``refers``: it names a passage.
+    ``similarity`` of its sentence to the nearest one, ``rest`` the share of the sentence's other words that
+    occur in it; ``absent``: share of the span's words that occur nowhere; ``together``: share of its words in
+    the one sentence that holds most of them; ``pairs``: share of its word pairs that are adjacent somewhere;
+    ``whole``: share of the sentence that is flagged; ``length``: log of the words. ``differs``: values set
+    against another value; ``turned``: negations and opposites; ``invented``: values that occur nowhere, with
+    ``invented_names`` among them (all three up to 1); ``denies``: it says that the evidence lacks something;
+    ``refers``: it names a passage.
     """
 
     similarity: float = 0.0
@@ -44,13 +46,13 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """``bias`` and a weight per field of ``Standing``; fields left out weigh nothing."""
+    """``bias`` and a weight per field of ``Standing``; fields left out have no weight."""
 
     bias: float
     weights: Mapping[str, float]
 
     def probability(self, standing: Standing) -> float:
-        """0..1."""
+        """Return the probability, 0..1."""
         figures = asdict(standing)
         odds = self.bias + sum(weight * figures[name] for name, weight in self.weights.items())
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))
@@ -93,7 +95,7 @@ FABRICATED = Logistic(
 
 
 def probabilities(standing: Standing) -> dict[SpanKind, float]:
-    """The probability of each kind; they sum to 1."""
+    """Return the probability of each kind; they sum to 1."""
     contradicted = CONTRADICTED.probability(standing)
     fabricated = FABRICATED.probability(standing)
     return {

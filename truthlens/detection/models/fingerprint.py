@@ -1,4 +1,4 @@
-"""Which model a folder holds, so that a threshold calibrated for one model is not used with another.
+"""Identify the model in a folder, so that a threshold calibrated for one model is not used with another.
 
 Reads the manifest and hashes files; it loads no weights and checks no digests (``loading`` does).
 """
@@ -35,10 +35,10 @@ _WEIGHTS = (".onnx", ".safetensors")
 
 
 def model_identity(folder: Path) -> ModelIdentity:
-    """The identity of the model in ``folder``.
+    """Return the identity of the model in ``folder``.
 
-    Files that the manifest lists count by the digest it gives for them (loading compares those); weights that it does
-    not list, and the tokenizer, are read.
+    Files that the manifest lists count by the digest it gives for them (loading compares those); weights that
+    it does not list, and the tokenizer, are read.
 
     Raises:
         ModelError: the folder has no usable manifest.
@@ -71,6 +71,9 @@ def _digest_of(file: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _digest(file: Path, _size: int, _modified_ns: int) -> str:
-    """SHA-256 of a file; size and time of change are there to notice another file under the same name."""
+    """Return the SHA-256 of a file.
+
+    Size and modification time are arguments so that the cache notices a changed file.
+    """
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,8 +1,8 @@
-"""From a model folder to a detector: manifest, digests, tokenizer, weights.
+"""Load a detector from a model folder: manifest, digests, tokenizer, weights.
 
 A folder is either this project's own (``manifest.json``, ``model.onnx`` or ``body.onnx`` and ``head.onnx``,
-``tokenizer.json``) or any Hugging Face token-classification folder, with an ONNX export in it or with safetensors
-weights.
+``tokenizer.json``) or any Hugging Face token-classification folder, with an ONNX export in it or with
+safetensors weights.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def load_encoder(
     threads: int = 1,
     max_windows: int = 256,
 ) -> EncoderDetector:
-    """The encoder detector of a model folder, loaded but not yet warm.
+    """Load the encoder detector of a model folder; it is not yet warm.
 
     Args:
         folder: the model's folder.
@@ -58,11 +58,12 @@ def load_model(
     device: Device | None = None,
     threads: int = 1,
 ) -> TokenModel:
-    """The weights of a model folder.
+    """Load the weights of a model folder.
 
-    Chosen are, in this order: the ONNX file that the manifest lists, ``model.onnx``, ``body.onnx``, ``onnx/model.onnx``,
-    any other ``onnx/model*.onnx``, and else the safetensors through PyTorch. With ``body.onnx`` goes ``head.onnx``. On a GPU,
-    safetensors come first; with ``auto`` that is where PyTorch finds one.
+    Chosen are, in this order: the ONNX file that the manifest lists, ``model.onnx``, ``body.onnx``,
+    ``onnx/model.onnx``, any other ``onnx/model*.onnx``, and else the safetensors through PyTorch. With
+    ``body.onnx`` goes ``head.onnx``. On a GPU, safetensors come first; with ``auto`` that is where PyTorch
+    finds one.
 
     Raises:
         ModelError: there are no weights, they cannot be loaded, or they do not fit the manifest.
@@ -115,7 +116,7 @@ def verify_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def head_of(onnx: Path) -> Path | None:
-    """Return the file of the head that goes with ``onnx``, or ``None`` where that holds a whole graph."""
+    """Return the file of the head that goes with ``onnx``, or ``None`` if that file holds a whole graph."""
     return onnx.with_name(HEAD_NAME) if onnx.name == BODY_NAME else None
 
 

@@ -37,15 +37,16 @@ class OnnxModel:
 
     Args:
         file: the ONNX file, or the body where there is a head.
-        head: the ONNX file that makes logits of all that the body gives and of the features; see ``PartedModel``.
+        head: the ONNX file that makes logits of all that the body gives and of the features; see
+            ``PartedModel``.
         label: index of the label "hallucinated".
         device: ``cpu``, ``cuda``, or ``auto``: CUDA where this onnxruntime has it.
         budget_tokens: most padded tokens in a batch; left out, it follows the device.
         threads: threads inside one inference. With one per inference, concurrent answers scale best.
 
     Raises:
-        ModelError: a file cannot be loaded, body and head do not fit, unknown inputs are asked for, or CUDA is not to
-            be had.
+        ModelError: a file cannot be loaded, body and head do not fit, unknown inputs are asked for, or CUDA
+            is not to be had.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
-"""Token models: windows in, log-odds of "hallucinated" per answer token out.
+"""Run token models: windows in, log-odds of "hallucinated" per answer token out.
 
-A model returns log-odds and not probabilities, because the temperature divides logits: in float32 a probability
-near 1 has already lost what the temperature needs. The encoder applies temperature and sigmoid.
+A model returns log-odds and not probabilities, because the temperature divides logits: in float32 a
+probability near 1 has already lost what the temperature needs. The encoder applies temperature and sigmoid.
 
-Deliberately not here: windowing, calibration, merging of windows. The two kinds of model are in ``runtime_onnx``
-and ``runtime_torch``; ``loading`` picks one for a folder.
+Deliberately not here: windowing, calibration, merging of windows. The two kinds of model are in
+``runtime_onnx`` and ``runtime_torch``; ``loading`` picks one for a folder.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TokenModel(Protocol):
         """Kind of runtime and weights file, fit for a log line."""
 
     def log_odds(self, windows: Sequence[Window], *, stop: StopCheck = never) -> list[NDArray[np.float32]]:
-        """``log p - log (1 - p)`` of "hallucinated" for the answer tokens of each window.
+        """Return ``log p - log (1 - p)`` of "hallucinated" for the answer tokens of each window.
 
         Returns:
             One array per window, in order, shape (answer tokens of the window,), without temperature.
@@ -63,14 +63,14 @@ class PartedModel(Protocol):
         """Whether it has two parts; without, the methods below must not be called."""
 
     def states(self, window: Window) -> State:
-        """What the costly part makes of the window, whatever its features.
+        """Return the expensive part's output for the window, whatever its features.
 
         Raises:
             DetectorError: the model failed.
         """
 
     def odds_of(self, window: Window, state: State) -> NDArray[np.float32]:
-        """Log-odds of the window's answer tokens from its ``states``, as ``TokenModel.log_odds`` gives them.
+        """Return the log-odds of the window's answer tokens from its ``states``; see ``TokenModel.log_odds``.
 
         Raises:
             DetectorError: the model failed, or its output is not finite.
@@ -90,7 +90,8 @@ def run_batched(
     Args:
         windows: inputs of any lengths.
         forward: padded inputs, each (batch, tokens), to logits (batch, tokens, labels).
-        label: index of the label "hallucinated". Labels' names are never consulted: checkpoints leave them unset.
+        label: index of the label "hallucinated". Labels' names are never consulted: checkpoints leave them
+            unset.
         budget_tokens: most padded tokens in a batch; a longer window is a batch of its own.
         stop: asked before each batch.
 
@@ -108,7 +109,7 @@ def run_batched(
 
 
 def batches(lengths: Sequence[int], *, budget_tokens: int) -> Iterator[list[int]]:
-    """Indices of ``lengths`` in batches, shortest first, each within ``budget_tokens`` after padding.
+    """Yield the indices of ``lengths`` in batches, shortest first, at most ``budget_tokens`` after padding.
 
     A length above the budget is a batch of its own.
     """
@@ -123,11 +124,11 @@ def batches(lengths: Sequence[int], *, budget_tokens: int) -> Iterator[list[int]
 
 
 def collate(windows: Sequence[Window]) -> dict[str, NDArray[np.generic]]:
-    """Windows padded on the right to the longest.
+    """Return the windows padded on the right to the longest.
 
     Returns:
-        ``input_ids``, ``attention_mask`` and ``token_type_ids`` of shape (batch, tokens), int64; and where the
-        windows carry them ``features`` of shape (batch, tokens, features), float32.
+        ``input_ids``, ``attention_mask`` and ``token_type_ids`` of shape (batch, tokens), int64; and where
+        the windows carry them ``features`` of shape (batch, tokens, features), float32.
     """
     shape = (len(windows), max(len(window.input_ids) for window in windows))
     ids = np.zeros(shape, dtype=np.int64)
@@ -153,7 +154,7 @@ def collate(windows: Sequence[Window]) -> dict[str, NDArray[np.generic]]:
 
 
 def cpu_quota() -> int:
-    """Cores that this process may use: its affinity, cut to the control group's quota; at least 1."""
+    """Return how many cores this process may use: its affinity, cut to the control group's quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = Path("/sys/fs/cgroup/cpu.max")
     if limit.is_file():
@@ -164,7 +165,7 @@ def cpu_quota() -> int:
 
 
 def odds_from(logits: NDArray[np.float32], label: int) -> NDArray[np.float32]:
-    """Log-odds of ``label``, shape (tokens,), from logits of shape (tokens, labels).
+    """Return the log-odds of ``label``, shape (tokens,), from logits of shape (tokens, labels).
 
     Raises:
         DetectorError: there are fewer labels than that, or a logit is not finite.

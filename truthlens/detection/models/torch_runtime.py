@@ -1,6 +1,7 @@
-"""Hugging Face token-classification folders on PyTorch, for GPUs and for checkpoints without an ONNX file.
+"""Run Hugging Face token-classification folders on PyTorch, for GPUs and for checkpoints without ONNX.
 
-``torch`` and ``transformers`` are imported when a model is loaded, so that serving an ONNX model needs neither.
+``torch`` and ``transformers`` are imported when a model is loaded, so that serving an ONNX model needs
+neither.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Precision = Literal["auto", "float32", "bfloat16"]
 
 
 def torch_sees_gpu() -> bool:
-    """Whether PyTorch is installed and finds a GPU."""
+    """Return whether PyTorch is installed and finds a GPU."""
     try:
         return bool(importlib.import_module("torch").cuda.is_available())
     except ImportError:
@@ -33,15 +34,16 @@ def torch_sees_gpu() -> bool:
 class TorchModel:
     """A token classifier from a folder with ``config.json`` and safetensors weights.
 
-    Any layout that ``transformers`` knows will do (BERT, ModernBERT, EuroBERT, ...). Pickled weights and code that a
-    checkpoint brings along are never loaded. Attention is PyTorch's ``scaled_dot_product_attention``, which takes its
-    flash kernel where it can: on CUDA in bfloat16, in batches without padding.
+    Any layout that ``transformers`` knows will do (BERT, ModernBERT, EuroBERT, ...). Pickled weights and code
+    that a checkpoint brings along are never loaded. Attention is PyTorch's ``scaled_dot_product_attention``,
+    which takes its flash kernel where it can: on CUDA in bfloat16, in batches without padding.
 
     Args:
         folder: the model's folder.
         label: index of the label "hallucinated".
         device: ``cpu``, ``cuda``, or ``auto``: CUDA where PyTorch sees a GPU.
-        precision: of weights and activations; ``auto`` is bfloat16 on CUDA and float32 on the CPU. Logits are float32.
+        precision: of weights and activations; ``auto`` is bfloat16 on CUDA and float32 on the CPU. Logits are
+            float32.
         budget_tokens: most padded tokens in a batch; left out, it follows the device.
         threads: threads inside one inference on the CPU. PyTorch has one such setting a process.
 
@@ -113,7 +115,7 @@ class TorchModel:
 
 
 def load_classifier(folder: Path, *, precision: str, attention: str = "sdpa") -> Any:
-    """The token classifier of a folder, as ``transformers`` builds it, in evaluation mode on the CPU.
+    """Load the token classifier of a folder, as ``transformers`` builds it, in evaluation mode on the CPU.
 
     Args:
         folder: ``config.json`` and safetensors weights.

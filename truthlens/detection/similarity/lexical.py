@@ -1,4 +1,6 @@
-"""What two texts share to the letter: whether they are copies, their rare words, their characters. Pure.
+"""Measure what two texts share literally: whether they are copies, their rare words, their characters.
+
+Pure.
 
 No model, no language detection: that two texts mean the same in other words is not seen here.
 """
@@ -34,10 +36,10 @@ _BLANK = re.compile(r"\s+")
 
 
 def copies(left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether two texts say the same words in the same order, shape (left, right).
+    """Return whether two texts have the same words in the same order, shape (left, right).
 
-    Case, white space, quotes, list and heading marks, and punctuation that changes no number do not count; a question
-    mark does. Texts without a letter, a digit or a symbol are copies of nothing.
+    Case, white space, quotes, list and heading marks, and punctuation that changes no number do not count; a
+    question mark does. Texts without a letter, a digit or a symbol are copies of nothing.
     """
     first, second = ([_bare(text) for text in texts] for texts in (left, right))
     return np.array([[a == b and bool(a) for b in second] for a in first], dtype=bool).reshape(
@@ -46,16 +48,16 @@ def copies(left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def shared_words(left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-    """The share of their words that two texts have in common, 0..1, shape (left, right).
+    """Return the share of their words that two texts have in common, 0..1, shape (left, right).
 
-    Words count by stem and numbers by value, each by its rarity among all texts of the call: twice the weight of what is
-    shared, over the weight of both.
+    Words count by stem and numbers by value, each by its rarity among all texts of the call: twice the weight
+    of what is shared, over the weight of both.
     """
     return _shared(left, right, _word_counts)
 
 
 def shared_characters(left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-    """The share of their characters, by twos and threes, and of their numbers that two texts have in common, 0..1.
+    """Return the share of characters, by twos and threes, and of numbers that two texts share, 0..1.
 
     Shape (left, right). Works for scripts without spaces; rarity counts as in ``shared_words``.
     """
@@ -114,7 +116,7 @@ def _plain(text: str) -> str:
 
 
 def _bare(text: str) -> tuple[str, ...]:
-    """The words, numbers and symbols of a text, without what is not compared."""
+    """Return the words, numbers and symbols of a text, without what is not compared."""
     plain = _RAISED.sub(r"^\g<0>", _MARKUP.sub("", text))  # else 10² would fold to 102
     folded = unicodedata.normalize("NFKC", plain).casefold()
     return tuple(_BLANK.sub("", part).replace("−", "-").removeprefix("+") for part in _PARTS.findall(folded))

@@ -1,7 +1,8 @@
-"""How near the claims of different answers are: by the vectors of a small sentence model, their words and characters.
+"""Measure how near claims of different answers are: sentence vectors, words and characters.
 
-Nearness is no agreement: claims that differ in one number, or in a "not", come out as near, which is what aligning
-them needs. Whether one supports the other is for the detectors to say. No torch, and no download at run time.
+Nearness is no agreement: claims that differ in one number, or in a "not", come out as near, which is what
+aligning them needs. Whether one supports the other is for the detectors to say. No torch, and no download at
+run time.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ _REMEMBERED = 1024
 class SimilarityManifest(BaseModel):
     """What the folder of a similarity model says about itself.
 
-    ``kind`` tells it from a detector's. ``files`` maps names to SHA-256 digests (hex); loading refuses what differs.
+    ``kind`` tells it from a detector's. ``files`` maps names to SHA-256 digests (hex); loading refuses what
+    differs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,7 +78,7 @@ class Similarity:
 
     @classmethod
     def load(cls, folder: Path, *, threads: int = 1) -> Similarity:
-        """The model of ``folder``, loaded but not yet warm.
+        """Load the model of ``folder``; it is not yet warm.
 
         Args:
             folder: holds ``manifest.json``, ``model.onnx`` and ``tokenizer.json``.
@@ -113,13 +115,13 @@ class Similarity:
         return cls(session, load_tokenizer(folder), manifest)
 
     def similar(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
-        """How near each text of ``left`` is to each of ``right``, 0..1, shape (left, right).
+        """Return how near each text of ``left`` is to each of ``right``, 0..1, shape (left, right).
 
-        Where the model reads both texts, the mean of their vectors' cosine (below zero: 0), of the words and of the
-        characters that they share; else their shared characters and numbers alone. Sentences of answers to one question
-        are all of one matter, which is why the vectors alone do worse (docs/similarity.md). Copies, but for case,
-        punctuation and markup, are 1.0. Rarity counts over the texts of the call, so that a figure depends a little on
-        what stands beside it.
+        Where the model reads both texts, the mean of their vectors' cosine (below zero: 0), of the words and
+        of the characters that they share; else their shared characters and numbers alone. Sentences of
+        answers to one question are all about one subject, which is why the vectors alone do worse
+        (docs/similarity.md). Copies, but for case, punctuation and markup, are 1.0. Rarity counts over the
+        texts of the call, so that a figure depends a little on the texts around it.
 
         Raises:
             DetectorError: the model failed.
@@ -139,11 +141,14 @@ class Similarity:
         return result
 
     def reads(self, text: str) -> bool:
-        """Whether the model reads ``text``: it is in a script of its languages. Else meaning plays no part."""
+        """Return whether the model reads ``text``: it is in a script of its languages.
+
+        If not, meaning is not compared.
+        """
         return readable(text[:MOST_CHARACTERS], self.manifest.languages)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of length 1, shape (texts, dimension); each depends on its own text alone.
+        """Return the vectors of length 1, shape (texts, dimension); each depends only on its own text.
 
         Raises:
             DetectorError: the model failed.
@@ -190,7 +195,10 @@ class Similarity:
 
 
 class _Recent:
-    """The vectors of the last texts; a panel compares each answer with every other. Keeps no text, only its digest."""
+    """The vectors of the last texts; a panel compares each answer with every other.
+
+    Keeps no text, only its digest.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -220,7 +228,7 @@ def _key(text: str) -> bytes:
 
 
 def _batches(ids: dict[str, list[int]]) -> Iterator[list[str]]:
-    """Texts of about one length together, so that little is padding, and no batch of many tokens."""
+    """Yield the texts in batches of about one length: little padding, and no batch of many tokens."""
     batch: list[str] = []
     for text in sorted(ids, key=lambda text: len(ids[text])):
         if batch and (len(batch) + 1) * len(ids[text]) > _BATCH_TOKENS:
@@ -232,7 +240,7 @@ def _batches(ids: dict[str, list[int]]) -> Iterator[list[str]]:
 
 
 def load_similarity_manifest(folder: Path) -> SimilarityManifest:
-    """The manifest of a similarity model's folder.
+    """Load the manifest of a similarity model's folder.
 
     Raises:
         ModelError: there is none, or it is of another kind or damaged.

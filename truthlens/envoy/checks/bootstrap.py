@@ -1,8 +1,8 @@
-"""What an Envoy bootstrap says about time and about the ext_proc filter, with the line of each value.
+"""Read what an Envoy bootstrap says about time and the ext_proc filter, with the line of each value.
 
-Only what stands in the file is read: no routes or clusters that come over xDS, no filters wrapped in others, no
-settings of single weighted clusters. Whether Envoy would load the file is for ``envoy --mode validate``; whether its
-values are any good is for ``clock``.
+Only what is in the file is read: no routes or clusters that come over xDS, no filters wrapped in others, no
+settings of single weighted clusters. Whether Envoy would load the file is for ``envoy --mode validate``;
+whether its values are any good is for ``clock``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class Modes:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Another ext_proc filter of the chain that Envoy waits for; ``first`` says that it comes before TruthLens's."""
+    """Another ext_proc filter of the chain that Envoy waits for.
+
+    ``first`` says that it comes before TruthLens's.
+    """
 
     name: str
     first: bool
@@ -50,11 +53,13 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class RouteClock:
-    """A route on which the filter is active. Times in seconds, 0 for no limit.
+    """A route on which the filter is active.
 
-    ``timeout`` and ``headers`` (of responses, set by the route; lower-case names) are ``None`` where the routes do not
-    stand in the file. ``decisions`` are the names that the route gives in the metadata ``truthlens-decision``.
-    ``neighbours`` are the other ext_proc filters that are active on the route.
+    Times in seconds, 0 for no limit.
+
+    ``timeout`` and ``headers`` (of responses, set by the route; lower-case names) are ``None`` where the
+    routes are not in the file. ``decisions`` are the names that the route gives in the metadata
+    ``truthlens-decision``. ``neighbours`` are the other ext_proc filters that are active on the route.
     """
 
     path: KeyPath
@@ -70,7 +75,10 @@ class RouteClock:
 
 @dataclass(frozen=True, slots=True)
 class RouteMatch:
-    """What a route matches, the clusters that it leads to (none for answers of Envoy's own), and whether the filter is on."""
+    """What a route matches, the clusters that it leads to, and whether the filter is on.
+
+    Envoy's own answers have no cluster.
+    """
 
     path: KeyPath
     match: Node
@@ -90,9 +98,9 @@ class ClusterClock:
 class ProcessorClock:
     """An ext_proc filter that leads to TruthLens, and the routes on which it is active.
 
-    ``max_message_timeout`` is 0 where it is left out: Envoy then takes no override. ``cluster`` is ``None`` where it does
-    not stand in the file. ``hosts`` are all routes of each virtual host in their order, ``unnormalised`` the settings of the
-    ``manager`` by which paths are not normalised.
+    ``max_message_timeout`` is 0 where it is left out: Envoy then takes no override. ``cluster`` is ``None``
+    where it is not in the file. ``hosts`` are all routes of each virtual host in their order,
+    ``unnormalised`` the settings of the ``manager`` by which paths are not normalised.
     """
 
     path: KeyPath
@@ -109,7 +117,10 @@ class ProcessorClock:
 
 @dataclass(frozen=True, slots=True)
 class EnvoyClock:
-    """One bootstrap file; ``mistakes`` are those of the file itself, ``lines`` knows the line of every key."""
+    """One bootstrap file.
+
+    ``mistakes`` are those of the file itself, ``lines`` knows the line of every key.
+    """
 
     file: str
     lines: Mapping[KeyPath, int]
@@ -118,7 +129,10 @@ class EnvoyClock:
 
 
 def read_envoy(text: str, *, file: str) -> EnvoyClock:
-    """The clocks of the bootstrap ``text`` (YAML or JSON); its mistakes are kept in the result, never raised."""
+    """Read the clocks of the bootstrap ``text`` (YAML or JSON).
+
+    Mistakes are kept in the result, never raised.
+    """
     document = read_document(as_yaml(text), file=file)
     report = document.report
     processors: tuple[ProcessorClock, ...] = ()
@@ -142,7 +156,7 @@ class _Levels:
     overrides: tuple[Node, ...] = ()
 
     def find(self, name: str) -> Node | None:
-        """The most specific override of that name."""
+        """Return the most specific override of that name."""
         return next((found for level in reversed(self.overrides) if (found := level[name]).written), None)
 
 
@@ -301,7 +315,7 @@ def _unnormalised(manager: Node) -> Iterator[str]:
 
 
 def _neighbours(manager: Node, places: tuple[Node, ...], ours: Node) -> Iterator[Neighbour]:
-    """The other processors of the chain; none where TruthLens's cannot be told from them."""
+    """Yield the chain's other processors; none where TruthLens's cannot be told from them."""
     if not _names_truthlens(ours):
         return
     first = True
@@ -332,7 +346,7 @@ def _levels(places: tuple[Node, ...], entry: Node) -> _Levels:
 
 
 def _modes(levels: list[Node]) -> Modes:
-    """The modes of the most specific level that has any: a level replaces the others' as a whole."""
+    """Return the modes of the most specific level that has any; a level replaces the others as a whole."""
     written = [level["processing_mode"] for level in levels if level["processing_mode"].written]
     modes = written[-1] if written else levels[0]["processing_mode"]
     return Modes(
@@ -344,7 +358,7 @@ def _modes(levels: list[Node]) -> Modes:
 
 
 def _headers(places: tuple[Node, ...]) -> dict[str, str]:
-    """Headers that a route adds to responses, by lower-case name; the most specific place wins."""
+    """Return the headers that a route adds to responses, by lower-case name; the most specific place wins."""
     return {
         entry["header"]["key"].text.lower(): entry["header"]["value"].text
         for place in places

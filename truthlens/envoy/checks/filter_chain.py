@@ -1,10 +1,10 @@
-"""Whether Envoy loses streams because of the other ext_proc filters of the chain, and what to change where it does.
+"""Check whether Envoy loses streams because of the chain's other ext_proc filters, and how to fix it.
 
-A response passes the filters backwards. A filter that stands before TruthLens's in the list and answers response headers,
-but no bodies, lets Envoy go on from those headers to whatever has arrived by then: if that is the backend's end, the
-response ends there, and what TruthLens still holds is lost, with status 200. The same way TruthLens's own answer to
-headers ends what a filter behind it holds. Only ext_proc filters are looked at: others that answer headers late do the
-same.
+A response passes the filters backwards. A filter before TruthLens's in the list and answers response headers,
+but no bodies, lets Envoy go on from those headers to whatever has arrived by then: if that is the backend's
+end, the response ends there, and what TruthLens still holds is lost, with status 200. The same way
+TruthLens's own answer to headers ends what a filter behind it holds. Only ext_proc filters are looked at:
+others that answer headers late do the same.
 
 Source: measured with Envoy 1.40; envoyproxy/envoy issues 41654 and 47449.
 """

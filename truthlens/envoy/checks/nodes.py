@@ -22,7 +22,7 @@ _IGNORED = re.compile(r"^(\s*(?:- )?)!ignore ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[_T]):
-    """A value and its place; ``written`` is false where Envoy's default stands for a key that is left out."""
+    """A value and its place; ``written`` is false if the key is left out and Envoy's default applies."""
 
     value: _T
     path: KeyPath
@@ -30,7 +30,7 @@ class Setting(Generic[_T]):
 
 
 def as_yaml(text: str) -> str:
-    """``text`` as YAML that PyYAML reads too, with the same lines."""
+    """Return ``text`` as YAML that PyYAML reads too, with the same lines."""
     if "\t" in text:
         try:
             json.loads(text)
@@ -49,7 +49,7 @@ class Node:
     path: KeyPath
 
     def __getitem__(self, name: str) -> Node:
-        """The value under a key, which Envoy takes in its snake_case and in its lowerCamelCase form."""
+        """Return the value under a key, which Envoy accepts in snake_case and in lowerCamelCase."""
         if isinstance(self.value, dict):
             head, *rest = name.split("_")
             for key in (name, head + "".join(part.capitalize() for part in rest)):
@@ -58,14 +58,14 @@ class Node:
         return Node(None, (*self.path, name))
 
     def under(self, *names: str) -> Node:
-        """The value under one key after the other."""
+        """Return the value under one key after the other."""
         node = self
         for name in names:
             node = node[name]
         return node
 
     def each(self) -> Iterator[Node]:
-        """The items of a list; nothing where there is no list."""
+        """Yield the items of a list; nothing if there is no list."""
         if isinstance(self.value, list):
             for index, item in enumerate(self.value):
                 yield Node(item, (*self.path, index))
@@ -77,17 +77,17 @@ class Node:
 
     @property
     def type(self) -> str:
-        """The full name of the message that stands here as an ``Any``."""
+        """The full name of the message that is here as an ``Any``."""
         return self["@type"].text.rpartition("/")[2]
 
     @property
     def written(self) -> bool:
-        """Whether the key stands in the file."""
+        """Whether the key is in the file."""
         return self.value is not None
 
 
 def seconds(report: Report, node: Node, default: float) -> Setting[float]:
-    """The duration at ``node``, which stands as in protobuf's JSON: decimal seconds with an ``s``."""
+    """Return the duration at ``node``, in protobuf's JSON form: decimal seconds with an ``s``."""
     if node.written and not _DURATION.fullmatch(node.text):
         found = str(node.value)[:40]
         report.error(node.path, f"{found!r} is no duration that Envoy reads", "write seconds, such as 2.5s")
@@ -96,12 +96,12 @@ def seconds(report: Report, node: Node, default: float) -> Setting[float]:
 
 
 def enum(node: Node, names: tuple[str, ...]) -> Setting[str]:
-    """The name at ``node``, which stands as such or as a number; ``names`` starts with that of 0."""
+    """Return the name at ``node``, given as a name or a number; ``names`` starts with that of 0."""
     value = node.value if node.written else 0
     name = names[value] if isinstance(value, int) and 0 <= value < len(names) else str(value)[:40]
     return Setting(name, node.path, node.written)
 
 
 def flag(node: Node) -> Setting[bool]:
-    """The switch at ``node``; off where it is left out."""
+    """Return the switch at ``node``; off if it is left out."""
     return Setting(node.value is True, node.path, node.written)

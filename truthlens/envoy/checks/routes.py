@@ -1,7 +1,8 @@
-"""Whether a request for an answer can get round the filter, by the routes of an Envoy or by how its path is spelled.
+"""Check whether a request can bypass the filter, by Envoy's routes or by the spelling of its path.
 
-What is looked for are routes without the filter to a backend that routes with it lead to as well. Other conditions than
-path and method are not understood: such a route is taken to match where that would be a mistake, and not where it would help.
+What is looked for are routes without the filter to a backend that routes with it lead to as well. Other
+conditions than path and method are not understood: such a route is taken to match where that would be a
+mistake, and not where it would help.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _PATH_KEYS = frozenset({"prefix", "path", "safe_regex", "path_separated_prefix",
 
 
 def check_routes(report: Report, processor: ProcessorClock) -> None:
-    """Report the routes on which answers pass beside the filter, and settings by which paths are not normalised."""
+    """Report the routes on which answers bypass the filter, and settings that leave paths unnormalised."""
     if processor.unnormalised:
         wanted = ", ".join(f"{name}: {_SPELLING[name]}" for name in processor.unnormalised)
         report.warn(
@@ -80,7 +81,7 @@ def _must_match(match: Node, path: str) -> bool:
 
 
 def _path_matches(match: Node, path: str) -> bool | None:
-    """Whether a path matches; ``None`` where that is not understood."""
+    """Return whether a path matches; ``None`` if the condition is not understood."""
     if (regex := match.under("safe_regex", "regex")).written:
         return _regex_matches(regex.text, path)
     whole, prefix, parted = (match[name] for name in ("path", "prefix", "path_separated_prefix"))
@@ -95,7 +96,7 @@ def _path_matches(match: Node, path: str) -> bool | None:
 
 
 def _method_conditions(match: Node) -> Iterator[bool | None]:
-    """Of each condition on a header whether a POST meets it; ``None`` for other headers."""
+    """Yield for each header condition whether a POST meets it; ``None`` for other headers."""
     for header in match["headers"].each():
         met: bool | None = None
         if header["name"].text == ":method":

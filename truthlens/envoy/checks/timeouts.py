@@ -1,7 +1,8 @@
-"""Whether a policy's holds fit into an Envoy configuration, and which value to change where they do not.
+"""Check whether a policy's time limits fit into an Envoy configuration, and which value to change.
 
-The reading is done in ``bootstrap``. Nothing is measured and no Envoy is asked: what is compared are the values of two
-files. Why each value is what it is in the shipped files stands in ``envoy/README.md``, the whole in ``docs/time.md``.
+The reading is done in ``bootstrap``. Nothing is measured and no Envoy is asked: what is compared are the
+values of two files. Why each value is what it is in the shipped files is in ``envoy/README.md``, the whole in
+``docs/time.md``.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _DEFAULT_MAX_REQUESTS = 1024
 
 
 def clock_diagnostics(policy: Policy, envoy: EnvoyClock, *, policy_text: str = "") -> list[Diagnostic]:
-    """All errors, then all warnings, of ``policy`` behind ``envoy``; empty where everything fits.
+    """Return all errors, then all warnings, of ``policy`` behind ``envoy``; empty where everything fits.
 
-    Every place is one of the Envoy file. With ``policy_text``, the text of the policy's file, remedies also name the
-    line there.
+    Every place is one of the Envoy file. With ``policy_text``, the text of the policy's file, remedies also
+    name the line there.
     """
     report = Report(envoy.file, envoy.lines, list(envoy.mistakes))
     places = _policy_places(policy_text, policy.file)
@@ -49,7 +50,7 @@ def longest_hold_s(plan: Plan) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """The checks of one filter; ``places`` says where in the policy a plan's key stands."""
+    """The checks of one filter; ``places`` says where in the policy a plan's keys are."""
 
     report: Report
     policy: Policy
@@ -76,7 +77,7 @@ class _Check:
         self._cluster()
 
     def _plans(self, route: RouteClock) -> list[Plan]:
-        """The plans that an exchange of this route can have and under which an answer is held."""
+        """Return the plans that an exchange of this route can have and under which an answer is held."""
         plans = [*self.policy.plans, self.policy.default]
         pinned = [plan for plan in plans if plan.decision in route.decisions]
         return [plan for plan in pinned[:1] or plans if plan.enabled]
@@ -88,7 +89,7 @@ class _Check:
             self._override(plan, route)
 
     def _own_timeout(self, plan: Plan, route: RouteClock) -> None:
-        """A plan that asks for no more time lives on ``message_timeout``."""
+        """Check a plan that asks for no more time: it is bound by ``message_timeout``."""
         limit, held_s = self.processor.message_timeout, longest_hold_s(plan)
         needed = held_s + MARGIN_S
         if limit.value >= needed:
@@ -110,7 +111,7 @@ class _Check:
             self.report.warn(limit.path, message, remedy)
 
     def _override(self, plan: Plan, route: RouteClock) -> None:
-        """A plan that calls models asks for its time, and gets it up to ``max_message_timeout``."""
+        """Check a plan that calls models: it asks for its time, and gets at most ``max_message_timeout``."""
         asked, most, base = (
             plan.hold_s + MARGIN_S,
             self.processor.max_message_timeout,
@@ -128,7 +129,7 @@ class _Check:
         self.report.error(most.path, message, remedy)
 
     def _ceilings(self, plan: Plan, route: RouteClock) -> None:
-        """What ends an exchange whatever the filter says."""
+        """Check the limits that end an exchange whatever the filter says."""
         held_s, idle = longest_hold_s(plan), route.idle
         needed = held_s + MARGIN_S
         held = f"{_named(plan)} holds an answer for up to {held_s:g} s, which takes more than {needed:g} s of Envoy"
@@ -148,7 +149,7 @@ class _Check:
                 self.report.error(stream.path, message, remedy)
 
     def _remedy(self, plan: Plan, limit: Setting[float], name: str, needed: float, *, room_s: float) -> str:
-        """Both ways out: more time from Envoy, or less for the plan, where any is left for it."""
+        """Return both remedies: more time from Envoy, or less for the plan if it has any to give."""
         key = "mitigation.deadline_s"
         if plan.override_s is None:
             key = "timeout_s"
@@ -269,7 +270,7 @@ def _after(seconds: float, route: RouteClock, *, streamed: bool = False) -> str:
 
 
 def _policy_places(text: str, file: str) -> Callable[[Plan, str], str]:
-    """From a plan and its key to `` (FILE:LINE)``, the line of the key or of the section that it belongs in."""
+    """Map a plan and its key to `` (FILE:LINE)``, the line of the key or of its section."""
     document = read_document(text, file=file) if text else None
     data = document.data if document is not None else None
     if document is None or data is None:

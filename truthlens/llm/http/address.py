@@ -1,4 +1,4 @@
-"""Where a call goes: the model's own base URL, or the backend of the exchange."""
+"""Resolve where a call goes: the model's own base URL, or the backend of the exchange."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SUFFIXES = {Endpoint.CHAT: "/chat/completions", Endpoint.COMPLETIONS: "/complet
 def address(
     request: ModelRequest, *, base_url: str | None, upstream: str | None, path: str | None
 ) -> httpx.URL:
-    """The URL that ``request`` is posted to.
+    """Return the URL that ``request`` is posted to.
 
     Args:
         request: what is asked.
         base_url: the model's own, ending before ``/chat/completions``.
         upstream: the exchange's backend, ending before ``/v1``.
-        path: ``:path`` of the exchange, for the model that gave the answer. Its query string is kept (some backends
-            want their version there), its fragment and any host dropped.
+        path: ``:path`` of the exchange, for the model that gave the answer. Its query string is kept (some
+            backends want their version there), its fragment and any host dropped.
 
     Raises:
         CallError: ``no-backend``: there is no address, or none that can be used.

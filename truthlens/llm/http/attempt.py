@@ -1,7 +1,7 @@
 """One attempt over HTTP: a request is sent, its answer's bytes come back or the reason why not.
 
-The head decides before anything of the body is read, so an endless stream costs nothing; of an error that says what was
-wrong with the request, a bounded part is. What the bytes of an answer say is read elsewhere.
+The head decides before anything of the body is read, so an endless stream costs nothing; of an error that
+says what was wrong with the request, a bounded part is. What the bytes of an answer say is read elsewhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def post(
     *,
     wall_clock: Callable[[], float] = time.time,
 ) -> bytes:
-    """The body of a 2xx JSON answer, decoded, at most ``MOST_BYTES`` long.
+    """Post a request and return the body of a 2xx JSON answer, decoded, at most ``MOST_BYTES`` long.
 
     Args:
         http: carries the request.
@@ -115,9 +115,9 @@ def _failure_of(status: int) -> CallFailure:
 
 
 def _least_wait_s(headers: httpx.Headers, wall_clock: Callable[[], float]) -> float:
-    """Seconds that the backend asks to wait, 0 where it does not say.
+    """Return the seconds that the backend asks to wait, 0 if it does not say.
 
-    Source: RFC 9110 section 10.2.3; ``retry-after-ms`` is what OpenAI and Azure send beside it.
+    Source: RFC 9110 section 10.2.3; ``retry-after-ms`` is what OpenAI and Azure send in addition.
     """
     milliseconds = _seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:

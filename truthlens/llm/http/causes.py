@@ -1,4 +1,4 @@
-"""Why a backend refused a request, by the codes and the wording of the servers in use; never what it wrote itself."""
+"""Classify why a backend refused a request, by the codes and the wording of the servers in use."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _WINDOW = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A refusal: the HTTP status, why (of a closed list, ``""`` where it is not known), and the window if that was told."""
+    """A refusal: HTTP status, reason (of a closed list, ``""`` if unknown), and the window if given."""
 
     status: int
     why: str = ""
@@ -105,7 +105,7 @@ def cause_of(status: int, body: bytes) -> Cause:
 
 
 def _strings(value: object, depth: int = 0) -> Iterator[str]:
-    """The texts of an error, wherever its server puts them."""
+    """Yield the texts of an error, wherever its server puts them."""
     if isinstance(value, str):
         yield value
     elif depth < _MOST_DEPTH and isinstance(value, dict | list):

@@ -1,11 +1,12 @@
-"""How connections to models are made: one for each call, bounded by the calls in flight.
+"""Open connections to models: one for each call, bounded by the calls in flight.
 
-A connection is not used again. A backend that writes more than one response to a request would otherwise answer the next
-call, another exchange's, with what it wrote for this one: httpcore keeps what follows a response and takes it for the
-next. A handshake a call is little beside the seconds of a generation.
+A connection is not used again. A backend that writes more than one response to a request would otherwise
+answer the next call, another exchange's, with what it wrote for this one: httpcore keeps what follows a
+response and takes it for the next. A handshake per call is little compared with the seconds of a generation.
 
-HTTP/1.1 alone, on purpose: over HTTP/2, httpcore does not reset the stream of a cancelled request, so the backend
-would go on generating for nobody and fill the window that other calls share. Here cancelling closes the connection.
+HTTP/1.1 alone, on purpose: over HTTP/2, httpcore does not reset the stream of a cancelled request, so the
+backend would go on generating for nobody and fill the window that other calls share. Here cancelling closes
+the connection.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=0)
 
 
 def open_pool(upstream: str | None, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
-    """A client that follows no redirect (a key must not travel) and keeps no cookie (users share it).
+    """Return a client that follows no redirect (a key must not travel) and keeps no cookie (users share it).
 
     Args:
-        upstream: the gateway's backend. The gateway reaches it directly, so it is reached directly here, too; a proxy
-            that the environment names is for the models outside.
+        upstream: the gateway's backend. The gateway reaches it directly, so it is reached directly here, too;
+            a proxy that the environment names is for the models outside.
         transport: how requests travel; left out, over the network.
     """
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))

@@ -42,15 +42,15 @@ def outgoing(
     path: str | None,
     headers: Mapping[str, str],
 ) -> Outgoing:
-    """How ``request`` is sent.
+    """Build the outgoing HTTP request for ``request``.
 
     Args:
         request: what is asked; ``model``, ``stream`` and ``n`` of its body are set here.
         spec: the model, where it is configured.
         upstream: the exchange's backend.
         environ: where the model's key comes from.
-        authorization: the client's own; taken only for the model that gave the answer, at the upstream, if it has no
-            key.
+        authorization: the client's own; taken only for the model that gave the answer, at the upstream, if it
+            has no key.
         path: ``:path`` of the exchange.
         headers: further ones; none of them replaces one that is set here.
 
@@ -72,7 +72,7 @@ def outgoing(
 
 
 def has_key(spec: ModelSpec, environ: Mapping[str, str]) -> bool:
-    """Whether the model's key is there, or it needs none."""
+    """Return whether the model's key is there, or it needs none."""
     return not spec.api_key_env or _usable(_value(environ, spec.api_key_env))
 
 

@@ -1,7 +1,7 @@
-"""What a backend's JSON answer says, read with distrust.
+"""Parse a backend's JSON answer, without trusting it.
 
-Only the first choice counts, for only one is ever asked for. Whether a text that was cut off, or filtered, is of use
-is left to the caller, who sees its ``finish_reason``.
+Only the first choice counts, for only one is ever asked for. Whether a text that was cut off, or filtered, is
+of use is left to the caller, who sees its ``finish_reason``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPEN_THOUGHT = re.compile(r"\s*<think>")
 def read_answer(
     body: bytes, *, model: str, endpoint: Endpoint, prompt_estimate: int, most: Usage
 ) -> Completion:
-    """The completion that ``body`` holds, without any reasoning before it.
+    """Return the completion that ``body`` holds, without any reasoning before it.
 
     Args:
         body: JSON of a chat completion or a completion, decoded from any content-encoding.
@@ -36,8 +36,9 @@ def read_answer(
         most: tokens that the call can have used; a backend that reports more is not believed.
 
     Raises:
-        AttemptError: ``bad-response`` where it is nothing of that API; ``tool-call``, ``refusal`` or ``empty`` where
-            the model gave no text; ``truncated`` where it was cut off before its answer began.
+        AttemptError: ``bad-response`` where it is nothing of that API; ``tool-call``, ``refusal`` or
+            ``empty`` where the model gave no text; ``truncated`` where it was cut off before its answer
+            began.
     """
     content = _object(body)
     choice = _first_choice(content)
@@ -116,7 +117,7 @@ def _plain_text(choice: dict[str, object]) -> str:
 
 
 def _without_thought(text: str, finish_reason: str | None) -> str:
-    """The answer after the reasoning that may stand before it, never blank."""
+    """Return the answer after any reasoning before it, never blank."""
     if thought := _THOUGHT.match(text):
         text = text[thought.end() :]
     if _OPEN_THOUGHT.match(text):
@@ -151,7 +152,7 @@ def _count(value: object) -> int | None:
 
 
 def _logprobs(choice: dict[str, object], endpoint: Endpoint) -> list[TokenLogprob]:
-    """Tokens with their log probabilities; none where a single one of them makes no sense."""
+    """Return the tokens with their log probabilities; none if a single one of them makes no sense."""
     logprobs = choice.get("logprobs")
     if not isinstance(logprobs, dict):
         return []
@@ -177,7 +178,7 @@ def _logprobs(choice: dict[str, object], endpoint: Endpoint) -> list[TokenLogpro
 
 
 def _after(logprobs: list[TokenLogprob], characters: int) -> tuple[TokenLogprob, ...]:
-    """The tokens of the answer: those of a thought before it, ``characters`` long, are dropped."""
+    """Return the tokens of the answer: those of a reasoning before it, ``characters`` long, are dropped."""
     start = 0
     while start < len(logprobs) and characters > 0:
         characters -= len(logprobs[start].token)

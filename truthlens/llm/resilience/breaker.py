@@ -14,7 +14,7 @@ from truthlens.core.errors import CallError
 
 
 class Result(Enum):
-    """What an attempt tells about its model: it works, it does not, or nothing."""
+    """What an attempt shows about its model: it works, it does not, or nothing."""
 
     GOOD = "good"
     BAD = "bad"
@@ -23,16 +23,19 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Leave for one attempt. ``era`` tells which state of the breaker gave it."""
+    """Leave for one attempt. ``era`` identifies the state of the breaker that gave it."""
 
     era: int
     probe: bool = False
 
 
 class Breaker:
-    """Closed until ``most_failures`` attempts in a row failed; then open for ``cooldown_s``, then one probe at a time.
+    """Closed until ``most_failures`` attempts in a row failed.
 
-    A probe that fails opens it again for twice as long, up to ``longest_cooldown_s``; one that succeeds closes it.
+    Then open for ``cooldown_s``, then one probe at a time.
+
+    A probe that fails opens it again for twice as long, up to ``longest_cooldown_s``; one that succeeds
+    closes it.
 
     Args:
         clock: seconds, monotonic.
@@ -73,7 +76,7 @@ class Breaker:
         return Permit(self._era, probe=True)
 
     def settle(self, permit: Permit, result: Result) -> None:
-        """Count how the attempt ended. One that began before the state last changed counts for nothing."""
+        """Count how the attempt ended. One that began before the state last changed does not count."""
         if permit.era != self._era:
             return
         if permit.probe:

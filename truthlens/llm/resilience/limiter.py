@@ -1,4 +1,4 @@
-"""A bound on the calls to one model that are in flight in this process, with a short bounded queue before it."""
+"""Limit the calls to one model in flight in this process, with a short bounded queue before it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WAITING_PER_SLOT = 4
 
 
 class Limiter:
-    """At most ``limit`` holders at a time; who comes first is first served, and a full queue refuses at once.
+    """Admits at most ``limit`` holders at a time, in order of arrival; a full queue refuses at once.
 
     Args:
         limit: 1 or more.

@@ -1,7 +1,7 @@
-"""Patience with a model that falters, and none with one that is down: retries, a circuit breaker, a bound on calls.
+"""Retry a model that fails now and then, but not one that is down: retries, circuit breaker, bound on calls.
 
-Nothing here knows HTTP. All waiting is bounded by the deadline of the exchange; a cancelled attempt gives its slot
-back and tells the breaker nothing.
+Nothing here knows HTTP. All waiting is bounded by the deadline of the exchange; a cancelled attempt gives its
+slot back and does not count for the breaker.
 """
 
 from __future__ import annotations
@@ -60,15 +60,16 @@ class Gate:
         self._longest_queue_s = longest_queue_s
 
     def resize(self, max_concurrency: int) -> None:
-        """Let another number of attempts be in flight; those that are keep the slots they have."""
+        """Set how many attempts may be in flight; those that are keep their slots."""
         if max_concurrency != self.limiter.limit:
             self.limiter = Limiter(max_concurrency)
 
     async def attempt(self, send: Callable[[], Awaitable[T]], *, deadline: Deadline) -> T:
-        """What ``send`` gives, ended by the deadline.
+        """Return the result of ``send``, ended by the deadline.
 
         Raises:
-            CallError: ``busy`` or ``circuit-open``, and ``send`` was not begun; ``deadline``; or what ``send`` raised.
+            CallError: ``busy`` or ``circuit-open``, and ``send`` was not begun; ``deadline``; or what
+                ``send`` raised.
         """
         if deadline.passed:
             raise CallError(CallFailure.DEADLINE)
@@ -96,10 +97,11 @@ class Gate:
 async def with_retries(
     attempt: Callable[[], Awaitable[T]], *, deadline: Deadline, sleep: Sleep, rng: random.Random
 ) -> T:
-    """What the first attempt that succeeds gives; the last one's error where none does.
+    """Return the result of the first attempt that succeeds; raise the last one's error if none does.
 
-    Attempts whose error says ``again`` are repeated, ``MOST_ATTEMPTS`` in all, after exponential backoff with full
-    jitter, which comes on top of what the model asked to wait. A wait that does not fit into the deadline is not begun.
+    Attempts whose error says ``again`` are repeated, ``MOST_ATTEMPTS`` in all, after exponential backoff with
+    full jitter, which comes on top of what the model asked to wait. A wait that does not fit into the
+    deadline is not begun.
 
     Source: Brooker, "Exponential Backoff and Jitter" (AWS Architecture Blog, 2015), full jitter.
     """

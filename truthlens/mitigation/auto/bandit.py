@@ -1,14 +1,16 @@
-"""Which mode to run, learned per decision: Thompson sampling over Beta posteriors.
+"""Learn which mode to run per decision: Thompson sampling over Beta posteriors.
 
-Each mode of a plan is an arm with a Beta distribution over its mean reward. ``choose`` draws once from every feasible
-arm and takes the highest draw; ``learn`` adds the reward ``r`` as ``r`` of a success and ``1 - r`` of a failure.
-What was learned loses half of its weight every half-life, so an arm drifts back to its prior and is tried again; and
-a store lets an arm add up to some hundred rewards only, so that under much traffic, too, a change is soon noticed.
+Each mode of a plan is an arm with a Beta distribution over its mean reward. ``choose`` draws once from every
+feasible arm and takes the highest draw; ``learn`` adds the reward ``r`` as ``r`` of a success and ``1 - r``
+of a failure. What was learned loses half of its weight every half-life, so an arm drifts back to its prior
+and is tried again; and a store lets an arm add up to some hundred rewards only, so that under much traffic,
+too, a change is soon noticed.
 
-A store keeps only what was learned, never the priors: a changed price or half-life takes effect at once. This module
-does no I/O, runs no mode and does not say what a result is worth (``reward``).
+A store keeps only what was learned, never the priors: a changed price or half-life takes effect at once. This
+module does no I/O, runs no mode and does not say what a result is worth (``reward``).
 
-Source: white paper, section 3.4.3; Thompson 1933; Chapelle and Li 2011, *An Empirical Evaluation of Thompson Sampling*.
+Source: white paper, section 3.4.3; Thompson 1933; Chapelle and Li 2011, *An Empirical Evaluation of Thompson
+Sampling*.
 """
 
 from __future__ import annotations
@@ -42,17 +44,20 @@ class Counts(Protocol):
         """Sum of ``1 - r``."""
 
     def decayed(self, at: float, half_life_s: float) -> Counts:
-        """The same at the later moment ``at``, in seconds of the bandit's clock."""
+        """Return the same arm at the later moment ``at``, in seconds of the bandit's clock."""
 
 
 class ArmStore(Protocol):
-    """Keeps what was learned, by decision and mode. No method raises, however the store fares, save cancellation."""
+    """Keeps what was learned, by decision and mode.
+
+    No method raises, however the store fares, save cancellation.
+    """
 
     async def counts(self, decision: str) -> Mapping[Mode, Counts]:
-        """What was learned under a decision, as fresh as it can be had; modes never tried are left out."""
+        """Return what was learned for a decision, as fresh as possible; modes never tried are left out."""
 
     def known(self, decision: str) -> Mapping[Mode, Counts]:
-        """The same without waiting: what this process knows already."""
+        """Return what this process already knows for a decision, without waiting."""
 
     async def add(self, decision: str, mode: Mode, reward: float, *, at: float, half_life_s: float) -> None:
         """Add a reward (0..1) that came at ``at``, after decaying what is there."""
@@ -60,7 +65,7 @@ class ArmStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A mode's Beta distribution over its mean reward, both parameters above 0, as of ``updated_at`` (seconds)."""
+    """A mode's Beta distribution over its mean reward, as of ``updated_at`` (seconds), both above 0."""
 
     alpha: float
     beta: float
@@ -75,8 +80,8 @@ class Arm:
 class Bandit:
     """Chooses a mode for a flagged answer, and learns from what came of it.
 
-    An answer that was not flagged needs no mode: nothing is to be chosen or learned for it. Nor is anything to be
-    learned where the client went away or the delivered answer was not scored.
+    An answer that was not flagged needs no mode: nothing is to be chosen or learned for it. Nor is anything
+    to be learned where the client went away or the delivered answer was not scored.
 
     Args:
         store: where what was learned is kept.
@@ -93,11 +98,12 @@ class Bandit:
         self._settings: dict[str, AutoSettings] = {}
 
     async def choose(self, plan: Plan, feasible: Collection[Mode] | None = None) -> Mode:
-        """The mode to run for one flagged answer.
+        """Choose the mode to run for one flagged answer.
 
         Args:
             plan: a plan of mode auto.
-            feasible: the modes that can be run now; ``None`` for ``feasible_modes(plan)``. Others of the plan wait.
+            feasible: the modes that can be run now; ``None`` for ``feasible_modes(plan)``. Others of the plan
+                wait.
 
         Raises:
             ValueError: none of the plan's modes is feasible.
@@ -113,7 +119,7 @@ class Bandit:
         return choose(self._arms(modes, plan.auto, learned), self._rng)
 
     async def learn(self, plan: Plan, mode: Mode, reward: float) -> None:
-        """Take in what the mode was worth, or what a reviewer found it worth (``reward.review_reward``).
+        """Record the value of the mode's result, or a reviewer's value of it (``reward.review_reward``).
 
         Raises:
             ValueError: the reward is not in 0..1.
@@ -126,7 +132,7 @@ class Bandit:
         )
 
     def snapshot(self) -> Mapping[str, Mapping[Mode, Arm]]:
-        """The arms of every decision seen so far, as of now, by decision and mode; for metrics."""
+        """Return the arms of every decision seen so far, as of now, by decision and mode; for metrics."""
         return {
             decision: self._arms(settings.modes, settings, self._store.known(decision))
             for decision, settings in self._settings.items()
@@ -144,13 +150,13 @@ class Bandit:
 
 
 def choose(arms: Mapping[Mode, Arm], rng: random.Random) -> Mode:
-    """The mode with the highest of one draw per arm; ``arms`` is not empty."""
+    """Choose the mode with the highest of one draw per arm; ``arms`` is not empty."""
     draws = {mode: rng.betavariate(arm.alpha, arm.beta) for mode, arm in arms.items()}
     return max(draws, key=draws.__getitem__)
 
 
 def posterior(mode: Mode, settings: AutoSettings, learned: Counts | None, *, now: float) -> Arm:
-    """The arm of a mode: its prior, and what is left by ``now`` of what was learned."""
+    """Return the arm of a mode: its prior, and what remains by ``now`` of what was learned."""
     before = prior(mode, settings)
     if learned is None:
         return Arm(before.alpha, before.beta, now)
@@ -159,7 +165,7 @@ def posterior(mode: Mode, settings: AutoSettings, learned: Counts | None, *, now
 
 
 def prior(mode: Mode, settings: AutoSettings) -> Arm:
-    """The arm of a mode that nothing is known of but the mode table, at the plan's prices.
+    """Return the arm of a mode of which only the mode table is known, at the plan's prices.
 
     A mode that is not in the table starts uniform.
     """
@@ -171,7 +177,7 @@ def prior(mode: Mode, settings: AutoSettings) -> Arm:
 
 
 def feasible_modes(plan: Plan) -> tuple[Mode, ...]:
-    """The plan's modes that its configuration allows: premium needs a verification model."""
+    """Return the plan's modes that its configuration allows: premium needs a verification model."""
     return tuple(
         mode for mode in plan.auto.modes if mode is not Mode.PREMIUM or plan.premium.verification_models
     )

@@ -1,10 +1,8 @@
-"""What the result of a mode is worth to mode auto: the one place that says so.
+"""Compute the reward of a mode's result for mode auto; no other module does.
 
 A reward is in 0..1: the quality that the client got, less the priced time and tokens.
 
-- *Quality* is 1 where the delivered answer scores below the threshold. Where it still reaches it, the client was at
-  least told: that is worth ``AWARENESS``, plus the share of the rest by which the score fell. So a mode that mends
-  nothing is worth less than the warning of the lightweight mode exactly by what it cost, and auto stops paying for it.
+- *Quality* is 1 where the delivered answer scores below the threshold. Where it still reaches it, the client was at least warned: that is worth ``AWARENESS``, plus the share of the rest by which the score fell. So a mode that corrects nothing is worth less than the warning of the lightweight mode exactly by what it cost, and auto stops paying for it.
 - *Prices* are the plan's: ``latency_weight`` per 10 s, ``token_weight`` per 10,000 tokens of extra calls.
 
 Nothing here looks at an answer's text, and an exchange that was not scored at the end has no reward.
@@ -32,8 +30,8 @@ _TYPICAL_TOKENS = 2_000
 class Expectation:
     """What the mode table promises of a mode, in the middle of its ranges.
 
-    ``reduction`` is the share (0..1) of hallucinations that are mended, ``latency_s`` what the mode adds, and
-    ``cost_multiple`` the tokens of the exchange with it as a multiple of those without.
+    ``reduction`` is the share (0..1) of hallucinations that are corrected, ``latency_s`` what the mode adds,
+    and ``cost_multiple`` the tokens of the exchange with it as a multiple of those without.
     """
 
     reduction: float
@@ -54,7 +52,7 @@ MODE_TABLE: Mapping[Mode, Expectation] = MappingProxyType(
 def reward(
     *, first: float, final: float, threshold: float, latency_s: float, tokens: int, settings: AutoSettings
 ) -> float:
-    """What one mended, or not mended, answer was worth, 0..1.
+    """Return the reward, 0..1, of one answer, corrected or not.
 
     Args:
         first: response score of the first answer, 0..1, at or above the threshold.
@@ -75,11 +73,11 @@ def reward(
 def review_reward(
     *, flagged: bool, upheld: bool, latency_s: float, tokens: int, settings: AutoSettings
 ) -> float:
-    """What the same result was worth in the eyes of a reviewer, 0..1.
+    """Return the reward, 0..1, of the same result by a reviewer's judgement.
 
-    An answer that the reviewer finds supported is worth 1, whatever the verdict said. An unsupported one is worth
-    ``AWARENESS`` where the verdict flagged it, and nothing where it was delivered as clean. Time and tokens were
-    spent all the same, so that reviews do not favour the dear modes.
+    An answer that the reviewer finds supported is worth 1, whatever the verdict said. An unsupported one is
+    worth ``AWARENESS`` where the verdict flagged it, and nothing where it was delivered as clean. Time and
+    tokens were spent all the same, so that reviews do not favour the dear modes.
 
     Args:
         flagged: whether the delivered answer's verdict reached the threshold.
@@ -94,7 +92,7 @@ def review_reward(
 
 
 def expected_reward(mode: Mode, settings: AutoSettings) -> float | None:
-    """What the mode table lets expect of a mode at these prices, 0..1; ``None`` for a mode that is not in it."""
+    """Return the reward, 0..1, that the mode table predicts at these prices; ``None`` for an unknown mode."""
     row = MODE_TABLE.get(mode)
     if row is None:
         return None
@@ -107,7 +105,7 @@ def expected_reward(mode: Mode, settings: AutoSettings) -> float | None:
 
 
 def priced(quality: float, *, latency_s: float, tokens: int, settings: AutoSettings) -> float:
-    """Quality (0..1) less the price of time and tokens, never below 0."""
+    """Return the quality (0..1) less the price of time and tokens, never below 0."""
     time = settings.latency_weight * max(0.0, latency_s) / _LATENCY_UNIT_S
     spent = settings.token_weight * max(0, tokens) / _TOKEN_UNIT
     return min(1.0, max(0.0, quality - time - spent))

@@ -1,6 +1,8 @@
-"""Mends the two seams of one edit inside a line, so that the sentences around it read on. Pure.
+"""Smooth the two seams of one edit inside a line, so that the sentences around it read on.
 
-Sees only what stands left and right of the edit; lists and paragraphs are the business of ``outline``.
+Pure.
+
+Sees only what is left and right of the edit; lists and paragraphs are the business of ``outline``.
 """
 
 from __future__ import annotations
@@ -44,12 +46,12 @@ _ADDING = re.compile(
 
 
 def mended(left: str, original: str, replacement: str, right: str, *, ends_line: bool) -> tuple[str, str]:
-    """What to write up to the edit's end, and what to write after it.
+    """Return the text to write up to the edit's end, and the text to write after it.
 
     Args:
         left: the new text so far.
-        original: what stood in the edit's place; ``""`` for an insertion.
-        replacement: what shall stand there; ``""`` removes.
+        original: what was in the edit's place; ``""`` for an insertion.
+        replacement: what is to replace it; ``""`` removes.
         right: the old text from the edit's end up to the next edit.
         ends_line: whether the edit reached to the end of its line.
     """
@@ -59,7 +61,7 @@ def mended(left: str, original: str, replacement: str, right: str, *, ends_line:
 
 
 def without_connective(sentence: str, *, first: bool) -> str:
-    """``sentence`` without the connective that it begins with, if it leans on the removed sentence before it.
+    """Return ``sentence`` without its leading connective, if that refers to the removed sentence before it.
 
     One that only adds ("In addition,") goes too where the sentence is the ``first`` of its paragraph.
     """
@@ -72,12 +74,12 @@ def without_connective(sentence: str, *, first: bool) -> str:
 
 
 def ends_line(rest: str) -> bool:
-    """Whether only closing marks stand in the rest of a line."""
+    """Return whether only closing marks remain in the line."""
     return rest.lstrip(" \t").lstrip(_CLOSERS).lstrip(" \t")[:1] in {"", "\n"}
 
 
 def capitalised(text: str) -> str:
-    """``text`` with a capital at its start, unless its first word is no plain word (an address, a trade name)."""
+    """Return ``text`` with a capital at its start, unless its first word is special (address, trade name)."""
     match = re.match(r"[*_\"'“‘(]*", text)
     start = match.end() if match else 0
     word = re.match(r"[^\s,;:]+", text[start:])
@@ -140,7 +142,7 @@ def _put(left: str, original: str, wording: str, right: str, *, ends_line: bool)
 
 
 def _glue_before(left: str) -> int | None:
-    """Where that begins which joins the end of ``left`` to what followed: a comma, a connective, or both."""
+    """Return where the comma or connective begins that joins the end of ``left`` to what followed."""
     bare = left.rstrip(" \t")
     tail = bare[-_GLUE_WORD_CHARS:]
     if word := _GLUE_WORD_BEFORE.search(tail):
@@ -154,7 +156,7 @@ def _glue_before(left: str) -> int | None:
 
 
 def _joined(left: str, right: str, *, force: bool = False) -> tuple[str, str]:
-    """Both with exactly the white space between them that the seam needs."""
+    """Return both texts with exactly the white space between them that the seam needs."""
     if _starts_line(left):
         return left, right
     left = left.rstrip(" \t")
@@ -166,7 +168,7 @@ def _joined(left: str, right: str, *, force: bool = False) -> tuple[str, str]:
 
 
 def _starts_line(left: str) -> bool:
-    """Whether nothing but markers and opening marks stands before, in the same line."""
+    """Return whether only markers and opening marks precede in the same line."""
     line = left[left.rfind("\n") + 1 :]
     start = 0
     while marker := MARKER.match(line, start):
@@ -175,7 +177,7 @@ def _starts_line(left: str) -> bool:
 
 
 def _is_finished(text: str) -> bool:
-    """Whether a sentence ends, or a line begins, at the end of ``text``."""
+    """Return whether a sentence ends, or a line begins, at the end of ``text``."""
     if _starts_line(text):
         return True
     bare = text.rstrip().rstrip(_CLOSERS).rstrip()

@@ -1,8 +1,11 @@
-"""One text out of an answer and edits to it, mended at the seams so that it reads as one. Pure.
+"""Apply edits to an answer and smooth the seams, so that it reads as one text.
 
-Mended are: spacing, sentence ends and capitals at the seams, connectives that lost what they connect to, list items
-that became empty and the numbers of their list, and lead-ins and headings with nothing left below them. Not mended:
-pronouns ("It" keeps whatever stands before it), counts in words ("three reasons"), the wording of anything.
+Pure.
+
+Mended are: spacing, sentence ends and capitals at the seams, connectives that lost what they connect to, list
+items that became empty and the numbers of their list, and lead-ins and headings with nothing left below them.
+Not smoothed: pronouns ("It" keeps whatever precedes it), counts in words ("three reasons"), the wording of
+anything.
 """
 
 from __future__ import annotations
@@ -37,7 +40,10 @@ _WORD = re.compile(r"[^\W_]")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Put ``replacement`` in the place of characters ``start`` to ``end``; an insertion where the two are equal."""
+    """Put ``replacement`` in the place of characters ``start`` to ``end``.
+
+    An insertion where the two are equal.
+    """
 
     start: int
     end: int
@@ -50,11 +56,11 @@ class Edit:
 
 
 def splice(text: str, edits: Sequence[Edit]) -> str:
-    """``text`` with all edits made, reading as one text; byte for byte ``text`` where none changes anything.
+    """Return ``text`` with all edits made, reading as one text; unchanged where no edit changes anything.
 
-    An edit should cover whole sentences or clauses, as ``claims`` cuts them; words within a sentence are exchanged
-    as they are. A sentence inserted in a list item becomes an item of its own behind it. ``text`` must not be JSON, and
-    edits must not overlap.
+    An edit should cover whole sentences or clauses, as ``claims`` cuts them; words within a sentence are
+    exchanged as they are. A sentence inserted in a list item becomes an item of its own behind it. ``text``
+    must not be JSON, and edits must not overlap.
     """
     wanted = sorted(
         (edit for edit in edits if edit.replacement != text[edit.start : edit.end]),
@@ -78,7 +84,7 @@ def splice(text: str, edits: Sequence[Edit]) -> str:
 
 
 def _built(text: str, *, seams: Sequence[Edit], exact: Sequence[Edit]) -> str:
-    """The text after all edits: the seams of the former are mended, the latter are made as they are."""
+    """Return the text after all edits: ``seams`` are smoothed, ``exact`` ones are made unchanged."""
     marked = [*((edit, True) for edit in seams), *((edit, False) for edit in exact)]
     ops = sorted(marked, key=lambda op: (op[0].start, op[0].end))
     starts = [*(edit.start for edit, _ in ops), len(text)]
@@ -107,7 +113,7 @@ def _line_end(text: str, place: int) -> int:
 
 
 def _merged(text: str, edits: Sequence[Edit]) -> list[Edit]:
-    """Removals with nothing but a joint between them ("A, and B") become one."""
+    """Merge removals with only a joint between them ("A, and B") into one."""
     found: list[Edit] = []
     for edit in edits:
         before = found[-1] if found else None
@@ -125,7 +131,7 @@ def _merged(text: str, edits: Sequence[Edit]) -> list[Edit]:
 
 
 def _balanced(text: str, edit: Edit) -> Edit:
-    """``edit`` without white space at its ends, and without a mark whose other half stays behind (``**``, brackets)."""
+    """Return ``edit`` without outer white space or a mark whose partner stays (``**``, brackets)."""
     start, end = edit.start, edit.end
     while start < end and text[start].isspace():
         start += 1
@@ -150,7 +156,7 @@ def _balanced(text: str, edit: Edit) -> Edit:
 
 
 def _new_items(lines: Sequence[Line], edits: Sequence[Edit]) -> tuple[list[Edit], list[tuple[int, str]]]:
-    """The edits within lines, and the sentences that become items of their own behind the item of a line."""
+    """Return the edits within lines, and the sentences that become items of their own after a list item."""
     within: list[Edit] = []
     items: list[tuple[int, str]] = []
     for edit in edits:
@@ -163,7 +169,7 @@ def _new_items(lines: Sequence[Line], edits: Sequence[Edit]) -> tuple[list[Edit]
 
 
 def _gone(text: str, lines: Sequence[Line], edits: Sequence[Edit]) -> tuple[set[int], list[Edit]]:
-    """Numbers of the lines that go as a whole, and removals of lead-ins that end a line which stays."""
+    """Return the lines that go as a whole, and removals of lead-ins at the end of lines that stay."""
     cuts = [edit for edit in edits if edit.removes and edit.end > edit.start]
     cut_lines = {place for cut in cuts for place in _lines_of(lines, cut)}
     emptied = {place for place in cut_lines if _is_emptied(text, lines[place], cuts)}
@@ -181,23 +187,23 @@ def _gone(text: str, lines: Sequence[Line], edits: Sequence[Edit]) -> tuple[set[
 
 
 def _line_of(lines: Sequence[Line], place: int) -> int:
-    """Number of the line that character ``place`` is in, its line break included."""
+    """Return the number of the line that holds character ``place``; a line includes its line break."""
     return bisect_right(lines, place, key=lambda line: line.start) - 1
 
 
 def _lines_of(lines: Sequence[Line], edit: Edit) -> range:
-    """Numbers of the lines that an edit touches."""
+    """Return the numbers of the lines that an edit touches."""
     return range(_line_of(lines, edit.start), _line_of(lines, edit.end) + 1)
 
 
 def _is_emptied(text: str, line: Line, cuts: Sequence[Edit]) -> bool:
-    """Whether the line had words and the removals leave none."""
+    """Return whether the line had words and the removals leave none."""
     touches = any(True for _ in _overlapping(cuts, line.content, line.end))
     return touches and not _stays(text, line.content, line.end, cuts)
 
 
 def _overlapping(cuts: Sequence[Edit], start: int, end: int) -> Iterator[Edit]:
-    """Those of the removals, which are in order, that take a character from ``start`` to ``end``."""
+    """Yield those of the ordered removals that take a character from ``start`` to ``end``."""
     for number in range(bisect_right(cuts, start, key=lambda cut: cut.end), len(cuts)):
         if cuts[number].start >= end:
             return
@@ -205,7 +211,7 @@ def _overlapping(cuts: Sequence[Edit], start: int, end: int) -> Iterator[Edit]:
 
 
 def _stays(text: str, start: int, end: int, cuts: Sequence[Edit]) -> bool:
-    """Whether a word of these characters lies outside of all removals."""
+    """Return whether a word of these characters lies outside of all removals."""
     place = start
     for cut in _overlapping(cuts, start, end):
         if place < cut.start and _WORD.search(text, place, cut.start):
@@ -215,7 +221,7 @@ def _stays(text: str, start: int, end: int, cuts: Sequence[Edit]) -> bool:
 
 
 def _line_cuts(text: str, lines: Sequence[Line], gone: Collection[int]) -> Iterator[Edit]:
-    """Removals of whole lines; where a whole paragraph goes, the blank lines on one side of it go too."""
+    """Yield the removals of whole lines; with a whole paragraph, the blank lines on one side of it go too."""
     place = 0
     while place < len(lines):
         if place not in gone:
@@ -231,7 +237,7 @@ def _line_cuts(text: str, lines: Sequence[Line], gone: Collection[int]) -> Itera
 
 
 def _after_cuts(lines: Sequence[Line], gone: Collection[int], edits: Sequence[Edit]) -> Iterator[Edit]:
-    """Empty removals at the first line behind lines that went: the seam there wants mending as well."""
+    """Yield empty removals at the first line after removed lines: the seam there needs smoothing as well."""
     ordered = sorted((edit for edit in edits if edit.end > edit.start), key=lambda edit: edit.start)
     for place in gone:
         following = next((n for n in range(place + 1, len(lines)) if not lines[n].blank), None)
@@ -245,7 +251,7 @@ def _after_cuts(lines: Sequence[Line], gone: Collection[int], edits: Sequence[Ed
 def _item_lines(
     text: str, lines: Sequence[Line], items: Sequence[tuple[int, str]], new: Mapping[int, int]
 ) -> Iterator[Edit]:
-    """Insertions of new items, each behind all that is nested in the item before it."""
+    """Yield the insertions of new items, each after all that is nested in the item before it."""
     numbers = dict(new)
     for place, sentence in items:
         line = lines[place]
@@ -259,7 +265,7 @@ def _item_lines(
 
 
 def _outside(text: str, edit: Edit, cuts: Sequence[Edit]) -> Iterator[Edit]:
-    """What of an edit lies outside of the lines that go as a whole."""
+    """Yield the parts of an edit that lie outside of the lines that go as a whole."""
     if not edit.removes:
         yield edit
         return
@@ -272,7 +278,7 @@ def _outside(text: str, edit: Edit, cuts: Sequence[Edit]) -> Iterator[Edit]:
 
 
 def _trimmed_like(text: str, result: str) -> str:
-    """``result`` with the blank lines at its start and the white space at its end that ``text`` has."""
+    """Return ``result`` with the blank lines at its start and the white space at its end from ``text``."""
     bare = result.rstrip()
     if not bare:
         return ""
@@ -280,7 +286,7 @@ def _trimmed_like(text: str, result: str) -> str:
 
 
 def _blank_lines(text: str) -> int:
-    """Length of the blank lines that ``text`` begins with."""
+    """Return the length of the blank lines that ``text`` begins with."""
     return text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1
 
 

@@ -25,8 +25,8 @@ _BOLD_LEVEL = 7  # below every "#" heading
 class Line:
     """Characters ``start`` to ``end`` (line break excluded) of a text; its words begin at ``content``.
 
-    ``number`` is that of a numbered item, with its digits at ``digits``; ``level`` is 1 to 6 for a heading, 7 for a
-    line in bold, 0 otherwise.
+    ``number`` is that of a numbered item, with its digits at ``digits``; ``level`` is 1 to 6 for a heading, 7
+    for a line in bold, 0 otherwise.
     """
 
     start: int
@@ -41,12 +41,12 @@ class Line:
 
     @property
     def blank(self) -> bool:
-        """Whether nothing stands in it, not even a marker."""
+        """Whether the line is empty, without even a marker."""
         return self.start + self.indent >= self.end
 
 
 def outline(text: str) -> list[Line]:
-    """The lines of ``text``, in order; inside a block of code none is an item, a heading or a lead-in."""
+    """Return the lines of ``text``, in order; no line of a code block is an item, a heading or a lead-in."""
     lines: list[Line] = []
     start = 0
     fence = ""
@@ -66,7 +66,7 @@ def outline(text: str) -> list[Line]:
 
 
 def vacated(lines: Sequence[Line], gone: Collection[int]) -> set[int]:
-    """``gone`` (numbers of lines) with the lead-ins and headings that are left with nothing below them.
+    """Return ``gone`` (line numbers) plus the lead-ins and headings that are left with nothing below.
 
     A line that had nothing below it before stays.
     """
@@ -90,7 +90,7 @@ def vacated(lines: Sequence[Line], gone: Collection[int]) -> set[int]:
 def renumbered(
     lines: Sequence[Line], gone: Collection[int], added: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """New numbers of the items that need one, by line; and the numbers of the first new item behind each of ``added``.
+    """Return new numbers for items that need one, by line, and the first new number after each of ``added``.
 
     A list that did not count one by one keeps its numbers.
     """
@@ -115,7 +115,7 @@ def renumbered(
 
 
 def last_below(lines: Sequence[Line], place: int) -> int:
-    """Number of the last line that belongs to item ``place``: its own where nothing is nested in it."""
+    """Return the number of the last line that belongs to item ``place``, nested lines included."""
     last = place
     for number in range(place + 1, len(lines)):
         if lines[number].blank:
@@ -149,7 +149,9 @@ def _line(raw: str, start: int) -> Line:
 
 
 class _Following:
-    """What follows the lines that were passed so far, from the last one back; line numbers, their count for none.
+    """What follows the lines that were passed so far, from the last one back.
+
+    Line numbers, their count for none.
 
     ``first`` is the next line that is not blank.
     """
@@ -164,7 +166,7 @@ class _Following:
         self._outer: list[int] = []
 
     def end_below(self, head: Line) -> int:
-        """The line behind the last one that ``head``, a heading or a line that leads in, stands over.
+        """Return the line after the last one that ``head``, a heading or a lead-in, introduces.
 
         ``first`` is that of them which it begins with; the two are equal where there is none.
         """
@@ -199,12 +201,12 @@ class _Following:
 
 
 def _depth(line: Line) -> int:
-    """How far in a line stands; an item stands further in than a line of the same indent that is none."""
+    """Return how far a line is indented; an item counts as deeper than another line of the same indent."""
     return 2 * line.indent + line.item
 
 
 def _lists(lines: Sequence[Line]) -> Iterator[list[int]]:
-    """Numbered lists, each as the numbers of its items' lines; what is nested in an item does not end its list."""
+    """Yield the numbered lists, each as its items' line numbers; nested text does not end a list."""
     runs: dict[int, list[int]] = {}
     for place, line in enumerate(lines):
         if line.blank:

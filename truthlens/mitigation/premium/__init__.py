@@ -1,1 +1,1 @@
-"""Mode premium: a panel of models, a judge, and the mechanisms of consensus."""
+"""Mode premium: a panel of models, a judge, and the consensus mechanisms."""

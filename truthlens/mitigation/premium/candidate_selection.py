@@ -1,6 +1,7 @@
 """The best text so far, and the account of every text that was set against it.
 
-A text wins only with a clear gain (``gain``) that rests on as much checking. Where texts come from is not known here.
+A text wins only with a clear gain (``gain``) that rests on as much checking. Where texts come from is not
+known here.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from truthlens.mitigation.interfaces import Attempt, Fate, Rescore, Task
 class Contest:
     """One answer's contest.
 
-    ``consensus`` is whether the models agree on the best text. ``decided`` is true once a text that they agree on, a
-    ruling that upholds the best one, or a better one, has settled the matter; ``scored`` once any candidate was scored.
+    ``consensus`` is whether the models agree on the best text. ``decided`` is true once a text that they
+    agree on, a ruling that upholds the best one, or a better one, has settled the matter; ``scored`` once any
+    candidate was scored.
     """
 
     task: Task
@@ -46,13 +48,13 @@ class Contest:
         known: Verdict | None = None,
         passing: Collection[str] = (),
     ) -> None:
-        """Take ``text`` for the best one where it may stand in for the answer and is better.
+        """Make ``text`` the best answer if it may replace the first answer and is better.
 
         Args:
             text: the candidate.
             model: whose words they are, for the account.
             role: of that model.
-            replaced: whether another model's words than the first answer's stand in it.
+            replaced: whether it contains words of another model than the first answer's.
             consensus: whether the models agree on it.
             rules: whether it is a judge's ruling, which settles the matter and is no agreement.
             known: its verdict, where it was scored before.
@@ -75,7 +77,7 @@ class Contest:
             self.decided = True
 
     async def entered(self, text: str, verdict: Verdict, *, model: str, role: Role) -> Fate:
-        """Account for a text that was scored, and say how it compares with the best one, which stays."""
+        """Record the attempt for a scored text, and return how it compares with the best one, which stays."""
         if text == self.best.text:
             fate, reason = Fate.UNCHANGED, ""
         else:

@@ -1,8 +1,8 @@
-"""The judge's word on answers that differ.
+"""Ask the judge for an answer where answers differ.
 
-The judge sees the answers without their authors and in an order that depends on nothing but their texts, so that
-neither a name nor the first place earns favour. Whether arbitration is called for, and whether its result is better,
-is decided by the caller.
+The judge sees the answers without their authors and in an order that depends on nothing but their texts, so
+that neither a name nor the first place earns favour. Whether arbitration is called for, and whether its
+result is better, is decided by the caller.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MOST_DIFFERENCES = 40
 
 
 async def arbitrate(task: Task, tools: Tools, comparison: Comparison, *, judge: str) -> Opinion:
-    """The answer that the judge gives, from the evidence, the question, all answers and where they differ.
+    """Return the judge's answer, from the evidence, the question, all answers and where they differ.
 
     Args:
-        task: the answer to be mended.
+        task: the answer to be corrected.
         tools: one call is made.
         comparison: of the first answer with at least one other.
         judge: the model that judges.
@@ -49,7 +49,7 @@ async def arbitrate(task: Task, tools: Tools, comparison: Comparison, *, judge: 
 
 
 def labels_of(comparison: Comparison) -> list[str]:
-    """The letter of each voice: A, B, … in the order of a hash of the texts; equal texts share one."""
+    """Return the letter of each voice: A, B, … in the order of a hash of the texts; equal texts share one."""
     texts = {voice.text for voice in comparison.voices}
     ordered = sorted(texts, key=lambda text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
     letters = dict(zip(ordered, ascii_uppercase, strict=False))
@@ -70,9 +70,9 @@ def _answers(comparison: Comparison, labels: Sequence[str]) -> str:
 
 
 def _shown(found: Sequence[Difference], labels: Sequence[str]) -> list[_Shown]:
-    """The gravest differences: contradictions first, the worst grounded first among each kind.
+    """Return the worst differences: contradictions first, the worst grounded first among each kind.
 
-    Sides stand in the order of their letters, and what only one answer says is not told apart by which: "missing" and
+    Sides are in the order of their letters, and what only one answer says does not name which: "missing" and
     "added" would show the judge the first answer.
     """
     ranked = sorted(

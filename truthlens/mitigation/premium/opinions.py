@@ -1,7 +1,7 @@
-"""Second opinions: the client's own request to each verification model, side by side.
+"""Ask each verification model the client's own request, concurrently: second opinions.
 
-They are asked for while the first answer is still being scored, so nothing here knows that answer or judges what comes
-back. Retries, budgets and accounts are the business of ``Ask``.
+They are asked for while the first answer is still being scored, so nothing here knows that answer or rates
+what comes back. Retries, budgets and accounts are the business of ``Ask``.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ async def opinions(
     ask: Ask,
     deadline: Deadline,
 ) -> tuple[Opinion, ...]:
-    """What each verification model of the plan answers to the client's request, in the plan's order.
+    """Return each verification model's answer to the client's request, in the plan's order.
 
-    All are asked at once; a call that fails is an opinion with a failure, and so is one that has not come after half of
-    the time: one slow model must not cost what the others said. A model that is configured with a reliability of 0 has no
-    say and is not asked. Cancelling this cancels every call.
+    All are asked at once; a call that fails is an opinion with a failure, and so is one that has not come
+    after half of the time: one slow model must not cost what the others said. A model that is configured with
+    a reliability of 0 has no say and is not asked. Cancelling this cancels every call.
 
     Args:
         plan: its ``premium.verification_models`` are asked.

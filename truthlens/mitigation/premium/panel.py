@@ -1,8 +1,9 @@
-"""Premium: other models' answers, set against the first one by the plan's mechanism; a judge where there is one.
+"""Run mode premium: compare other models' answers with the first, by the plan's mechanism and a judge.
 
-The first answer is the one to beat: whatever is made of the opinions is scored like it was, and takes its place only
-with a lower score. Opinions are asked for elsewhere, side by side with detection (``opinions``). Disclaimers and
-``require_consensus`` are the caller's business. Source: white paper 3.3, 5.5; product contract, section 9.
+The first answer is the one to beat: whatever is made of the opinions is scored like it was, and takes its
+place only with a lower score. Opinions are asked for elsewhere, side by side with detection (``opinions``).
+Disclaimers and ``require_consensus`` are the caller's business. Source: white paper 3.3, 5.5; product
+contract, section 9.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _LEAST_SCORING_S = 0.25
 
 
 async def premium(task: Task, tools: Tools, opinions: Sequence[Opinion]) -> Mended:
-    """The best answer that the first one, the opinions and the judge make; the first one where none is better.
+    """Return the best answer made of the first one, the opinions and the judge; the first if none is better.
 
     Args:
         task: the first answer with its verdict.
@@ -64,7 +65,7 @@ async def premium(task: Task, tools: Tools, opinions: Sequence[Opinion]) -> Mend
 
 @dataclass(slots=True)
 class _Panel:
-    """One run: the contest for the best answer, the voices beside the first, and who can still be asked.
+    """One run: the contest for the best answer, the other voices, and which models can still be asked.
 
     ``ended`` is set where time or budget ended the asking.
     """
@@ -83,7 +84,10 @@ class _Panel:
         self.judge = self.task.plan.premium.judge_model
 
     async def weigh(self, opinions: Sequence[Opinion]) -> Stop | None:
-        """Set the opinions against the first answer; ``None`` where the best answer has yet to be corrected."""
+        """Compare the opinions with the first answer.
+
+        Return ``None`` if the best answer has yet to be corrected.
+        """
         if self.task.verdict.score is None:
             return Stop.UNDECIDED
         await self._hear(opinions)
@@ -109,7 +113,7 @@ class _Panel:
         return self.ended or (Stop.NO_GAIN if self.contest.scored else Stop.UNDECIDED)
 
     async def correct(self) -> Stop:
-        """The correction loop on the best draft, by the judge where there is one that answers; why it ended."""
+        """Correct the best draft in a loop, by the judge if there is one; return why the loop ended."""
         left = self.task.plan.premium.max_iterations
         if self.judge is not None:
             stop, used = await self._corrected(self.judge, own=False, most=left)
@@ -120,7 +124,7 @@ class _Panel:
         return (await self._corrected(self.task.model, own=True, most=left))[0]
 
     def mended(self, stop: Stop) -> Mended:
-        """What is delivered."""
+        """Return what is delivered."""
         best = self.contest.best
         return Mended(
             text=best.text,
@@ -154,7 +158,7 @@ class _Panel:
             await self.contest.entered(text, verdict, model=model, role=Role.VERIFIER)
 
     async def _settle(self, comparison: Comparison) -> None:
-        """Let the plan's mechanism, and the judge where it is called for, make candidates."""
+        """Let the plan's mechanism, and the judge where it is needed, make candidates."""
         mechanism = self.task.plan.premium.consensus
         if mechanism is None:
             mechanism = Consensus.JUDGE if self.judge else Consensus.REPLACEMENT
@@ -191,7 +195,10 @@ class _Panel:
                 return replacement(comparison)
 
     async def _offer(self, agreement: Agreement, comparison: Comparison) -> None:
-        """Offer a mechanism's text; a voice's whole answer is that model's, a mixed one counts as the first model's."""
+        """Offer a mechanism's text.
+
+        A voice's whole answer is that model's, a mixed one counts as the first model's.
+        """
         voice = next((each for each in comparison.voices if each.text == agreement.text), None)
         await self.contest.offer(
             agreement.text,
@@ -204,7 +211,7 @@ class _Panel:
         )
 
     async def _arbitrate(self, comparison: Comparison) -> bool:
-        """Offer the judge's text; whether there was one."""
+        """Offer the judge's text; return whether there was one."""
         assert self.judge is not None
         opinion = await arbitrate(self.task, self._early, comparison, judge=self.judge)
         if opinion.text is not None:
@@ -250,7 +257,7 @@ class _Panel:
             self.contest.consensus = await self._is_still_held()
 
     async def _corrected(self, model: str, *, own: bool, most: int) -> tuple[Stop, int]:
-        """Why a loop ended and how many attempts it made; its draft is the best one now."""
+        """Return why a loop ended and how many attempts it made; its draft is the best one now."""
         role = Role.REFINER if own else Role.JUDGE
         before = self.contest.best
         done = await correct(
@@ -264,10 +271,10 @@ class _Panel:
         return done.stop, len(done.attempts)
 
     async def _is_still_held(self) -> bool:
-        """Whether the models hold the claims of the best draft, which none of them has seen.
+        """Return whether the models hold the claims of the best draft, which none of them has seen.
 
-        What the first answer's model corrected itself is its own word; what others wrote has no voice, and it is the
-        first answer that stands for its model.
+        What the first answer's model corrected itself is its own word; what others wrote has no voice, and
+        the first answer represents its model.
         """
         if not self.others:
             return False
@@ -312,5 +319,5 @@ class _Panel:
 
 
 def _is_held(comparison: Comparison) -> bool:
-    """Whether more than half of the voices, by weight, are known to hold every factual claim of the first one."""
+    """Return whether more than half of the voices, by weight, hold every factual claim of the first one."""
     return all(comparison.is_held(0, view) for view in comparison.views[0])

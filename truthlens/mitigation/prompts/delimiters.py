@@ -1,9 +1,10 @@
-"""Fixed delimiters around all data that stands in a prompt, and data that cannot imitate them.
+"""Put fixed delimiters around all data in a prompt, and escape data so that it cannot imitate them.
 
-A tag is ``<truthlens:name …>`` or ``</truthlens:name>``. Data is escaped: where an opening angle bracket, or a
-character or character reference that reads as one, comes before the prefix, a broken bar is put behind it. All other
-text stays as it is, so that code and markup in the evidence remain readable, and ``unmarked`` takes the bar out again.
-What this does not do: it does not judge what the data says, and it does not cut anything (``excerpts``).
+A tag is ``<truthlens:name …>`` or ``</truthlens:name>``. Data is escaped: where an opening angle bracket, or
+a character or character reference that reads as one, comes before the prefix, a broken bar is put behind it.
+All other text stays as it is, so that code and markup in the evidence remain readable, and ``unmarked`` takes
+the bar out again. What this does not do: it does not assess what the data says, and it does not cut anything
+(``excerpts``).
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ _COLONS = frozenset(":：﹕︓∶꞉ː׃")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A marked stretch of an answer: spans that touch or overlap, as one; ``score`` is their highest, 0..1."""
+    """A marked stretch of an answer: spans that touch or overlap, as one.
+
+    ``score`` is their highest, 0..1.
+    """
 
     start: int
     end: int
@@ -64,12 +68,12 @@ class Mark:
 
 
 def escape(text: str) -> str:
-    """``text`` in which nothing can pass for one of our tags; every other character stays."""
+    """Return ``text`` in which nothing can pass for one of our tags; every other character stays."""
     return _with_inserted(text, ((place, _BAR) for place in _imitations(text)))
 
 
 def tag(name: str, text: str, **attributes: str | int) -> str:
-    """``text`` escaped and between tags, each on a line of its own; values of attributes are made safe.
+    """Return ``text`` escaped and between tags, each on its own line; values of attributes are made safe.
 
     Args:
         name: of the tag, without the prefix; one of ours, never data.
@@ -80,7 +84,7 @@ def tag(name: str, text: str, **attributes: str | int) -> str:
 
 
 def inline(name: str, text: str, **attributes: str | int) -> str:
-    """Like ``tag``, on the line on which it stands."""
+    """Return the same as ``tag``, but on one line."""
     return f"{_open_tag(name, attributes)}{escape(text)}</{PREFIX}{name}>"
 
 
@@ -91,10 +95,10 @@ def evidence(
     most_chars: int = MOST_CHARS,
     around: Mapping[int, Sequence[tuple[int, int]]] | None = None,
 ) -> str:
-    """The passages between tags, numbered from 1 in the order of the request.
+    """Return the passages between tags, numbered from 1 in the order of the request.
 
-    Where they are longer than ``most_chars`` together, passages of ``near`` come first in line for the space, and what
-    is left out is shown by ``[…]``. A passage is cut between sentences.
+    Where they are longer than ``most_chars`` together, passages of ``near`` come first in line for the space,
+    and what is left out is shown by ``[…]``. A passage is cut between sentences.
 
     Args:
         passages: of the exchange.
@@ -122,7 +126,10 @@ def evidence(
 
 
 def marks(text: str, spans: Iterable[Span]) -> tuple[Mark, ...]:
-    """The spans of ``text`` in order, those that touch or overlap as one; numbers in prompts count these from 1."""
+    """Return the spans of ``text`` in order, those that touch or overlap as one.
+
+    Prompts number these from 1.
+    """
     found: list[tuple[int, int, list[Span]]] = []
     for span in sorted(spans, key=lambda each: (each.start, each.end)):
         start, end = max(span.start, 0), min(span.end, len(text))
@@ -140,7 +147,7 @@ def marks(text: str, spans: Iterable[Span]) -> tuple[Mark, ...]:
 
 
 def marked(text: str, spans: Iterable[Span]) -> str:
-    """``text`` escaped, with numbered span tags around ``marks(text, spans)``; ``unmarked`` gives ``text`` back."""
+    """Return ``text`` escaped, with numbered span tags around ``marks(text, spans)``; see ``unmarked``."""
     inserted = [(place, 1, _BAR) for place in _imitations(text)]
     for number, mark in enumerate(marks(text, spans), start=1):
         opening = _open_tag("span", {"n": number, "confidence": f"{mark.score:.2f}"})
@@ -149,7 +156,7 @@ def marked(text: str, spans: Iterable[Span]) -> str:
 
 
 def unmarked(text: str) -> str:
-    """``text``, usually a model's, without tags of ours and with our escape taken back."""
+    """Return ``text``, usually a model's, without our tags and with our escape undone."""
     pieces: list[str] = []
     done = 0
     for opening, end in _tags(text):
@@ -164,7 +171,7 @@ def unmarked(text: str) -> str:
 
 
 def imitations(text: str) -> int:
-    """How many openings of a tag of ours, real or look-alike, ``text`` holds."""
+    """Return how many openings of one of our tags, real or look-alike, ``text`` holds."""
     return sum(1 for _ in _tags(text))
 
 
@@ -174,7 +181,7 @@ def _open_tag(name: str, attributes: Mapping[str, str | int]) -> str:
 
 
 def _attribute(value: str) -> str:
-    """A value on one line, without quotation marks or angle brackets."""
+    """Return a value on one line, without quotation marks or angle brackets."""
     value = value[:_MOST_VALUE_CHARS]
     line = " ".join(
         "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs"} else c for c in value).split()
@@ -195,7 +202,7 @@ def _with_inserted(text: str, inserted: Iterable[tuple[int, str]]) -> str:
 
 
 def _without_bars(text: str) -> Iterator[str]:
-    """Pieces of ``text``, one bar less at each escaped place."""
+    """Yield the pieces of ``text`` with one bar less at each escaped place."""
     done = 0
     for _, place, _ in _openings(text, barred=True):
         if text[place : place + 1] == _BAR:
@@ -205,7 +212,7 @@ def _without_bars(text: str) -> Iterator[str]:
 
 
 def _imitations(text: str) -> Iterator[int]:
-    """Where a bar has to go: behind each opening bracket, whatever number of bars stands there already.
+    """Yield where a bar must be inserted: after each opening bracket, however many bars follow it already.
 
     A text that holds our escape gets one bar more, so that taking one out gives every text back.
     """
@@ -213,7 +220,7 @@ def _imitations(text: str) -> Iterator[int]:
 
 
 def _tags(text: str) -> Iterator[tuple[int, int]]:
-    """Where a tag begins and where its name does; the word of the prefix without its colon is none."""
+    """Yield where a tag and its name begin; the prefix's word without its colon is no tag."""
     for opening, _, end in _openings(text, barred=False):
         colon = end
         while colon < len(text) and _passed_over(text[colon]):
@@ -223,9 +230,9 @@ def _tags(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _openings(text: str, *, barred: bool) -> Iterator[tuple[int, int, int]]:
-    """Places where a bracket stands before the prefix: (start of the bracket, its end, end of the prefix's name).
+    """Yield where a bracket precedes the prefix: (start of the bracket, its end, end of the prefix's name).
 
-    Each character is looked at once per bracket before it, and what may stand between holds no bracket: linear.
+    Each character is looked at once per bracket before it, and what may be between holds no bracket: linear.
     """
     for match in _OPEN.finditer(text):
         place = match.end()
@@ -239,7 +246,7 @@ def _openings(text: str, *, barred: bool) -> Iterator[tuple[int, int, int]]:
 
 
 def _end_of_name(text: str, place: int) -> int:
-    """Where the prefix's name that starts at ``place`` ends; 0 where another word stands there."""
+    """Return where the prefix's name that starts at ``place`` ends; 0 if another word is there."""
     read = ""
     while place < len(text):
         read += _folded(text[place])

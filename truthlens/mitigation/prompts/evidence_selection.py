@@ -1,6 +1,7 @@
-"""Which evidence bears on what is doubtful, where not all of it can be shown: by the words that they share.
+"""Choose the evidence about what is doubtful, by shared words, where not all of it can be shown.
 
-Rare words count more than common ones. Pure; what is done with the selection is decided elsewhere (``excerpts``).
+Rare words count more than common ones. Pure; what is done with the selection is decided elsewhere
+(``excerpts``).
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ _SENTENCE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Relevant:
-    """Passages by their index, those that bear most first, and in each the ranges of the sentences that do."""
+    """Passages by index, most relevant first, each with the ranges of its relevant sentences."""
 
     passages: list[int] = field(default_factory=list)
     sentences: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
 
 def relevant(texts: Sequence[str], about: Sequence[str], *, most_chars: int) -> Relevant:
-    """Return the passages and sentences that share most with ``about``, as many as fit; none where nothing is shared.
+    """Return the passages and sentences that share most with ``about``, as many as fit.
+
+    It is none where nothing is shared.
 
     Args:
         texts: the passages.

@@ -1,7 +1,7 @@
-"""What of the evidence is shown where it is longer than a prompt may be.
+"""Shorten the evidence to what is shown where it is longer than a prompt may be.
 
-Cuts are made between sentences and are visible. Nothing is reworded and the order stays; which passages matter is the
-caller's to say.
+Cuts are made between sentences and are visible. Nothing is reworded and the order stays; which passages
+matter is the caller's to say.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def excerpts(
     most_chars: int,
     around: Mapping[int, Sequence[tuple[int, int]]] | None = None,
 ) -> list[str]:
-    """Each text whole, cut, or ``""`` where it is left out; at most about ``most_chars`` characters together.
+    """Return each text whole, cut, or ``""`` if left out; at most about ``most_chars`` characters together.
 
-    The space goes to the texts of ``near`` first, in equal shares where they do not all fit, then to the others in
-    their order.
+    The space goes to the texts of ``near`` first, in equal shares where they do not all fit, then to the
+    others in their order.
 
     Args:
         texts: passages.
@@ -54,7 +54,7 @@ def excerpts(
 
 
 def excerpt(text: str, most_chars: int, *, around: Sequence[tuple[int, int]] = ()) -> str:
-    """``text``, or as many of its sentences as fit, with ``[…]`` for each gap.
+    """Return ``text``, or as many of its sentences as fit, with ``[…]`` for each gap.
 
     Sentences that touch ``around`` come first, then their neighbours, outwards; without ``around`` the first
     sentences. A single sentence that is too long is cut within.
@@ -94,7 +94,7 @@ def _joined(text: str, ranges: Sequence[tuple[int, int]], chosen: Sequence[int])
 
 
 def _outwards(wanted: Sequence[int], count: int) -> list[int]:
-    """All sentence numbers, those of ``wanted`` first, then by their distance from one of them."""
+    """Return all sentence numbers, those of ``wanted`` first, then by their distance from one of them."""
     known = frozenset(wanted)
     distance = [0 if number in known else count for number in range(count)]
     for number in range(1, count):
@@ -105,7 +105,7 @@ def _outwards(wanted: Sequence[int], count: int) -> list[int]:
 
 
 def _shares(sizes: Sequence[int], space: int, indexes: Sequence[int]) -> dict[int, int]:
-    """How many characters each index gets: what it needs where that is less than an equal share of what is left."""
+    """Return how many characters each index gets: its need, but at most an equal share of the rest."""
     shares: dict[int, int] = {}
     pairs = sorted(zip(sizes, indexes, strict=True))
     for place, (size, index) in enumerate(pairs):

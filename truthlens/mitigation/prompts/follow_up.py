@@ -1,9 +1,9 @@
-"""Bodies of the extra calls, made from the client's own request.
+"""Build the bodies of the extra calls from the client's own request.
 
-The client's request is never changed: a new object shares what stays and holds what differs. To the model that
-answered, fields that are not known here go again, for its backend took them once. To any other model, which may be
-somebody else's, goes only what asks the question: no keys, no names of users, no data sources, nothing that is bound
-to one tokenizer or server. Who is asked, and with which key, is not decided here.
+The client's request is never changed: a new object shares what stays and holds what differs. To the model
+that answered, fields that are not known here go again, for its backend took them once. To any other model,
+which may be somebody else's, goes only what asks the question: no keys, no names of users, no data sources,
+nothing that is bound to one tokenizer or server. Who is asked, and with which key, is not decided here.
 """
 
 from __future__ import annotations
@@ -79,16 +79,16 @@ _TELLING_CHARS = 60
 
 
 def follow_up(task: Task, *, prompt: str, own: bool = True) -> dict[str, object]:
-    """``prompt``, asked as the client asked: what the correction needs of the request, and nothing of it twice.
+    """Return the body that asks ``prompt`` as the client asked, with what the correction needs.
 
-    Sampling, ``response_format`` and its like, stop sequences, token limits and the seed stay, and so do the client's
-    instructions (system and developer messages that hold no evidence). The conversation, documents and tools do not: the
-    prompt holds the question, the evidence and the answer.
+    Sampling, ``response_format`` and its like, stop sequences, token limits and the seed stay, and so do the
+    client's instructions (system and developer messages that hold no evidence). The conversation, documents
+    and tools do not: the prompt holds the question, the evidence and the answer.
 
     Args:
         task: its request is the client's.
         prompt: what is asked.
-        own: whether the model that answered is asked; another one is told less, see ``same_request``.
+        own: whether the model that answered is asked; another one gets less, see ``same_request``.
     """
     endpoint = task.exchange.endpoint
     whole = _again(task.request, endpoint) if own else same_request(task.request, endpoint)
@@ -103,7 +103,7 @@ def follow_up(task: Task, *, prompt: str, own: bool = True) -> dict[str, object]
 
 
 def _instructions(task: Task, whole: Mapping[str, object]) -> list[object]:
-    """The client's system and developer messages that tell how to answer: short ones in which no evidence stands."""
+    """Return the client's short system and developer messages without evidence: how to answer."""
     messages = whole.get("messages")
     telling = [
         " ".join(passage.text[: 4 * _TELLING_CHARS].split())[:_TELLING_CHARS]
@@ -124,7 +124,7 @@ def _instructions(task: Task, whole: Mapping[str, object]) -> list[object]:
 
 
 def same_request(request: Mapping[str, object], endpoint: Endpoint) -> dict[str, object]:
-    """The client's request as another model is asked it: one whole answer, no tool calls, nothing of the client's own.
+    """Return the client's request for another model: no tool calls, no fields of the client's own.
 
     What goes along is a list of known fields: of the request, of its messages and of its tools, of which only
     functions do.
@@ -147,13 +147,13 @@ def same_request(request: Mapping[str, object], endpoint: Endpoint) -> dict[str,
 
 
 def _again(request: Mapping[str, object], endpoint: Endpoint) -> dict[str, object]:
-    """The client's request as the model that answered is asked it once more."""
+    """Return the client's request as the model that answered is asked it once more."""
     body = {name: value for name, value in request.items() if name not in _OF_THE_FIRST_CALL}
     return _without_calls(body) if endpoint is Endpoint.CHAT else body
 
 
 def _without_calls(body: dict[str, object]) -> dict[str, object]:
-    """``body``, told that none of the tools that it offers may be called."""
+    """Return ``body`` with the instruction that none of its tools may be called."""
     if body.get("tools"):
         body["tool_choice"] = "none"
     if body.get("functions"):
@@ -172,7 +172,7 @@ def _message(message: Mapping[str, object]) -> dict[str, object]:
 
 
 def _function(tool: object) -> Iterable[dict[str, object]]:
-    """A tool of type function; nothing of one that a server runs, for that may name the server and its key."""
+    """Yield a tool of type function; nothing of a server-run one, which may name the server and its key."""
     if isinstance(tool, Mapping) and tool.get("type") == "function":
         yield _picked(tool, {"type", "function"})
 
@@ -184,7 +184,7 @@ def _picked(fields: Mapping[str, object], names: Iterable[str]) -> dict[str, obj
 def stand_alone(
     *, system: str, user: str, structured: bool = False, max_tokens: int | None = None
 ) -> dict[str, object]:
-    """A chat request of our own at temperature 0.
+    """Return a chat request of our own at temperature 0.
 
     Args:
         system: the system message.
@@ -204,7 +204,7 @@ def stand_alone(
 
 
 def stand_alone_text(*, system: str, user: str, max_tokens: int) -> dict[str, object]:
-    """The same of the completions API, for a model that is known to serve no other.
+    """Return the same for the completions API, for a model that is known to serve no other.
 
     Args:
         system: comes first in the prompt.

@@ -1,7 +1,7 @@
-"""Questions of our own about an exchange, and what a model makes of one.
+"""Ask models our own questions about an exchange, and clean their answers.
 
-A failed call, a text that was cut off and a text that may not stand in for the answer are results here, not errors.
-What is asked, and what a usable text is good for, is decided by the caller.
+A failed call, a text that was cut off and a text that may not replace the answer are results here, not
+errors. What is asked, and what a usable text is good for, is decided by the caller.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _CUT_OFF = frozenset({"length", "max_tokens", "content_filter"})
 class Opinion:
     """What one model wrote, or why there is nothing of it to use.
 
-    ``text`` is ``None`` where the call failed (``failure``, and ``code`` where more is known) or the text cannot be used
-    (``rejected``, a code of ``accept``).
+    ``text`` is ``None`` where the call failed (``failure``, and ``code`` where more is known) or the text
+    cannot be used (``rejected``, a code of ``accept``).
     """
 
     model: str
@@ -40,14 +40,17 @@ class Opinion:
     code: str = ""
 
     def attempts(self, role: Role) -> tuple[Attempt, ...]:
-        """The account of an opinion that gave nothing; empty where there is a text, which has yet to be scored."""
+        """Return the attempts of an opinion that gave nothing.
+
+        It is empty if there is a text, which is not yet scored.
+        """
         if self.failure is not None:
             return (failed(self.model, role, self.code or self.failure.value),)
         return (Attempt(self.model, role, Fate.REJECTED, reason=self.rejected),) if self.rejected else ()
 
 
 async def said(ask: Ask, asked: ModelRequest, *, time_s: float | None = None) -> Opinion:
-    """What a model answers; ``time_s`` bounds the call where it is given."""
+    """Return what a model answers; ``time_s``, if given, bounds the call."""
     if time_s is not None and time_s <= 0.0:
         return Opinion(asked.model, None, failure=CallFailure.DEADLINE)
     try:
@@ -64,7 +67,7 @@ async def said(ask: Ask, asked: ModelRequest, *, time_s: float | None = None) ->
 
 
 async def written(task: Task, tools: Tools, asked: ModelRequest) -> Opinion:
-    """What a model writes in place of the first answer, cleaned, in the format that the client asked for."""
+    """Return what a model writes in place of the first answer, cleaned, in the format of the client."""
     if "response_format" in task.request:
         asked = replace(asked, body={**asked.body, "response_format": task.request["response_format"]})
     opinion = await said(tools.ask, asked, time_s=tools.deadline.remaining_s)
@@ -73,7 +76,7 @@ async def written(task: Task, tools: Tools, asked: ModelRequest) -> Opinion:
 
 
 def acceptable(task: Task, opinion: Opinion, *, passing: Collection[str] = ()) -> Opinion:
-    """The opinion with its text cleaned, or without it where the text may not stand in for the first answer.
+    """Return the opinion with its text cleaned, or without it if the text may not replace the first answer.
 
     Args:
         task: the first answer.
@@ -95,7 +98,7 @@ def acceptable(task: Task, opinion: Opinion, *, passing: Collection[str] = ()) -
 def prompted(
     task: Task, prompt: str, *, model: str, role: Role, values: Mapping[str, object], own: bool = False
 ) -> ModelRequest:
-    """A question about an exchange: the two parts of a prompt, with the evidence and the user's question in it.
+    """Return a question about an exchange: both parts of a prompt, with the evidence and the user's question.
 
     Args:
         task: the exchange.
@@ -129,5 +132,5 @@ def prompted(
 
 
 def is_structured(task: Task) -> bool:
-    """Whether the answer is JSON, or should have been: nothing may be cut out of it or put into it."""
+    """Return whether the answer is JSON, or should have been: nothing may be cut out of it or put into it."""
     return task.exchange.structured or is_json(task.answer.text)

@@ -1,7 +1,7 @@
-"""Prompts from the templates that stand beside this module, in English and Chinese.
+"""Render prompts from the templates next to this module, in English and Chinese.
 
-Templates hold all the wording; what is data comes in between the tags of ``fence`` and is never part of a template's
-logic. Other languages get the English wording, which asks for the language of the answer.
+Templates hold all the wording; what is data comes in between the tags of ``fence`` and is never part of a
+template's logic. Other languages get the English wording, which asks for the language of the answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEAST_PHRASE_HAN = 12
 
 
 def render(name: str, *, chinese: bool, **values: object) -> str:
-    """The prompt ``name`` with its values, without white space at its ends.
+    """Return the prompt ``name`` with its values, without white space at its ends.
 
     Args:
         name: of the template, such as ``correct``.
@@ -38,13 +38,13 @@ def render(name: str, *, chinese: bool, **values: object) -> str:
 
 
 def in_chinese(answer: str, query: str = "") -> bool:
-    """Whether a prompt about ``answer`` is written in Chinese; an answer without letters goes by its query."""
+    """Return whether a prompt about ``answer`` is in Chinese; an answer without letters goes by its query."""
     return is_chinese(answer if _LETTER.search(answer) else query)
 
 
 @cache
 def phrases() -> frozenset[str]:
-    """Lines of the templates' own wording, as ``normalised`` writes them: a model that repeats one recites its prompt."""
+    """Return the template's lines, ``normalised``: a model that repeats one recites its prompt."""
     found: set[str] = set()
     environment = _environment()
     for path in sorted(_TEMPLATES.glob("*.j2")):
@@ -55,7 +55,7 @@ def phrases() -> frozenset[str]:
 
 
 def normalised(text: str) -> str:
-    """``text`` in lower case, with single spaces and without a leading list marker."""
+    """Return ``text`` in lower case, with single spaces and without a leading list marker."""
     return re.sub(r"^(?:[-*•]|\d{1,2}[.)、])\s*", "", " ".join(text.casefold().split()))
 
 

@@ -1,7 +1,7 @@
-"""The correction prompt: evidence, question, the answer with its doubtful stretches marked, and what is known of each.
+"""Build the correction prompt: evidence, question, the marked answer, and what is known of each mark.
 
-Only the values are made here; the wording (the white paper's four principles and five instructions, 3.2.3) stands in
-the templates. Who is asked and what becomes of the reply is not decided here.
+Only the values are made here; the wording (the white paper's four principles and five instructions, 3.2.3) is
+in the templates. Who is asked and what becomes of the reply is not decided here.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def correction_prompt(
     cue: bool | None = None,
     most_chars: int = MOST_CHARS,
 ) -> str:
-    """The prompt that asks for ``text`` without what ``verdict`` flags in it.
+    """Return the prompt that asks for ``text`` without what ``verdict`` flags in it.
 
     Args:
         exchange: the request half.
@@ -89,7 +89,7 @@ def correction_prompt(
 
 
 def with_spans(text: str, verdict: Verdict) -> Verdict:
-    """The verdict with a span over all of ``text`` where an answer is flagged and no stretch of it stands out.
+    """Return the verdict with a span over all of ``text`` if an answer is flagged without any span.
 
     Many slight doubts can flag an answer; a prompt that marked nothing would ask for nothing.
     """
@@ -102,10 +102,10 @@ def with_spans(text: str, verdict: Verdict) -> Verdict:
 def evidence_for(
     exchange: Exchange, verdict: Verdict, *, text: str = "", most_chars: int = delimiters.MOST_CHARS
 ) -> str:
-    """The fenced evidence; where it is too long, what bears on the flagged spans and on the question comes first.
+    """Return the fenced evidence; if too long, the parts about the flagged spans and the question come first.
 
-    First in line are the passages and sentences that explanations name, then those that share most with the flagged
-    sentences and the question.
+    First in line are the passages and sentences that explanations name, then those that share most with the
+    flagged sentences and the question.
 
     Args:
         exchange: the request half.
@@ -137,7 +137,7 @@ def evidence_for(
 def with_evidence(
     asked: ModelRequest, exchange: Exchange, body: Callable[[int], Mapping[str, object]], *, most_chars: int
 ) -> ModelRequest:
-    """``asked`` with the body that ``body`` makes of so many characters of evidence, and a way to make it shorter."""
+    """Return ``asked`` with the body for so many characters of evidence, and a way to make it shorter."""
     length = sum(len(passage.text) for passage in exchange.passages)
     return replace(
         asked,
@@ -149,20 +149,20 @@ def with_evidence(
 
 
 def marked_answer(text: str, verdict: Verdict) -> str:
-    """The fenced answer with its flagged spans marked."""
+    """Return the fenced answer with its flagged spans marked."""
     return (
         f"<{delimiters.PREFIX}answer>\n{delimiters.marked(text, verdict.spans)}\n</{delimiters.PREFIX}answer>"
     )
 
 
 def _chosen(found: Sequence[Mark]) -> list[tuple[int, Mark]]:
-    """The marks that are listed, in order: all, or those with the highest scores."""
+    """Return the marks that are listed, in order: all, or those with the highest scores."""
     numbered = list(enumerate(found, start=1))
     return sorted(sorted(numbered, key=lambda each: -each[1].score)[:_MOST_LISTED], key=lambda each: each[0])
 
 
 def _shown(listed: Iterable[_Listed]) -> list[_Listed]:
-    """The marks, the sentence that comes nearest to several of them quoted at the first; its passage says where it is."""
+    """Return the marks to show; a sentence nearest to several of them is quoted only at the first."""
     told: set[str] = set()
     shown: list[_Listed] = []
     for each in listed:
@@ -192,7 +192,7 @@ def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> 
 
 
 def _telling(mark: Mark) -> Span:
-    """The span of a mark that says most: an explained one before others, then the one with the highest score."""
+    """Return the most informative span of a mark: explained ones first, then by highest score."""
     return max(mark.spans, key=lambda span: (span.explanation is not None, span.score))
 
 

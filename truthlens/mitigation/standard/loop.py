@@ -1,8 +1,8 @@
 """The correction loop: the model is shown what is doubtful in its answer until the answer is good enough.
 
-Bounded four ways (attempts, gain, time, and the budget behind ``Ask``), and never worse: a candidate is taken only
-where it is clearly better (``gain``). What this does not do: it brings in no second opinion (``panel``), and it adds no
-disclaimer.
+Bounded four ways (attempts, gain, time, and the budget behind ``Ask``), and never worse: a candidate is taken
+only where it is clearly better (``gain``). What this does not do: it brings in no second opinion (``panel``),
+and it adds no disclaimer.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Corrected:
 
 
 async def standard(task: Task, tools: Tools) -> Mended:
-    """The answer as the model that gave it mends it. Source: white paper 3.2, 5.4."""
+    """Return the answer as corrected by the model that gave it. Source: white paper 3.2, 5.4."""
     done = await correct(
         task,
         tools,
@@ -76,7 +76,7 @@ async def standard(task: Task, tools: Tools) -> Mended:
 async def correct(
     task: Task, tools: Tools, draft: Draft, *, model: str, own: bool, role: Role, max_iterations: int
 ) -> Corrected:
-    """The best of ``draft`` and its corrections by ``model``.
+    """Return the best of ``draft`` and its corrections by ``model``.
 
     Nothing is asked where ``draft`` was not scored or its score does not reach the plan's threshold.
 
@@ -95,7 +95,7 @@ async def correct(
 
 
 def target_of(plan: Plan) -> float:
-    """The score (0..1) below which an answer counts as mended: never above the threshold."""
+    """Return the score (0..1) below which an answer counts as corrected: never above the threshold."""
     convergence = plan.standard.convergence_threshold
     return plan.threshold if convergence is None else min(plan.threshold, convergence)
 
@@ -155,7 +155,7 @@ class _Loop:
         return self.tools.deadline.remaining_s - self.scoring_s
 
     async def _round(self, missed: str) -> Stop | str:
-        """One correction: why the loop ends, or why the candidate is not the best one now, or ``""`` where it is.
+        """Run one correction; return why the loop ends or why the candidate is not the best now, else ``""``.
 
         Args:
             missed: the same of the round before, for the model to know.
@@ -205,7 +205,7 @@ class _Loop:
             return Stop.DEADLINE
 
     async def _score_of(self, text: str) -> Verdict | None:
-        """The verdict on ``text``; ``None`` where the deadline came first."""
+        """Return the verdict on ``text``; ``None`` if the deadline came first."""
         deadline = self.tools.deadline
         before = deadline.remaining_s
         try:

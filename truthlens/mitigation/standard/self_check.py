@@ -1,8 +1,8 @@
-"""Chain-of-Verification: questions about the doubtful claims, answered from the evidence without sight of the answer.
+"""Run Chain-of-Verification: ask about the doubtful claims, and answer without sight of the answer.
 
-Two calls at most, and none of their failures stops a correction. The first model call sees the answer and only asks;
-the second sees the evidence and only answers (the factored variant), so that it cannot repeat the answer's error.
-Source: white paper 2.3.2; Dhuliawala et al. 2024, section 3.3.
+Two calls at most, and none of their failures stops a correction. The first model call sees the answer and
+only asks; the second sees the evidence and only answers (the factored variant), so that it cannot repeat the
+answer's error. Source: white paper 2.3.2; Dhuliawala et al. 2024, section 3.3.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_STARTS = 20
 async def self_check(
     task: Task, tools: Tools, text: str, verdict: Verdict, *, model: str, own: bool
 ) -> str | None:
-    """Question and answer pairs about what ``verdict`` flags in ``text``, fenced for a prompt; ``None`` on any failure.
+    """Return fenced question-answer pairs about what ``verdict`` flags in ``text``; ``None`` on failure.
 
     Args:
         task: the exchange and its plan.
@@ -92,7 +92,10 @@ async def self_check(
 
 
 def read_questions(text: str) -> list[str]:
-    """The first questions of a reply that holds ``{"questions": […]}`` or a list; ``[]`` where there is none."""
+    """Parse the first questions of a reply that holds ``{"questions": […]}`` or a list.
+
+    It is ``[]`` if there is none.
+    """
     for value in _json_values(text):
         listed = value.get("questions") if isinstance(value, dict) else value
         if not isinstance(listed, list):
@@ -105,7 +108,7 @@ def read_questions(text: str) -> list[str]:
 
 
 def read_answers(text: str, count: int) -> dict[int, str]:
-    """Answers by the number of their question, from a reply that holds ``{"answers": […]}`` or a list.
+    """Parse the answers by question number from a reply that holds ``{"answers": […]}`` or a list.
 
     Plain texts are counted in their order where there are as many as questions; entries without a question of
     1..``count`` are dropped.
@@ -137,7 +140,7 @@ def _numbered(item: object) -> tuple[int, str]:
 
 
 def _json_values(text: str) -> Iterator[object]:
-    """JSON objects and lists that stand in ``text``, whatever stands around them."""
+    """Yield the JSON objects and lists in ``text``, whatever surrounds them."""
     decoder = json.JSONDecoder()
     done = 0
     for match in list(_START.finditer(text))[:_MOST_STARTS]:

@@ -1,4 +1,4 @@
-"""From the keys of `hallucination` and of a plugin's configuration to a plan: inheritance and checks."""
+"""Build a plan from the keys of `hallucination` and of a plugin's configuration: inheritance and checks."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _T = TypeVar("_T")
 class PlanBuilder:
     """Makes plans and reports what is wrong with them.
 
-    ``model_exists`` says whether a ``model_id`` can be loaded; ``models`` has what stands under
-    ``models:`` by name, or is ``None`` where any name may be called. Without ``calibrations`` no threshold record is read, and a plan that
-    names one keeps the threshold that it inherits.
+    ``model_exists`` says whether a ``model_id`` can be loaded; ``models`` has the entries under ``models:``
+    by name, or is ``None`` where any name may be called. Without ``calibrations`` no threshold record is
+    read, and a plan that names one keeps the threshold that it inherits.
     """
 
     report: Report
@@ -53,7 +53,7 @@ class PlanBuilder:
     _records: dict[str, ThresholdRecord] = field(default_factory=dict)
 
     def build(self, base: Plan, keys: Behaviour, path: KeyPath) -> Plan:
-        """``base`` with the written ``keys`` over it; ``path`` is where they stand."""
+        """Return ``base`` with the written ``keys`` over it; ``path`` is their place."""
         mode = self._mode(base, keys, path)
         plan = replace(
             base,
@@ -84,7 +84,7 @@ class PlanBuilder:
         return plan
 
     def check_model(self, name: str, path: KeyPath) -> None:
-        """Report a model that has no entry under ``models:``, where there is such a section."""
+        """Report a model that has no entry under ``models:``, if there is such a section."""
         if self.models is not None and name not in self.models:
             remedy = suggest(name, self.models, otherwise=f"add {name!r} to `models`")
             self.report.error(path, f"the model {name!r} is not under `models`", remedy)

@@ -28,14 +28,14 @@ _S = TypeVar("_S", StandardSettings, PremiumSettings, AutoSettings, MitigationSe
 
 @dataclass(frozen=True, slots=True)
 class ModeSettings:
-    """Reads the mode settings of one plan; ``check_model`` reports a model that nobody can call."""
+    """Reads the mode settings of one plan; ``check_model`` reports a model that cannot be called."""
 
     report: Report
     models: Mapping[str, ModelSpec] | None
     check_model: Callable[[str, KeyPath], None]
 
     def apply(self, plan: Plan, keys: Behaviour, path: KeyPath) -> Plan:
-        """``plan`` (its mode already chosen) with the mode settings of ``keys`` over its own."""
+        """Return ``plan`` (its mode already chosen) with the mode settings of ``keys`` over its own."""
         self._check_models(keys, path)
         standard = _short_iterations(_over(plan.standard, keys.standard), keys, plan.mode, other=Mode.PREMIUM)
         premium = _short_iterations(_over(plan.premium, keys.premium), keys, plan.mode, other=Mode.STANDARD)
@@ -152,7 +152,7 @@ class ModeSettings:
 
 
 def _over(base: _S, section: Section | None) -> _S:
-    """``base`` with what is written in ``section`` over it; their keys have the same names."""
+    """Return ``base`` with what is written in ``section`` over it; their keys have the same names."""
     if section is None:
         return base
     known = {field.name for field in fields(base)}
@@ -166,7 +166,7 @@ def _over(base: _S, section: Section | None) -> _S:
 
 
 def _short_iterations(base: _I, keys: Behaviour, mode: Mode, *, other: Mode) -> _I:
-    """``base`` with the plugin's short ``max_iterations``, unless that is meant for the ``other`` mode."""
+    """Return ``base`` with the plugin's short ``max_iterations``, unless that is for the ``other`` mode."""
     if not isinstance(keys, PluginConfiguration) or keys.max_iterations is None or mode is other:
         return base
     section = keys.standard if isinstance(base, StandardSettings) else keys.premium

@@ -13,7 +13,7 @@ _GATE_ONLY = ("mark_template", "notice_template", "max_hold_s", "max_hold_bytes"
 
 
 def stream_settings(base: StreamSettings, keys: Behaviour) -> StreamSettings:
-    """``base`` with the written ``keys`` over it."""
+    """Return ``base`` with the written ``keys`` over it."""
     section = keys.stream
     written = {} if section is None else section.model_dump(exclude_none=True)
     if keys.on_flagged is not None:
@@ -22,10 +22,10 @@ def stream_settings(base: StreamSettings, keys: Behaviour) -> StreamSettings:
 
 
 def check_streams(plan: Plan, keys: Behaviour, path: KeyPath, report: Report) -> None:
-    """Report what ``plan`` asks of streams and cannot have.
+    """Report settings of ``plan`` that streams cannot have.
 
-    What cannot work is an error where it is written and where it is inherited into. ``warning_position`` alone is about
-    whole answers where it is inherited: the warning of a stream that has left comes behind it.
+    What cannot work is an error where it is written and where it is inherited into. ``warning_position``
+    alone is about whole answers where it is inherited: the warning of a stream that has left comes behind it.
     """
     _check_mode(plan, keys, path, report)
     _check_block(plan, keys, path, report)

@@ -1,8 +1,8 @@
 """Sets one decision's threshold in the text of a policy, leaving every other character as it is.
 
-Works on the places that the YAML reader gives for each node. What an edit comes to is read back and compared with what
-it should be; where the two differ (a shared anchor, an unusual layout) nothing is changed and the error says which
-line to write by hand.
+Works on the places that the YAML reader gives for each node. What an edit comes to is read back and compared
+with what it should be; where the two differ (a shared anchor, an unusual layout) nothing is changed and the
+error says which line to write by hand.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ _KIND = "hallucination"
 
 
 class EditError(PolicyError):
-    """The threshold cannot be set without touching something else; the message has the line to write by hand."""
+    """The threshold cannot be set without touching something else.
+
+    The message has the line to write by hand.
+    """
 
 
 def with_threshold(text: str, value: Value, *, decision: str, file: str) -> str:
-    """``text`` with the threshold of ``decision`` set to ``value``.
+    """Return ``text`` with the threshold of ``decision`` set to ``value``.
 
-    A threshold that is there is replaced; otherwise the key is added, with the plugin around it where that is missing.
+    A threshold that is there is replaced; otherwise the key is added, with the plugin around it where that is
+    missing.
 
     Args:
         text: a policy, without mistakes.
@@ -58,7 +62,7 @@ def with_threshold(text: str, value: Value, *, decision: str, file: str) -> str:
 
 
 def _place(data: dict[str, Any], decision: str, file: str) -> tuple[list[str | int], list[str]]:
-    """Path of the nearest mapping that is there, and the keys below it that are to be made."""
+    """Return the path of the nearest existing mapping, and the keys below it that must be created."""
     if decision == DEFAULT_DECISION:
         return ([_KIND], ["threshold"]) if _KIND in data else ([], [_KIND, "threshold"])
     decisions = data.get("decisions") or []
@@ -80,7 +84,7 @@ def _place(data: dict[str, Any], decision: str, file: str) -> tuple[list[str | i
 
 
 def _wrapped(missing: Sequence[str], value: Any) -> Any:
-    """What is to be written for ``missing[0]``, so that the threshold comes to its place."""
+    """Return what must be written for ``missing[0]`` so that the threshold gets to its place."""
     match missing:
         case ["plugins", "threshold"]:
             return [{"type": _KIND, "configuration": {"threshold": value}}]
@@ -91,7 +95,7 @@ def _wrapped(missing: Sequence[str], value: Any) -> Any:
 
 
 def _holder(data: dict[str, Any], path: Sequence[str | int]) -> dict[str, Any]:
-    """The mapping at ``path``; an empty one of no consequence where something else stands there."""
+    """Return the mapping at ``path``; an unused empty one if something else is there."""
     held: Any = data
     for part in path:
         held = held[part]
@@ -99,7 +103,7 @@ def _holder(data: dict[str, Any], path: Sequence[str | int]) -> dict[str, Any]:
 
 
 def _flow(value: Any) -> str:
-    """``value`` as YAML on one line."""
+    """Return ``value`` as YAML on one line."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000)
     return text.removesuffix("\n").removesuffix("\n...")
 
@@ -140,7 +144,7 @@ def _replace(text: str, key: yaml.Node, value: yaml.Node, written: str) -> str |
 
 
 def _add(text: str, node: yaml.MappingNode, line: str) -> str | None:
-    """``line`` as a further key of the mapping: after its last entry on one line, else before the first."""
+    """Insert ``line`` as another key of the mapping, after its last entry on one line or before the first."""
     if node.flow_style:
         if not node.value:
             start = text.find("{", node.start_mark.index)
@@ -160,7 +164,7 @@ def _add(text: str, node: yaml.MappingNode, line: str) -> str | None:
 
 
 def _end(node: yaml.Node) -> int:
-    """Where ``node`` ends; the reader ends a block at the beginning of what follows it."""
+    """Return where ``node`` ends; the parser ends a block at the beginning of what follows it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last)

@@ -1,4 +1,4 @@
-"""Thresholds of a policy that stand in threshold records: finding the records, and checking plans against them.
+"""Find the threshold records that a policy names, and check its plans against them.
 
 No data file is ever scored here; a record is made beforehand, by ``truthlens calibrate``.
 """
@@ -47,7 +47,7 @@ Contents = Mapping[str, bytes | Unread]
 
 
 def record_contents(data: Mapping[str, Any], folder: Path) -> dict[str, bytes | Unread]:
-    """The records that the YAML ``data`` names, read once; names are relative to ``folder``."""
+    """Read the records that the YAML ``data`` names, each once; names are relative to ``folder``."""
     return {name: _read(folder / name) for name in dict.fromkeys(_names(data))}
 
 
@@ -63,7 +63,10 @@ class Calibrations:
     identify: Identify | None = None
 
     def record(self, keys: MissRateThreshold, path: KeyPath, *, decision: str) -> ThresholdRecord | None:
-        """The record that the threshold at ``path`` names, or ``None`` where it cannot be used and that is reported."""
+        """Return the record that the threshold at ``path`` names.
+
+        ``None``, with a report, if it cannot be used.
+        """
         place = (*path, "calibration")
         content = self.contents.get(keys.calibration, Unread("it was not there when the policy was read"))
         if isinstance(content, Unread):
@@ -94,7 +97,7 @@ class Calibrations:
         return record
 
     def check(self, record: ThresholdRecord, plan: Plan, path: KeyPath) -> None:
-        """Report where ``plan`` scores with something else than ``record`` was made with.
+        """Report where ``plan`` scores with something other than what ``record`` was made with.
 
         ``path`` is the place of the plan's own threshold, or of the plan where it inherits one.
         """
@@ -163,7 +166,7 @@ class Calibrations:
 
 
 def _names(data: object) -> Iterator[str]:
-    """Names that stand under ``threshold.calibration`` anywhere in the file."""
+    """Yield the names under ``threshold.calibration`` anywhere in the file."""
     if isinstance(data, Mapping):
         threshold = data.get("threshold")
         if isinstance(threshold, Mapping) and isinstance(name := threshold.get("calibration"), str):
@@ -194,7 +197,7 @@ def _parse(name: str, content: bytes) -> ThresholdRecord:
 
 
 def _shares(detectors: Mapping[str, float]) -> dict[str, float]:
-    """Weights as the fusion uses them: only their ratios count."""
+    """Return the weights as the fusion uses them: only their ratios count."""
     total = sum(detectors.values())
     return {name: round(weight / total, 9) for name, weight in detectors.items()}
 

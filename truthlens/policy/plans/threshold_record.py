@@ -1,7 +1,7 @@
-"""The record of one ``truthlens calibrate``: the threshold, what it was chosen for, and what it was measured with.
+"""The record of one ``truthlens calibrate``: the threshold, its goal, and what measured it.
 
-A policy's ``{max_miss_rate, calibration}`` names such a file. Nothing here compares a record with a plan (``calibrated``
-does) or measures anything.
+A policy's ``{max_miss_rate, calibration}`` names such a file. Nothing here compares a record with a plan
+(``calibrated`` does) or measures anything.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class RecordError(ValueError):
-    """A file is no threshold record; the message says why. ``labelled`` where it holds labelled answers instead."""
+    """A file is no threshold record; the message says why.
+
+    ``labelled`` where it holds labelled answers instead.
+    """
 
     def __init__(self, message: str, *, labelled: bool = False) -> None:
         self.labelled = labelled
@@ -52,9 +55,9 @@ class CostGoal(_Frozen):
 class Measured(_Frozen):
     """What the threshold does to the labelled answers.
 
-    For a miss rate goal ``miss_rate`` is the mean over source texts and ``miss_bound`` the bound that was held against
-    the goal; for a cost goal ``miss_rate`` is the share of answers and there is no bound. ``supported_flagged`` is
-    ``null`` where the data have no supported answers.
+    For a miss rate goal ``miss_rate`` is the mean over source texts and ``miss_bound`` the bound that was
+    held against the goal; for a cost goal ``miss_rate`` is the share of answers and there is no bound.
+    ``supported_flagged`` is ``null`` where the data have no supported answers.
     """
 
     miss_rate: Share
@@ -63,7 +66,7 @@ class Measured(_Frozen):
 
 
 class Counts(_Frozen):
-    """How many answers there were, from how many source texts the unsupported ones came, how many were not scored."""
+    """Counts: answers, the source texts of the unsupported ones, and answers that were not scored."""
 
     unsupported: int = Field(ge=0)
     unsupported_texts: int = Field(ge=0)
@@ -74,7 +77,8 @@ class Counts(_Frozen):
 class ScoredWith(_Frozen):
     """What the scores came from; a plan with anything else has other scores.
 
-    ``scoring_version`` is ``core.scoring_version.SCORING_VERSION`` of the code that scored; 0 where it did not count.
+    ``scoring_version`` is ``core.scoring_version.SCORING_VERSION`` of the code that scored; 0 where it did
+    not count.
     """
 
     model: str
@@ -110,14 +114,14 @@ class ThresholdRecord(_Frozen):
     truthlens: str
 
     def to_json(self) -> str:
-        """The record as the text of its file."""
+        """Return the record as the text of its file."""
         return (
             json.dumps(self.model_dump(mode="json", exclude_none=True), indent=2, ensure_ascii=False) + "\n"
         )
 
 
 def parse_record(content: bytes) -> ThresholdRecord:
-    """The record in the bytes of its file.
+    """Parse the record in the bytes of its file.
 
     Raises:
         RecordError: it is none.
@@ -161,7 +165,7 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def _is_row(content: bytes) -> bool:
-    """Whether this is one row of labelled answers."""
+    """Return whether this is one row of labelled answers."""
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):

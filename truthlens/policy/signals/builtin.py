@@ -1,8 +1,8 @@
-"""The signals that are built in: domains and keyword sets, in English and Chinese.
+"""Define the built-in signals: domains and keyword sets, in English and Chinese.
 
-``creative`` and ``internal`` have no words on purpose: policies use them to check less, and whether a tool
-is internal or a text is fiction is for the operator to say (route metadata or a trusted header), not for
-whoever writes the prompt. A final ``*`` matches any ending.
+``creative`` and ``internal`` have no words on purpose: policies use them to check less, and whether a tool is
+internal or a text is fiction is for the operator to say (route metadata or a trusted header), not for the
+author of the prompt. A final ``*`` matches any ending.
 """
 
 from __future__ import annotations

@@ -22,7 +22,10 @@ _STRIPPED_PREFIX = "x-truthlens-"
 
 @dataclass(frozen=True, slots=True)
 class Meanings:
-    """Compiled signals. ``complete`` is false where the section had mistakes and names cannot be judged."""
+    """Compiled signals; ``complete`` is false if the section had mistakes, so that names cannot be checked.
+
+    ``complete`` is false where the section had mistakes and names cannot be judged.
+    """
 
     signals: Signals
     complete: bool
@@ -52,7 +55,7 @@ class Meanings:
 
 
 def compile_signals(file: PolicyFile, report: Report, *, complete: bool) -> Meanings:
-    """The signals of ``file`` over the built-in ones; mistakes go to ``report``."""
+    """Compile the signals of ``file`` over the built-in ones; mistakes go to ``report``."""
     section = file.signals
     _refuse_doubled_names(section, report)
     _check_headers(file, report)

@@ -1,4 +1,4 @@
-"""What the conditions of a policy mean, and what of a request they may look at.
+"""Evaluate the conditions of a policy on a request, and define what of it each may read.
 
 Two kinds of evidence are kept apart all the way: what the operator says (metadata of the Envoy route,
 headers under ``trusted_headers``) and what the client says (its text, its other headers, the language of
@@ -26,7 +26,7 @@ class HeaderMatch:
     values: frozenset[str] = frozenset()
 
     def found_in(self, headers: Mapping[str, str]) -> bool:
-        """Whether ``headers`` (lower-case names) have it; a value may be a comma-separated list."""
+        """Return whether ``headers`` (lower-case names) have it; a value may be a comma-separated list."""
         value = headers.get(self.header)
         if value is None:
             return False
@@ -81,7 +81,7 @@ class Signals:
     _domain_headers: Mapping[str, tuple[HeaderMatch, ...]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Work out once what every request is looked at for."""
+        """Compute once what every request is searched for."""
         matches = [match for signal in self.domains.values() for match in signal.headers]
         matches += [match for tenant in self.tenants.values() for match in tenant]
         names = frozenset(match.header for match in (*matches, *self.headers.values()))
@@ -90,19 +90,19 @@ class Signals:
         object.__setattr__(self, "_domain_headers", domain_headers)
 
     def head_view(self, head: RequestHead, *, with_client: bool, model: str | None = None) -> View:
-        """What is known while no text has been read, with or without what the client says in headers."""
+        """Return the view while no text has been read, with or without what the client says in headers."""
         return self._view(head, with_client=with_client, model=model)
 
     def full_view(self, facts: Facts, text: UserText) -> View:
-        """Everything that is known of an exchange."""
+        """Return the view of everything that is known of an exchange."""
         return self._view(facts.head, with_client=True, model=facts.model, text=text)
 
     def neutral_view(self, facts: Facts) -> View:
-        """What would be known of the exchange, had the client said nothing of use."""
+        """Return the view of the exchange as if the client had said nothing of use."""
         return self._view(facts.head, with_client=False, model=facts.model, text=UserText(""))
 
     def truth(self, atom: Atom, view: View) -> Truth:
-        """Whether ``atom`` holds in ``view``; ``None`` while that depends on the body."""
+        """Return whether ``atom`` holds in ``view``; ``None`` while that depends on the body."""
         match atom.type:
             case ConditionType.DOMAIN:
                 return self._domain(atom.name, view)
@@ -122,7 +122,7 @@ class Signals:
                 return self._tenant(atom.name, view)
 
     def client_can_meet(self, atom: Atom) -> bool:
-        """Whether something that a client sends (its model's name apart) can change the value of ``atom``."""
+        """Return whether a client can change the value of ``atom``, other than by its model's name."""
         match atom.type:
             case ConditionType.KEYWORD | ConditionType.LANGUAGE:
                 return True
@@ -185,7 +185,7 @@ def _named(signals: Mapping[str, tuple[HeaderMatch, ...]], headers: Mapping[str,
 
 
 def route_values(metadata: Mapping[str, str], what: str) -> frozenset[str]:
-    """The values of ``truthlens-WHAT`` or ``x-truthlens-WHAT`` in the route's metadata, split at commas."""
+    """Return the values of ``truthlens-WHAT`` or ``x-truthlens-WHAT`` in the route's metadata."""
     if not metadata:
         return frozenset()
     raw = next((metadata[prefix + what] for prefix in _PREFIXES if prefix + what in metadata), "")

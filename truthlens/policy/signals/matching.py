@@ -1,4 +1,4 @@
-"""What can be told from the words of the user: terms, the nearest example, the language.
+"""Match the user's words: terms, the nearest example, the language.
 
 No model and no embedding: terms are compared as they are written, examples by the words that they
 share with a sentence. A paraphrase in other words is not found.
@@ -98,16 +98,16 @@ class UserText:
         return tuple(pieces(self._text))
 
     def _form(self, parts: tuple[str, ...], *, other_than: tuple[str, ...], form: Form) -> Form:
-        """The form of ``parts``; most texts are the same in every form, and are searched once."""
+        """Return the form of ``parts``; most texts are the same in every form, and are searched once."""
         return form if parts == other_than else Form(" ".join(map(_plain, parts)))
 
 
 class Terms:
-    """A set of words and phrases that may stand in a text.
+    """A set of words and phrases that may occur in a text.
 
     A term matches whole words, in any case; between CJK characters it matches anywhere, since they are
-    written without spaces. A final ``*`` matches any ending. It is looked for in the text as it is written and as
-    its reader sees it (``readable_text``); a term without accents matches accented words, too.
+    written without spaces. A final ``*`` matches any ending. It is looked for in the text as it is written
+    and as its reader sees it (``readable_text``); a term without accents matches accented words, too.
     """
 
     def __init__(self, terms: Iterable[str]) -> None:
@@ -116,7 +116,7 @@ class Terms:
         self._unaccented = _Lookup((term, stem) for term, stem in plain if unaccented(term) == term)
 
     def found_in(self, text: UserText) -> bool:
-        """Whether any of the terms stands in ``text``."""
+        """Return whether any of the terms occurs in ``text``."""
         if self._all.found_in(text.written):
             return True
         if text.seen is not text.written and self._all.found_in(text.seen):
@@ -154,7 +154,7 @@ class Examples:
         self._vectors = tuple(self._vector(words) for words in counted)
 
     def near(self, text: UserText) -> bool:
-        """Whether the best cosine similarity of a sentence and an example reaches ``min_similarity``."""
+        """Return whether the best cosine of a sentence and an example reaches ``min_similarity``."""
         return any(
             _cosine(self._vector(words), example) >= self._min_similarity
             for words in text.sentence_features
@@ -184,7 +184,7 @@ def _stands_in(term: str, text: str, *, stem: bool) -> bool:
 
 
 def _is_edge(text: str, index: int, inner: str) -> bool:
-    """Whether a word ends between ``inner`` and the character at ``index``."""
+    """Return whether a word ends between ``inner`` and the character at ``index``."""
     if not 0 <= index < len(text) or not _joins(inner):
         return True
     return not _joins(text[index])

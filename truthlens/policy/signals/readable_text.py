@@ -1,8 +1,8 @@
-"""A text as its reader sees it: without markup and invisible characters, look-alikes as the letters that they pass for.
+"""Normalise a text to what its reader sees: no markup, no invisible characters, no look-alikes.
 
-A writer who wants to keep a word from being found puts a tag, an asterisk, a soft hyphen or a mark into it, or takes a
-letter of another alphabet; a person and a model read the word all the same. What is made here is for finding words
-only and is never shown.
+A writer who wants to keep a word from being found puts a tag, an asterisk, a soft hyphen or a mark into it,
+or takes a letter of another alphabet; a person and a model read the word all the same. What is made here is
+for finding words only and is never shown.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _SPACE = re.compile(r"\s")
 
 
 def _table(groups: str) -> dict[int, str]:
-    """From each character of a group but its first to its first."""
+    """Return a table from each character of a group but its first to its first."""
     return {ord(other): group[0] for group in groups.split() for other in group[1:]}
 
 
 def _struck() -> Iterator[tuple[int, str]]:
-    """Latin letters that are another one with a stroke, a hook or the like, which no normal form takes apart."""
+    """Yield Latin letters with a stroke or hook, which no normal form decomposes, and their base."""
     for code in (*range(0x80, 0x2B0), *range(0x1D00, 0x1DC0), *range(0x2C60, 0x2C80), *range(0xA720, 0xA800)):
         words = unicodedata.name(chr(code), "").split(" WITH ")[0].split()
         if len(words) == 4 and words[0] == "LATIN" and words[2] == "LETTER" and len(words[3]) == 1:
@@ -64,7 +64,7 @@ _ANY_STRUCK = re.compile("[" + "".join(map(chr, _STRUCK)) + "]")
 
 
 def pieces(text: str) -> Iterator[str]:
-    """``text`` in parts that end at white space, where there is some: so that long ones are worked on bit by bit."""
+    """Yield ``text`` in parts that end at white space if possible; long texts are processed piecewise."""
     start = 0
     while start < len(text):
         space = _SPACE.search(text, start + _PIECE) if len(text) - start > _PIECE else None
@@ -74,14 +74,14 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def compatible(text: str) -> str:
-    """``text`` in NFKC, but for two ligatures that stand for whole sentences: they would make it eighteen times as long."""
+    """Return ``text`` in NFKC, except two ligatures that expand to sentences, eighteen times as long."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFKC", text.replace("\ufdfa", " ").replace("\ufdfb", " "))
 
 
 def readable(text: str) -> str:
-    """``text`` without markup and invisible characters, in NFKC, look-alikes of Latin letters as those."""
+    """Return ``text`` in NFKC without markup and invisible characters, look-alikes as Latin letters."""
     if "<" in text:
         text = _TAG.sub("", text)
     if "&" in text:
@@ -95,7 +95,7 @@ def readable(text: str) -> str:
 
 
 def unaccented(text: str) -> str:
-    """``text`` without the accents of its letters; ``ø`` and the like are the letter that is struck through."""
+    """Return ``text`` without accents; ``ø`` and the like become the letter without its stroke."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFKD", text)))
@@ -103,12 +103,12 @@ def unaccented(text: str) -> str:
 
 
 def spelled_out(text: str) -> str:
-    """The words of ``text`` that are written letter by letter (``d o s e``), of four letters or more, one a line."""
+    """Return the words of ``text`` written letter by letter (``d o s e``), from four letters, one a line."""
     return "\n".join(match[0].replace(match[1], "") for match in _SPELLED.finditer(text))
 
 
 def _latin(text: str) -> str:
-    """``text`` with each word in Latin letters that looks as if it were."""
+    """Return ``text`` with each word that looks Latin written in Latin letters."""
     return _WORD.sub(_as_latin, text) if _ANY_ALIKE.search(text) else text
 
 

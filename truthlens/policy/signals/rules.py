@@ -57,7 +57,7 @@ Rule = Atom | Not | All | Any
 
 
 def evaluate(rule: Rule, truth: Callable[[Atom], Truth]) -> Truth:
-    """The value of ``rule`` where ``truth`` gives the value of each condition.
+    """Return the value of ``rule``, where ``truth`` gives the value of each condition.
 
     The result is ``None`` only where both outcomes remain possible by Kleene's logic.
     """
@@ -84,7 +84,7 @@ def _first(rules: tuple[Rule, ...], truth: Callable[[Atom], Truth], *, decisive:
 
 
 def atoms(rule: Rule) -> tuple[Atom, ...]:
-    """The conditions of ``rule``, each once, in order."""
+    """Return the conditions of ``rule``, each once, in order."""
     match rule:
         case Atom():
             return (rule,)
@@ -112,10 +112,10 @@ class _Choice:
 
 
 def can_match(rule: Rule, *, unless: Sequence[Rule] = (), effort: Effort | None = None) -> bool:
-    """Whether some values of the conditions make ``rule`` true and each of ``unless`` false.
+    """Return whether some values of the conditions make ``rule`` true and each of ``unless`` false.
 
-    Conditions count as independent of each other. Once ``effort`` is used up the answer is ``True``: a decision is
-    called unreachable only where that is proven.
+    Conditions count as independent of each other. Once ``effort`` is used up the answer is ``True``: a
+    decision is called unreachable only where that is proven.
     """
     return witness(rule, unless=unless, effort=effort) is not None
 
@@ -123,10 +123,10 @@ def can_match(rule: Rule, *, unless: Sequence[Rule] = (), effort: Effort | None 
 def witness(
     rule: Rule, *, unless: Sequence[Rule] = (), effort: Effort | None = None
 ) -> Mapping[Atom, bool] | None:
-    """Values that make ``rule`` true and each of ``unless`` false, or ``None`` where there are none.
+    """Return values that make ``rule`` true and each of ``unless`` false, or ``None`` if there are none.
 
-    Conditions that are not in the result may have any value. Once ``effort`` is used up the result is as far as the
-    search has come, and proves nothing.
+    Conditions that are not in the result may have any value. Once ``effort`` is used up the result is as far
+    as the search has come, and proves nothing.
     """
     effort = effort or Effort()
     # One part after the other; what a part fails on is undone down to the last choice that it depends on.
@@ -153,7 +153,7 @@ def witness(
 
 
 def _undo(choices: list[_Choice], values: dict[Atom, bool], blamed: frozenset[Atom]) -> _Choice | None:
-    """Give the last choice that is to blame its other value, or blame those before it; ``None``: none is left."""
+    """Flip the last choice to blame, or blame those before it; return ``None`` if none is left."""
     while choices:
         choice = choices.pop()
         if choice.atom in blamed:

@@ -1,8 +1,8 @@
-"""Which evidence stands beside which part of the answer: one entry per window.
+"""Choose which evidence goes with which part of the answer: one entry per window.
 
-Works on units and token numbers alone; ``windows`` makes the inputs of it. Three ways, by the manifest: the best
-evidence in one window or a few (``select``), all evidence over as many windows as that takes (``windows``), or the
-groups of it that are nearest to the chunk (``windows`` with ``evidence_windows``).
+Works on units and token numbers alone; ``windows`` makes the inputs of it. Three ways, by the manifest: the
+best evidence in one window or a few (``select``), all evidence over as many windows as that takes
+(``windows``), or the groups of it that are nearest to the chunk (``windows`` with ``evidence_windows``).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Chunk = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """One window to be: ``chunk`` beside the evidence ``units``, which ascend.
+    """One planned window: ``chunk`` with the evidence ``units``, which ascend.
 
-    ``relevance`` has shape (tokens of the chunk,), 0..1: what share of the rare words of each token's sentence
-    ``units`` hold; ``None`` where no merging asks for it.
+    ``relevance`` has shape (tokens of the chunk,), 0..1: what share of the rare words of each token's
+    sentence ``units`` hold; ``None`` where no merging asks for it.
     """
 
     chunk: Chunk
@@ -56,10 +56,10 @@ class Claim:
 
 
 def chunks_of(tokens: int, *, size: int, overlap: int) -> list[Chunk]:
-    """Ranges of ``size`` tokens that cover ``tokens``, each sharing ``overlap`` with the next; one where all fits.
+    """Return ranges of ``size`` tokens that cover ``tokens``, each sharing ``overlap`` with the next.
 
-    They begin at fixed steps, so that more tokens leave all but the last as they are; the last is moved back until it
-    ends with the answer, and shares more with the one before.
+    They begin at fixed steps, so that more tokens leave all but the last as they are; the last is moved back
+    until it ends with the answer, and shares more with the one before.
     """
     if tokens <= size:
         return [(0, tokens)] if tokens else []
@@ -68,7 +68,7 @@ def chunks_of(tokens: int, *, size: int, overlap: int) -> list[Chunk]:
 
 
 def claims_of(answer: str) -> list[Claim]:
-    """The sentences of ``answer``, in order."""
+    """Return the sentences of ``answer``, in order."""
     listed = [word for word in words(answer) if not word.stop]
     claims: list[Claim] = []
     place = 0
@@ -82,12 +82,12 @@ def claims_of(answer: str) -> list[Claim]:
 
 
 def content_keys(text: str) -> list[str]:
-    """What the content words of ``text`` are looked up by, in order, with repeats."""
+    """Return the lookup keys of the content words of ``text``, in order, with repeats."""
     return [key for word in words(text) if not word.stop for key in keys_of(word)]
 
 
 class Pairing:
-    """Pairs the chunks of one answer with evidence that does not all fit beside them.
+    """Pairs the chunks of one answer with evidence that does not all fit next to them.
 
     Args:
         fmt: says which way.
@@ -119,7 +119,7 @@ class Pairing:
         self._query = content_keys(query) if fmt.ranking == "context" else []
 
     def pairs(self, chunks: Sequence[Chunk], *, max_windows: int, after: int = 0) -> list[Pair]:
-        """One entry per window, chunks in order; whole chunks are left out where windows run short.
+        """Return one entry per window, chunks in order; if windows run short, whole chunks are left out.
 
         Those that end at token ``after`` or before are left out as well, but count.
         """
@@ -131,7 +131,7 @@ class Pairing:
         return self._crossed(chunks, max_windows=max_windows, after=after)
 
     def _selected(self, index: EvidenceIndex, chunk: Chunk, *, most: int) -> list[Pair]:
-        """The best evidence in a first window, what is best of the rest in a second, and so on."""
+        """Select the best evidence for a first window, the best of the rest for a second, and so on."""
         checkpoint()
         claims = [claim.keys for claim in self._claims_in(chunk)]
         scores = self._scores(index, claims)
@@ -171,7 +171,7 @@ class Pairing:
         ]
 
     def _nearest(self, chunk: Chunk, groups: Sequence[Units], *, most: int) -> list[Units]:
-        """The ``most`` groups that hold the largest share of the chunk's claims, in document order."""
+        """Return the ``most`` groups that hold the largest share of the chunk's claims, in document order."""
         if self._index is None or self._fmt.evidence_windows is None or len(groups) <= most:
             return list(groups[:most])
         claims = [claim.keys for claim in self._claims_in(chunk)]

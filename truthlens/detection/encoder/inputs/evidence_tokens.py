@@ -1,4 +1,4 @@
-"""Evidence as token ids, cut into units: sentences, or pieces of long ones.
+"""Tokenise evidence and cut it into units: sentences, or pieces of long ones.
 
 Bounded: beyond ``max_tokens`` nothing is tokenised, and what was left out is counted by an estimate.
 """
@@ -45,7 +45,7 @@ class Evidence:
         return sizes
 
     def unit_ids(self, unit: int) -> Ids:
-        """Token ids of one unit."""
+        """Return the token ids of one unit."""
         passage, first, end = self.units[unit]
         ids: Ids = self.ids[passage][first:end]
         return ids
@@ -59,7 +59,7 @@ class Evidence:
 def encode_evidence(
     tokenizer: Tokenizer, passages: Sequence[str], *, max_tokens: int, longest_unit: int = LONGEST_UNIT
 ) -> Evidence:
-    """``passages`` as ids and units, at most ``max_tokens`` tokens of them, ``longest_unit`` in a unit."""
+    """Encode at most ``max_tokens`` tokens of ``passages``, cut into units of at most ``longest_unit``."""
     ids: list[Ids] = []
     units: list[NDArray[np.int64]] = []
     unit_words: list[tuple[Word, ...]] = []
@@ -101,7 +101,7 @@ def _estimate(missing: int, *, tokens: int, characters: int) -> int:
 
 
 def _unit_starts(text: str, offsets: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
-    """First tokens of the units, ascending; empty where there are no tokens."""
+    """Return the first tokens of the units, ascending; empty where there are no tokens."""
     if not len(offsets):
         return np.zeros(0, dtype=np.int64)
     # A token may begin with the white space before its sentence (byte-level BPE), so its end decides.

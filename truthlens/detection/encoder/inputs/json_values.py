@@ -1,10 +1,13 @@
-"""JSON in an answer, written as text that a model of prose can read: values with their keys as context. Pure.
+"""Write JSON in an answer as text that a model of prose can read: values with their keys as context.
 
-A classifier trained on prose takes braces, keys and ``48000`` for things that the evidence does not say. So JSON is scored
-as lines of "key: value", its values written as the evidence writes them where they are equal (``48000`` as "48,000",
-``0.05`` as "5%", ``2024-03-05`` as "5 March 2024"); every character of that text knows where in the answer it comes from.
-Keys, punctuation, ``null`` and bookkeeping are not scored. Works on tokens, not on trees, so that JSON which is
-broken, cut off or still being written is read as far as it goes, in time linear in its length.
+Pure.
+
+A classifier trained on prose takes braces, keys and ``48000`` for things that the evidence does not say. So
+JSON is scored as lines of "key: value", its values written as the evidence writes them where they are equal
+(``48000`` as "48,000", ``0.05`` as "5%", ``2024-03-05`` as "5 March 2024"); every character of that text
+knows where in the answer it comes from. Keys, punctuation, ``null`` and bookkeeping are not scored. Works on
+tokens, not on trees, so that JSON which is broken, cut off or still being written is read as far as it goes,
+in time linear in its length.
 """
 
 from __future__ import annotations
@@ -107,9 +110,9 @@ class _Role(Enum):
 class Rendering:
     """An answer as text to be scored.
 
-    ``starts`` and ``ends`` have shape (characters of ``text``,): the characters of the answer that each comes from.
-    ``silent`` are ranges of ``text`` that claim nothing: keys, what was put in between, bookkeeping. ``values`` are those
-    of the values of JSON, each a claim of its own.
+    ``starts`` and ``ends`` have shape (characters of ``text``,): the characters of the answer that each comes
+    from. ``silent`` are ranges of ``text`` that claim nothing: keys, inserted text, bookkeeping. ``values``
+    are those of the values of JSON, each a claim of its own.
     """
 
     text: str
@@ -153,7 +156,7 @@ class _Writer:
         self._append(self.source[start:end], start, end, role, same=True)
 
     def write(self, text: str, start: int, end: int, role: _Role = _Role.VALUE) -> None:
-        """Append ``text``, all of which stands for characters ``start`` to ``end`` of the answer."""
+        """Append ``text``, all of which comes from characters ``start`` to ``end`` of the answer."""
         self._append(text, start, end, role, same=False)
 
     def _append(self, text: str, start: int, end: int, role: _Role, *, same: bool) -> None:
@@ -182,7 +185,9 @@ class _Writer:
 
 
 def render(text: str, wordings: ValueWordings) -> Rendering | None:
-    """Return ``text`` with the JSON in it written as lines of keys and values; ``None`` where it holds no JSON.
+    """Return ``text`` with the JSON in it written as lines of keys and values.
+
+    It is ``None`` where it holds no JSON.
 
     Args:
         text: an answer, whole or so far.
@@ -212,14 +217,14 @@ def render(text: str, wordings: ValueWordings) -> Rendering | None:
 
 
 def _without_fence(text: str, start: int, end: int) -> int:
-    """Where the prose before a block of JSON ends: before the line that opens its code fence."""
+    """Return where the prose before a block of JSON ends: before the line that opens its code fence."""
     bare = text[start:end].rstrip()
     line = bare.rfind("\n") + 1
     return start + line if _OPENS.fullmatch(bare[line:]) else end
 
 
 def _behind_fence(text: str, end: int) -> int:
-    """Where the prose behind a block of JSON begins: behind the line that closes its code fence."""
+    """Return where the prose after a block of JSON begins: after the line that closes its code fence."""
     match = _CLOSES.match(text, end)
     return match.end() if match else end
 
@@ -299,7 +304,7 @@ class _Block:
             self._value(start, end)
 
     def _boolean(self, value: bool, start: int, end: int) -> None:
-        """Write the key as what is claimed or denied, where the evidence speaks of such a thing at all."""
+        """Write the key as claimed or denied, if the evidence mentions such a thing at all."""
         first, last = self._keys[-1] if self._keys else (0, 0)
         label = _spaced(self._text[first:last])
         if not self._wordings.knows(label):
@@ -362,7 +367,7 @@ class _Block:
 
 @lru_cache(maxsize=4096)
 def _spaced(key: str) -> str:
-    """A key as words: "unitPrice" and "unit_price" are "unit price"."""
+    """Return a key as words: "unitPrice" and "unit_price" become "unit price"."""
     return " ".join(_CASE.sub(" ", key).lower().split())
 
 

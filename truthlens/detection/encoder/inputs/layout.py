@@ -1,4 +1,4 @@
-"""How a window is laid out: special tokens, what surrounds the evidence, and how much fits."""
+"""Lay out a window: special tokens, the text around the evidence, and how much fits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_IDS: Ids = np.zeros(0, dtype=np.int64)
 
 
 def longest_unit(fmt: InputFormat) -> int:
-    """A unit must fit into the room that every window keeps for evidence."""
+    """Return the most tokens of a unit: it must fit into the room that every window keeps for evidence."""
     return min(LONGEST_UNIT, fmt.max_tokens // 4)
 
 
@@ -38,7 +38,7 @@ class Special:
 
 
 def special_ids(tokenizer: Tokenizer) -> Special:
-    """What the tokenizer's own pair template puts before, between and after two texts."""
+    """Return what the tokenizer's own pair template puts before, between and after two texts."""
     encoding = tokenizer.encode("a", "a")
     mask = np.array(encoding.special_tokens_mask, dtype=bool)
     ids = np.array(encoding.ids, dtype=np.int64)
@@ -71,7 +71,7 @@ class Frame:
 def frame_of(
     tokenizer: Tokenizer, fmt: InputFormat, *, query: str, passages: Sequence[str], evidence: Evidence
 ) -> Frame:  # fmt: skip
-    """The frame of ``fmt`` around ``evidence``, which was made of ``passages``."""
+    """Return the frame of ``fmt`` around ``evidence``, which was made of ``passages``."""
 
     def encode(text: str) -> Ids:
         return np.array(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
@@ -100,8 +100,9 @@ def _shorten(tokenizer: Tokenizer, text: str, most: int) -> str:
 class Layout:
     """Sizes and segment A of the windows of one answer.
 
-    ``chunk_with_all`` is the number of answer tokens that fit beside all of the evidence, 0 where that is less than
-    a chunk; ``chunk_size`` the most tokens of a chunk; ``unit_extra`` what a unit costs besides its own tokens.
+    ``chunk_with_all`` is the number of answer tokens that fit together with all of the evidence, 0 where that
+    is less than a chunk; ``chunk_size`` the most tokens of a chunk; ``unit_extra`` what a unit costs besides
+    its own tokens.
     """
 
     def __init__(self, fmt: InputFormat, special: Special, frame: Frame, evidence: Evidence) -> None:
@@ -123,7 +124,10 @@ class Layout:
         self.chunk_size = self.chunk_with_all or min(fmt.answer_tokens, most)
 
     def _chunk_with_all(self) -> int:
-        """Answer tokens that fit beside all of the evidence; 0 where that is less than a chunk."""
+        """Return how many answer tokens fit together with all of the evidence.
+
+        It is 0 where that is less than a chunk.
+        """
         if self._evidence.kept < self._evidence.total:
             return 0
         if self._frame.whole is not None:
@@ -136,11 +140,11 @@ class Layout:
         return left if left >= self._fmt.answer_tokens else 0
 
     def room(self, chunk: int) -> int:
-        """Evidence tokens that fit beside ``chunk`` answer tokens."""
+        """Return how many evidence tokens fit next to ``chunk`` answer tokens."""
         return max(self._fmt.max_tokens - self._fixed - chunk, 0)
 
     def groups(self, chunk: int) -> list[NDArray[np.int64]]:
-        """All units in document order, cut into groups that fit beside ``chunk`` answer tokens."""
+        """Return all units in document order, cut into groups that fit next to ``chunk`` answer tokens."""
         room = self.room(chunk)
         groups: list[NDArray[np.int64]] = []
         start, used = 0, 0
@@ -152,7 +156,7 @@ class Layout:
         return [*groups, np.arange(start, len(self._evidence.units))]
 
     def segment(self, units: NDArray[np.int64]) -> Ids:
-        """Segment A with evidence ``units``, which ascend."""
+        """Return segment A with evidence ``units``, which ascend."""
         frame, evidence = self._frame, self._evidence
         if frame.whole is not None and len(units) == len(evidence.units):
             return frame.whole

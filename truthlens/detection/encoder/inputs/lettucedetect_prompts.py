@@ -1,7 +1,7 @@
-"""The prompts of the ``lettucedetect`` package, by language: what its checkpoints for other languages are fed with.
+"""Hold the prompts of the ``lettucedetect`` package, by language, for its checkpoints.
 
-They are interface, not text of ours: a checkpoint meets the same bytes here as in its own package. Trailing spaces
-and line breaks belong to them.
+They are an interface, not our own text: a checkpoint gets the same bytes here as in its own package. Trailing
+spaces and line breaks belong to them.
 
 Source: ``lettucedetect`` 0.2.3 (MIT), files ``prompts/qa_prompt_*.txt`` and ``prompts/summary_prompt_*.txt``.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One language: the question prompt is ``ask``, query, ``bind``, count, ``count_end``, passages, ``tail``.
+    """One language: the question prompt is ``ask``, query, ``bind``, count, ``count_end``, passages, tail.
 
     A passage is introduced by ``passage`` and its number. The summary prompt is ``summary``, passages,
     ``summary_tail``.

@@ -1,4 +1,4 @@
-"""Lexical support of every answer token by the whole evidence: the feature set ``lexical-v1``.
+"""Compute the lexical support of every answer token by the whole evidence: the feature set ``lexical-v1``.
 
 The encoder and plain word support see different things, so the classification head gets both. Features are
 computed against all units (sentences) of the evidence, not only those in the encoder's window.
@@ -33,9 +33,9 @@ _SHORT_SENTENCE = 3  # content words; headings and the like say nothing about su
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvidenceIndex:
-    """What the evidence holds, by unit (a sentence, or a piece of a long one).
+    """The evidence's words, by unit (a sentence, or a piece of a long one).
 
-    ``postings`` maps a stem or number key to the units it stands in, ascending. ``lengths`` has shape
+    ``postings`` maps a stem or number key to the units that contain it, ascending. ``lengths`` has shape
     (units,): content words of each.
     """
 
@@ -56,11 +56,11 @@ class EvidenceIndex:
         return len(self.lengths)
 
     def idf(self, key: str) -> float:
-        """Rarity of ``key`` among the units, 0..; a key that is absent is as rare as one seen once."""
+        """Return the rarity of ``key`` among the units, 0..; an absent key is as rare as one seen once."""
         return math.log(1.0 + self.units / len(self.postings.get(key, (0,))))
 
     def overlap(self, keys: Sequence[str]) -> NDArray[np.float64]:
-        """Shape (units,): summed idf of the distinct ``keys`` that each unit holds."""
+        """Return an array of shape (units,): summed idf of the distinct ``keys`` that each unit holds."""
         total = np.zeros(self.units)
         for key in dict.fromkeys(keys):
             units = self._arrays.get(key)
@@ -70,7 +70,7 @@ class EvidenceIndex:
         return total
 
     def units_with(self, key: str) -> frozenset[int]:
-        """The units that hold ``key``."""
+        """Return the units that hold ``key``."""
         units = self._sets.get(key)
         if units is None:
             units = self._sets[key] = frozenset(self.postings.get(key, ()))
@@ -78,12 +78,12 @@ class EvidenceIndex:
 
 
 def keys_of(word: Word) -> tuple[str, ...]:
-    """What a word is looked up by: its number values, or its stem."""
+    """Return the lookup keys of a word: its number values, or its stem."""
     return word.numbers or (word.stem,)
 
 
 def index_evidence(units: Sequence[Sequence[Word]]) -> EvidenceIndex:
-    """The index of evidence whose units hold these words, in document order."""
+    """Build the index of evidence whose units hold these words, in document order."""
     postings: dict[str, list[int]] = {}
     bigrams: set[tuple[str, str]] = set()
     trigrams: set[tuple[str, str, str]] = set()
@@ -119,7 +119,7 @@ def evidence_words(text: str) -> list[list[Word]]:
 def token_features(
     index: EvidenceIndex, *, answer: str, offsets: NDArray[np.int64], query: str
 ) -> NDArray[np.float32]:
-    """Shape (answer tokens, ``FEATURE_COUNT``), each 0..1: support of every token by the indexed evidence.
+    """Return features of shape (answer tokens, ``FEATURE_COUNT``), each 0..1: the support of each token.
 
     Args:
         index: the whole evidence.
@@ -232,7 +232,7 @@ def _answer_columns(table: NDArray[np.float32], listed: list[Word]) -> None:
 
 
 def _word_of_token(listed: list[Word], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Row of the word that each token overlaps; ``len(listed)`` where it is punctuation."""
+    """Return the row of the word that each token overlaps; ``len(listed)`` where it is punctuation."""
     if not listed or not len(offsets):
         return np.full(len(offsets), len(listed), dtype=np.int64)
     ends = np.array([word.end for word in listed])

@@ -39,20 +39,20 @@ class _Frozen(BaseModel):
 class InputFormat(_Frozen):
     """How evidence and answer become token ids.
 
-    ``template`` ``None`` means ``[CLS] query [SEP] evidence [SEP] answer [SEP]`` (no query: without its part);
-    a name means one prompt text in place of query and evidence. ``answer_tokens`` is the size of an answer
-    chunk, ``answer_overlap`` how many tokens two neighbouring chunks share. With ``evidence`` ``select`` the
-    evidence sentences nearest to the chunk fill the window; with ``windows`` every chunk meets all evidence,
-    in as many windows as that takes.
+    ``template`` ``None`` means ``[CLS] query [SEP] evidence [SEP] answer [SEP]`` (no query: without its
+    part); a name means one prompt text in place of query and evidence. ``answer_tokens`` is the size of an
+    answer chunk, ``answer_overlap`` how many tokens two neighbouring chunks share. With ``evidence``
+    ``select`` the evidence sentences nearest to the chunk fill the window; with ``windows`` every chunk meets
+    all evidence, in as many windows as that takes.
 
-    ``evidence_windows`` bounds the windows of a chunk: with ``select`` (where none means one) each further window
-    holds the next best sentences, with ``windows`` (where none means all) only the nearest groups are read.
-    ``selected_tokens`` bounds what is selected beside a chunk, to that many tokens and one more for each of the chunk's:
-    a window filled with what a short answer does not speak of hides what is wrong with it.
-    ``ranking`` is what nearest means: words shared with the sentence alone, or also by what stands around it.
-    ``merge`` brings the windows of a chunk together, see ``merging``; ``merge_weights`` are those of ``learned``.
-    ``features_over`` is the evidence that the features look at: all of it, or what some window holds.
-    Measurements: docs/long-evidence.md.
+    ``evidence_windows`` bounds the windows of a chunk: with ``select`` (where none means one) each further
+    window holds the next best sentences, with ``windows`` (where none means all) only the nearest groups are
+    read. ``selected_tokens`` bounds what is selected for a chunk, to that many tokens and one more for each
+    of the chunk's: a window filled with what a short answer does not speak of hides what is wrong with it.
+    ``ranking`` is what nearest means: words shared with the sentence alone, or also by the text around it.
+    ``merge`` brings the windows of a chunk together, see ``merging``; ``merge_weights`` are those of
+    ``learned``. ``features_over`` is the evidence that the features look at: all of it, or what some window
+    holds. Measurements: docs/long-evidence.md.
     """
 
     max_tokens: int = Field(default=512, ge=16)
@@ -70,7 +70,7 @@ class InputFormat(_Frozen):
     features_over: Literal["all", "read"] = "all"
 
     def model_post_init(self, _context: Any) -> None:
-        """Refuse sizes that leave no room for evidence or let chunks stand still."""
+        """Refuse sizes that leave no room for evidence or give chunks that do not advance."""
         if self.answer_overlap >= self.answer_tokens:
             raise ValueError("answer_overlap must be smaller than answer_tokens")
         if self.answer_tokens > self.max_tokens * 3 // 4:
@@ -103,9 +103,9 @@ class Manifest(_Frozen):
     ``hallucinated_label`` is the index of the "not supported" logit. Token probabilities are
     ``softmax(logits / temperature)[hallucinated_label]``. ``tau_token`` is the limit of the Noisy-OR's
     indicator, ``tau_span`` the limit from which a token belongs to a span. ``noisy_or_exponent`` is the
-    tempering exponent 1/c (1.0: the raw formula). ``response`` calibrates the response score of an aggregation; without an
-    entry it is the formula alone. ``figures`` are results on held-out data, by split. ``files`` maps
-    relative names to SHA-256 digests (hex); the loader refuses a file that differs.
+    tempering exponent 1/c (1.0: the raw formula). ``response`` calibrates the response score of an
+    aggregation; without an entry it is the formula alone. ``figures`` are results on held-out data, by split.
+    ``files`` maps relative names to SHA-256 digests (hex); the loader refuses a file that differs.
     """
 
     format: Literal[1] = 1
@@ -140,7 +140,7 @@ class Manifest(_Frozen):
 
 
 def load_manifest(folder: Path) -> Manifest:
-    """The manifest of ``folder``: its ``manifest.json``, or one derived from a Hugging Face ``config.json``.
+    """Load the manifest of ``folder``: ``manifest.json``, or one derived from Hugging Face's ``config.json``.
 
     Raises:
         ModelError: the folder has neither file, or the file cannot be used.
@@ -171,7 +171,7 @@ def load_manifest(folder: Path) -> Manifest:
 
 
 def derive_manifest(name: str, config: dict[str, Any]) -> Manifest:
-    """A manifest for a Hugging Face token-classification ``config``, by LettuceDetect's conventions.
+    """Derive a manifest from a Hugging Face token-classification ``config``, by LettuceDetect's conventions.
 
     Label 1 is "hallucinated" whatever ``id2label`` says: published checkpoints never set those names.
 

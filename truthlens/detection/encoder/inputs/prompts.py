@@ -1,7 +1,7 @@
 """Prompt wordings that published checkpoints were trained on, byte for byte.
 
-A token classifier learns the wording around the evidence along with the task, so a paraphrase of it costs accuracy
-without any error. The names are those of ``input.template`` in a manifest.
+A token classifier learns the wording around the evidence along with the task, so a paraphrase of it costs
+accuracy without any error. The names are those of ``input.template`` in a manifest.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ASKS_FOR_SUMMARY = re.compile(
 class Prompt:
     """A prompt's fixed parts: ``head``, then per passage its ``label`` and ``gap``, then ``tail``.
 
-    With ``literal`` a passage that is a JSON object stands in the prompt as Python writes it.
+    With ``literal`` a passage that is a JSON object appears in the prompt as Python writes it.
     """
 
     head: str
@@ -56,18 +56,19 @@ class Prompt:
     literal: bool = False
 
     def text(self, passages: Sequence[str]) -> str:
-        """The whole prompt with ``passages`` (as many as ``labels``) in their places."""
+        """Return the whole prompt with ``passages`` (as many as ``labels``) in their places."""
         shown = [_literal(passage) for passage in passages] if self.literal else passages
         pairs = zip(self.labels, shown, strict=True)
         return self.head + "".join(label + passage + self.gap for label, passage in pairs) + self.tail
 
 
 def build_prompt(name: TemplateName, *, query: str, passages: Sequence[str]) -> Prompt:
-    """The prompt of template ``name`` for one exchange.
+    """Build the prompt of template ``name`` for one exchange.
 
-    ``lettucedetect-v1`` picks among RAGTruth's three wordings by the exchange: data-to-text where every passage is a
-    JSON object and nothing is asked, a summary where nothing but that is asked, else question answering.
-    ``-qa``, ``-summary`` and ``-data`` force one; without a query ``-qa`` has nothing to ask and is a summary.
+    ``lettucedetect-v1`` picks among RAGTruth's three wordings by the exchange: data-to-text where every
+    passage is a JSON object and nothing is asked, a summary where nothing but that is asked, else question
+    answering. ``-qa``, ``-summary`` and ``-data`` force one; without a query ``-qa`` has nothing to ask and
+    is a summary.
 
     Args:
         name: the template.
@@ -76,8 +77,8 @@ def build_prompt(name: TemplateName, *, query: str, passages: Sequence[str]) -> 
 
     Source:
         v1: RAGTruth (ParticleMedia, 2023), field ``prompt`` of its three tasks, on which LettuceDetect v1 and
-        TinyLettuce were trained as they stand. v2: ``format_prompt`` of LettuceDetect 0.2. By language: the prompt
-        files of the ``lettucedetect`` package, which its ``predict`` uses.
+        TinyLettuce were trained, unchanged. v2: ``format_prompt`` of LettuceDetect 0.2. By language: the
+        prompt files of the ``lettucedetect`` package, which its ``predict`` uses.
     """
     if name == "lettucedetect-v2":
         return _request_first(query, len(passages))
@@ -98,7 +99,7 @@ def build_prompt(name: TemplateName, *, query: str, passages: Sequence[str]) -> 
 
 
 def task_of(query: str, passages: Sequence[str]) -> Task:
-    """Which of RAGTruth's tasks an exchange is nearest to."""
+    """Return which of RAGTruth's tasks an exchange is nearest to."""
     asks = query.strip()
     summary = not asks or _ASKS_FOR_SUMMARY.match(asks) is not None
     if passages and not asks.endswith("?") and all(_json_object(passage) is not None for passage in passages):

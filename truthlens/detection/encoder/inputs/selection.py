@@ -1,7 +1,10 @@
-"""Choose the evidence that stands beside an answer chunk where not all of it fits. Pure.
+"""Choose the evidence that goes with an answer chunk when not all of it fits.
 
-A unit (sentence) is ranked for each answer sentence by the rare words they share; every answer sentence gets its best
-match before any gets its second. Nothing here knows windows or tokens, only units and what each costs.
+Pure.
+
+A unit (sentence) is ranked for each answer sentence by the rare words they share; every answer sentence gets
+its best match before any gets its second. Nothing here knows windows or tokens, only units and what each
+costs.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ _CONTEXT_WEIGHT = 4.0
 
 
 def overlap_scores(index: EvidenceIndex, claims: Sequence[Sequence[str]]) -> Floats:
-    """Shape (claims, units), 0..: summed idf of the words that claim and unit share, less for long units.
+    """Return shape (claims, units), 0..: summed idf of the words that both share, less for long units.
 
     Args:
         index: the evidence, by unit.
@@ -42,10 +45,10 @@ def overlap_scores(index: EvidenceIndex, claims: Sequence[Sequence[str]]) -> Flo
 def context_scores(
     index: EvidenceIndex, claims: Sequence[Sequence[str]], *, query: Sequence[str], owners: Units
 ) -> Floats:
-    """``overlap_scores``, raised for units whose surroundings speak of the claim and of the query.
+    """Return ``overlap_scores``, raised for units whose surroundings mention the claim and the query.
 
-    One sentence of an unrelated passage may share a claim's words by chance; that its neighbours share the claim's
-    other words and the question's is much rarer.
+    One sentence of an unrelated passage may share a claim's words by chance; that its neighbours share the
+    claim's other words and the question's is much rarer.
 
     Args:
         index: the evidence, by unit.
@@ -64,9 +67,10 @@ def context_scores(
 def select_units(
     scores: Floats, *, sizes: Units, budget: int, taken: NDArray[np.bool_] | None = None
 ) -> Units:
-    """The units to read, ascending (document order), whose sizes sum to at most ``budget``.
+    """Return the units to read, ascending (document order), whose sizes sum to at most ``budget``.
 
-    Room that the matches leave is filled with neighbours of what was chosen, then from the evidence's beginning.
+    Room that the matches leave is filled with neighbours of what was chosen, then from the evidence's
+    beginning.
 
     Args:
         scores: shape (claims, units); 0 where a unit has nothing to do with a claim.
@@ -89,7 +93,7 @@ def select_units(
 
 
 def held_shares(index: EvidenceIndex, claims: Sequence[Sequence[str]], units: Units) -> Floats:
-    """Shape (claims,), 0..1: share of each claim's rare words that stand in any of ``units``; 0 for no words."""
+    """Return shape (claims,), 0..1: the share of each claim's rare words that occur in any of ``units``."""
     read = np.zeros(index.units, dtype=bool)
     read[units] = True
     shares = np.zeros(len(claims))
@@ -120,7 +124,7 @@ def _neighbours(chosen: dict[int, None], units: int) -> Iterator[int]:
 
 
 def _shares_nearby(index: EvidenceIndex, lists: Sequence[Sequence[str]], owners: Units) -> Floats:
-    """Shape (lists, units), 0..1: share of each list's idf that stands in a unit or in its surroundings."""
+    """Return shape (lists, units), 0..1: share of a list's idf that occurs in a unit or its surroundings."""
     units = index.units
     known = sorted({key for keys in lists for key in keys if key in index.postings})
     rows = {key: row for row, key in enumerate(known)}

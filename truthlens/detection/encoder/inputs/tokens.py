@@ -1,4 +1,7 @@
-"""Texts to token ids, long ones piece by piece: neither the other threads nor memory are held by one long text."""
+"""Encode texts as token ids, long ones piece by piece.
+
+One long text then holds neither other threads nor memory.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,16 @@ _BREAK = re.compile(r"(?s:.*)[^\s](?=\s)")
 
 
 def encode(tokenizer: Tokenizer, text: str, *, most: int | None = None) -> tuple[Ids, NDArray[np.int64]]:
-    """Ids of ``text``, shape (tokens,), and the characters of each, shape (tokens, 2); no special tokens.
+    """Return the ids of ``text`` and the characters of each, shape (tokens, 2); no special tokens.
 
     Args:
         tokenizer: without padding and truncation.
         text: of any length.
-        most: where there are more tokens than that, the text is not read to its end; all tokens that were made are given.
+        most: where there are more tokens than that, the text is not read to its end; all tokens that were
+            made are given.
 
     Raises:
-        StoppedError: nobody waits for them any more.
+        StoppedError: the result is no longer needed.
     """
     ids: list[Ids] = []
     offsets: list[NDArray[np.int64]] = []
@@ -55,7 +59,10 @@ def encode(tokenizer: Tokenizer, text: str, *, most: int | None = None) -> tuple
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Ranges of ``text``; where it is cut depends only on the text before, so that further text moves no cut."""
+    """Yield the ranges of ``text``.
+
+    A cut depends only on the text before it, so that further text moves no cut.
+    """
     start = 0
     while len(text) - start > PIECE_CHARS:
         last_word = _BREAK.match(text, start + PIECE_CHARS // 2, start + PIECE_CHARS)

@@ -1,4 +1,6 @@
-"""How the evidence writes values: numbers, dates and currencies that equal those of a JSON answer. Pure.
+"""Find how the evidence writes values: numbers, dates and currencies that equal those of a JSON answer.
+
+Pure.
 
 The evidence is read when the first value is asked for, once.
 """
@@ -38,7 +40,7 @@ class ValueWordings:
 
     Args:
         passages: the evidence.
-        query: what the user asked; what stands in it is no invention of the answer.
+        query: what the user asked; what it contains is not invented by the answer.
     """
 
     def __init__(self, passages: Sequence[str], *, query: str = "") -> None:
@@ -46,11 +48,11 @@ class ValueWordings:
         self._query = query
 
     def knows(self, text: str) -> bool:
-        """Return whether a word of content of ``text`` stands in the evidence."""
+        """Return whether a content word of ``text`` occurs in the evidence."""
         return any(word.stem in self._stems for word in words(text) if not word.stop)
 
     def was_asked(self, text: str) -> bool:
-        """Return whether ``text`` has words, all of which stand in the query."""
+        """Return whether ``text`` has words, all of which occur in the query."""
         listed = words(text)
         return bool(listed) and all(word.stem in self._asked for word in listed)
 
@@ -64,7 +66,7 @@ class ValueWordings:
         )
 
     def number(self, written: str) -> str:
-        """The number ``written`` as the evidence writes it, or as it stands."""
+        """Return the number ``written`` as the evidence writes it, or unchanged."""
         sign, bare = ("-", written[1:]) if written.startswith("-") else ("", written)
         try:
             value = f"{float(bare):.10g}"
@@ -75,7 +77,7 @@ class ValueWordings:
         return sign + self._numbers.get(value, bare)
 
     def values(self, text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
-        """Places between ``start`` and ``end`` where the evidence writes an equal value otherwise, and how."""
+        """Yield where between ``start`` and ``end`` the evidence writes an equal value otherwise, and how."""
         for match in sorted(
             [*_ISO.finditer(text, start, end), *_CODE.finditer(text, start, end)],
             key=lambda found: found.start(),

@@ -1,7 +1,8 @@
-"""Cut evidence and answer into the encoder's windows, so that no token of the answer is ever dropped.
+"""Cut evidence and answer into the encoder's windows; no token of the answer is ever dropped.
 
-The answer is tokenised once as a whole and chunked with overlap. Evidence that does not fit beside a chunk is
-selected by sentence, or laid out over several windows, as the model's manifest says. Nothing here runs a model.
+The answer is tokenised once as a whole and chunked with overlap. Evidence that does not fit next to a chunk
+is selected by sentence, or laid out over several windows, as the model's manifest says. Nothing here runs a
+model.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ MAX_EVIDENCE_TOKENS = 200_000
 class Window:
     """One input of the encoder.
 
-    ``input_ids`` and ``type_ids`` have shape (tokens,), int64. ``answer`` is the slice of positions that
-    hold answer tokens and ``first`` the index, in the answer's own token sequence, of the first of them.
+    ``input_ids`` and ``type_ids`` have shape (tokens,), int64. ``answer`` is the slice of positions that hold
+    answer tokens and ``first`` the index, in the answer's own token sequence, of the first of them.
     ``features`` has shape (tokens, features), float32, or is ``None`` where the model takes none.
-    ``relevance`` has shape (answer tokens of the window,), float32, 0..1: what share of the rare words of each
-    token's sentence the window's evidence holds; ``None`` where the format's merging does not ask for it.
+    ``relevance`` has shape (answer tokens of the window,), float32, 0..1: what share of the rare words of
+    each token's sentence the window's evidence holds; ``None`` where the format's merging does not ask for
+    it.
     """
 
     input_ids: NDArray[np.int64]
@@ -55,7 +57,7 @@ class Window:
 class Windows:
     """All inputs for one answer.
 
-    ``offsets`` has shape (answer tokens, 2): character ranges of the answer's tokens. A token that stands in
+    ``offsets`` has shape (answer tokens, 2): character ranges of the answer's tokens. A token that is in
     several windows (overlap, or several evidence windows) has several scores; the encoder merges them.
     """
 
@@ -65,7 +67,7 @@ class Windows:
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer of a model folder, without the truncation and padding that its file may switch on.
+    """Load the tokenizer of a model folder, without the truncation and padding that its file may switch on.
 
     Raises:
         ModelError: ``tokenizer.json`` is missing or damaged.
@@ -89,7 +91,7 @@ def read_evidence(
     *,
     max_evidence_tokens: int = MAX_EVIDENCE_TOKENS,
 ) -> Evidence:
-    """The passages, tokenised and cut into units as ``fmt`` needs them; arguments as of ``build_windows``."""
+    """Tokenise the passages and cut them into units as ``fmt`` needs them; see ``build_windows``."""
     return encode_evidence(
         tokenizer, passages, max_tokens=max_evidence_tokens, longest_unit=longest_unit(fmt)
     )
@@ -98,7 +100,7 @@ def read_evidence(
 def lay_out(
     tokenizer: Tokenizer, fmt: InputFormat, *, query: str, passages: Sequence[str], evidence: Evidence
 ) -> Layout:
-    """How the windows of any answer are laid out beside ``evidence``; arguments as of ``build_windows``.
+    """Return how the windows of any answer are laid out with ``evidence``; arguments as of ``build_windows``.
 
     Raises:
         ModelError: see ``build_windows``.
@@ -120,7 +122,7 @@ def build_windows(
     layout: Layout | None = None,
     after: int = 0,
 ) -> Windows:
-    """Every window that the encoder must read to score all of ``answer`` against all of ``passages``.
+    """Build every window that the encoder must read to score all of ``answer`` against all of ``passages``.
 
     Args:
         tokenizer: the model's own, without truncation and padding (see ``load_tokenizer``).
@@ -132,7 +134,8 @@ def build_windows(
         max_evidence_tokens: bound on the evidence that is tokenised; ``coverage`` shows where it cut.
         evidence: ``read_evidence`` of the same passages and format, where several answers share them.
         layout: ``lay_out`` of that evidence and the same query, where several answers share it.
-        after: chunks that end at this token or before get no windows; neither windows nor coverage count them.
+        after: chunks that end at this token or before get no windows; neither windows nor coverage count
+            them.
 
     Raises:
         ModelError: the tokenizer truncates or lacks the special tokens, or the format leaves no room.
@@ -164,7 +167,7 @@ def build_windows(
 
 
 def _compares_words(fmt: InputFormat, layout: Layout) -> bool:
-    """Whether anything needs the lexical index of the evidence."""
+    """Return whether anything needs the lexical index of the evidence."""
     if fmt.features is not None:
         return True
     chooses = fmt.evidence == "select" or fmt.evidence_windows is not None or fmt.merge not in {"min", "mean"}
@@ -172,13 +175,13 @@ def _compares_words(fmt: InputFormat, layout: Layout) -> bool:
 
 
 def _compares_all(fmt: InputFormat) -> bool:
-    """Whether selection or features look at every unit of the evidence, also those that no window holds."""
+    """Return whether selection or features look at every unit, also those that no window holds."""
     chooses = fmt.evidence == "select" or fmt.evidence_windows is not None
     return chooses or (fmt.features is not None and fmt.features_over == "all")
 
 
 def _read_index(evidence: Evidence, pairs: Sequence[Pair]) -> EvidenceIndex:
-    """The lexical index of what some window holds, in document order."""
+    """Build the lexical index of what some window holds, in document order."""
     read = _read_units(evidence, pairs)
     return index_evidence([evidence.words[unit] for unit in np.flatnonzero(read)])
 

@@ -1,8 +1,10 @@
-"""Which claims of two answers are about one matter, and what each answer says of the other's claims. Pure.
+"""Align the claims of two answers by subject, and tell what each answer says of the other's claims.
 
-Claims are aligned one to one by semantic similarity, greedily from the most similar pair down. A best assignment
-would give a claim a worse partner to help another one; here the nearest pair is wanted, and a pair below the floor is
-none.
+Pure.
+
+Claims are aligned one to one by semantic similarity, greedily from the most similar pair down. A best
+assignment would give a claim a worse partner to help another one; here the nearest pair is wanted, and a pair
+below the floor is none.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ class Figures:
         claims: per voice the factual claims that are compared.
         groundings: per voice, per claim, 0..1; ``None`` for one that could not be scored.
         similar: by pair of voices, the lower index first, shape (claims of the one, claims of the other).
-        support: by ordered pair (one, other), how far the other's text supports each claim of the one, 0..1; ``None``
-            for one that could not be scored.
+        support: by ordered pair (one, other), how far the other's text supports each claim of the one, 0..1;
+            ``None`` for one that could not be scored.
     """
 
     claims: Sequence[Sequence[Claim]]
@@ -46,7 +48,10 @@ class Figures:
 
 
 def assembled(voices: Sequence[Voice], figures: Figures, *, notes: Sequence[str] = ()) -> Comparison:
-    """The comparison that the figures make; ``notes`` are codes of what was left out, to which ``INCOMPLETE`` is added."""
+    """Assemble the comparison from these figures.
+
+    ``notes`` are codes of what was left out, plus ``INCOMPLETE``.
+    """
     sides = [_Side.of(own) for own in figures.claims]
     stances: dict[tuple[int, int], list[Stance]] = {}
     for (one, other), table in figures.similar.items():
@@ -69,7 +74,7 @@ def assembled(voices: Sequence[Voice], figures: Figures, *, notes: Sequence[str]
 
 
 def aligned(table: Table) -> dict[int, int]:
-    """Partners by claim of the left side: the most similar pair first, each claim once, none below ``ALIGNED``."""
+    """Return the partners by claim of the left side: most similar pair first, each claim only once."""
     ranked = sorted(
         (-value, left, right)
         for left, row in enumerate(table)
@@ -119,7 +124,7 @@ class _Pair:
         return _Pair(one, other, table, partners, conflicts)
 
     def turned(self) -> _Pair:
-        """The same pair from the other side."""
+        """Return the same pair from the other side."""
         return _Pair(
             self.other,
             self.one,
@@ -129,7 +134,7 @@ class _Pair:
         )
 
     def stances(self, voice: int, support: Sequence[float | None]) -> list[Stance]:
-        """What the other voice, whose index is ``voice``, says of each claim of the one."""
+        """Return what the other voice, whose index is ``voice``, says of each of these claims."""
         said = set(self.other.wordings)
         found: list[Stance] = []
         for place, wording in enumerate(self.one.wordings):

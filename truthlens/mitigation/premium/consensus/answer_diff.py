@@ -1,4 +1,4 @@
-"""What several models' answers say of each other's claims, and how well the evidence bears each claim.
+"""Compare several models' answers claim by claim, and measure how well the evidence supports each claim.
 
 ``compare`` asks the tools for all figures and leaves every choice to the mechanisms (``vote``, ``fusion``,
 ``replacement``) and to the judge. It calls no model and changes no text.
@@ -57,9 +57,9 @@ class DifferenceKind(StrEnum):
 class Difference:
     """One difference between the first answer and another one, for a judge's prompt.
 
-    ``contradicted``: ``first`` and ``other`` speak of one matter and do not agree. ``missing``: the other answer
-    does not say ``first``. ``added``: the first answer does not say ``other``. Groundings are 0..1, ``None`` for the
-    side that says nothing.
+    ``contradicted``: ``first`` and ``other`` are about the same subject and do not agree. ``missing``: the
+    other answer does not say ``first``. ``added``: the first answer does not say ``other``. Groundings are
+    0..1, ``None`` for the side that says nothing.
     """
 
     kind: DifferenceKind
@@ -73,9 +73,9 @@ class Difference:
 async def compare(voices: Sequence[Voice], tools: Tools, *, query: str = "") -> Comparison:
     """The voices' claims with their groundings and with what each other voice says of them.
 
-    One scoring of all claims against the evidence, one similarity table per pair of voices, one support call per
-    ordered pair; the voices' calls run side by side. Cancellation ends them all. Where a tool raises, the first of its
-    exceptions is raised, and the other calls are ended.
+    One scoring of all claims against the evidence, one similarity table per pair of voices, one support call
+    per ordered pair; the voices' calls run side by side. Cancellation ends them all. Where a tool raises, the
+    first of its exceptions is raised, and the other calls are ended.
     """
     kept = tuple(voices[:MOST_VOICES])
     length = sum(len(voice.text) for voice in kept)
@@ -104,7 +104,7 @@ async def compare(voices: Sequence[Voice], tools: Tools, *, query: str = "") -> 
 
 
 def differences(comparison: Comparison) -> list[Difference]:
-    """Where the other answers differ from the first one: its claims in order, then what they add.
+    """Return where the other answers differ from the first one: its claims in order, then what they add.
 
     A claim that several others add is listed once.
     """
@@ -129,7 +129,7 @@ def differences(comparison: Comparison) -> list[Difference]:
 
 
 async def _placed(work: Callable[[], _Result], *, large: bool) -> _Result:
-    """What ``work`` gives; done on a thread where there is much of it."""
+    """Return the result of ``work``; large work is done on a thread."""
     return await asyncio.to_thread(work) if large else work()
 
 
@@ -148,7 +148,7 @@ def _factual(voice: Voice, query: str) -> tuple[list[Claim], bool]:
 async def _groundings(
     voices: Sequence[Voice], found: Sequence[Sequence[Claim]], rescore: Rescore
 ) -> list[list[float | None]]:
-    """Per claim 1 minus the worse of its own score and that of a span of its answer's verdict that touches it.
+    """Return each claim's grounding: 1 minus the worst of its score and those of flagged spans that touch it.
 
     ``None`` where there is neither.
     """
@@ -173,7 +173,7 @@ def _overlap(claim: Claim, start: int, end: int) -> bool:
 async def _row(
     one: int, voices: Sequence[Voice], found: Sequence[Sequence[Claim]], tool: Compare
 ) -> list[tuple[tuple[int, int], Table | None, Sequence[float | None]]]:
-    """What all other voices say of one voice's claims; the table only for pairs in ascending order."""
+    """Return what all other voices say of one voice's claims; the table only has pairs in ascending order."""
     told: list[tuple[tuple[int, int], Table | None, Sequence[float | None]]] = []
     texts = [claim.text for claim in found[one]]
     for other, voice in enumerate(voices):

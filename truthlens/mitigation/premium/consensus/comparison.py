@@ -1,4 +1,7 @@
-"""The records of several answers set side by side: voices, stances, views. They carry figures and decide nothing."""
+"""The records of several answers set side by side: voices, stances, views.
+
+They carry figures and decide nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ _DEFAULT_THRESHOLD = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """One model's answer. ``weight`` is the model's reliability, 0..1; ``verdict`` its score against the evidence."""
+    """One model's answer.
+
+    ``weight`` is the model's reliability, 0..1; ``verdict`` its score against the evidence.
+    """
 
     model: str
     text: str
@@ -31,10 +37,10 @@ class Stance:
     """What the voice with index ``voice`` says of a claim of another one.
 
     ``partner`` is the index (in that voice's views) of the claim that it is aligned with, or ``None``;
-    ``similarity`` (0..1) is that of the partner, without one that of the nearest claim. ``support`` (0..1) is how
-    far the voice's whole answer supports the claim, ``None`` where that could not be scored: then the voice neither
-    holds the claim nor is silent, and disputes it only in a ``conflict``, where the partner gives another figure, date
-    or polarity.
+    ``similarity`` (0..1) is that of the partner, without one that of the nearest claim. ``support`` (0..1) is
+    how far the voice's whole answer supports the claim, ``None`` where that could not be scored: then the
+    voice neither holds the claim nor is silent, and disputes it only in a ``conflict``, where the partner
+    gives another figure, date or polarity.
     """
 
     voice: int
@@ -55,7 +61,7 @@ class Stance:
 
     @property
     def disputes(self) -> bool:
-        """Whether the voice speaks of the same matter and does not hold the claim."""
+        """Whether the voice is about the same subject and does not hold the claim."""
         return self.known and self.partner is not None and not self.agrees
 
     @property
@@ -66,7 +72,7 @@ class Stance:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """A factual claim with how well the evidence bears it (``grounding``, 0..1) and what the other voices say.
+    """A factual claim with how well the evidence supports it (``grounding``, 0..1) and what other voices say.
 
     ``scored`` is false where the grounding is unknown, and then it is 0.5.
     """
@@ -101,7 +107,7 @@ class Comparison:
 
     @property
     def threshold(self) -> float:
-        """The score at which a claim counts as unsupported: the plan's, as the first answer's verdict has it."""
+        """The score from which a claim is unsupported: the plan's, as in the first answer's verdict."""
         return self.voices[0].verdict.threshold or _DEFAULT_THRESHOLD
 
     @property
@@ -110,7 +116,7 @@ class Comparison:
         return len(self.contested()) / len(self.views[0]) if self.views[0] else 0.0
 
     def contested(self, voice: int = 0) -> list[int]:
-        """The views of ``voice`` that another voice disputes, or that are ungrounded and held by no majority.
+        """Return the views of ``voice`` that others dispute, or that are ungrounded without a majority.
 
         A claim of which too little is known is not contested.
         """
@@ -122,22 +128,25 @@ class Comparison:
         ]
 
     def is_grounded(self, view: ClaimView) -> bool:
-        """Whether the evidence supports a claim, by the plan's threshold."""
+        """Return whether the evidence supports a claim, by the plan's threshold."""
         return view.scored and 1.0 - view.grounding < self.threshold
 
     def is_ungrounded(self, view: ClaimView) -> bool:
-        """Whether the evidence does not support a claim, by the plan's threshold; neither holds where it is unknown."""
+        """Return whether the evidence does not support a claim, by the plan's threshold; false if unknown."""
         return view.scored and 1.0 - view.grounding >= self.threshold
 
     def votes(self, view: ClaimView) -> float:
-        """Share (0..1) of the voices that hold a claim, its own voice among them.
+        """Return the share (0..1) of the voices that hold a claim, its own voice among them.
 
         Source: white paper 5.5.4, mechanism 1.
         """
         return (1 + sum(stance.agrees for stance in view.stances)) / len(self.voices)
 
     def held(self, voice: int, view: ClaimView) -> float:
-        """Share (0..1) of the voices' weight that holds a claim of ``voice``; by count where all weights are zero."""
+        """Return the share (0..1) of weight that holds a claim of ``voice``.
+
+        By count where all weights are zero.
+        """
         total = sum(each.weight for each in self.voices)
         if total <= 0.0:
             return self.votes(view)
@@ -145,5 +154,5 @@ class Comparison:
         return sum(self.voices[holder].weight for holder in holders) / total
 
     def is_held(self, voice: int, view: ClaimView) -> bool:
-        """Whether more than half of the voices, by weight, hold a claim of ``voice``; false where it is not known."""
+        """Return whether most of the voices' weight holds a claim of ``voice``; false if unknown."""
         return view.known and self.held(voice, view) > MAJORITY

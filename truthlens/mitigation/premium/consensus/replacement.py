@@ -1,4 +1,4 @@
-"""Fine-grained replacement: a disputed claim gives way to the same claim of a model that is more to be trusted.
+"""Replace disputed claims by the same claim of a model that is more to be trusted on it.
 
 Source: white paper 3.3.3 and 5.5.4, mechanism 3 (Finch-Zk). Pure.
 """
@@ -13,11 +13,12 @@ TIE = 0.05
 
 
 def replacement(comparison: Comparison) -> Agreement:
-    """The first answer with its disputed claims exchanged where another voice is more to be trusted on them.
+    """Replace disputed claims of the first answer where another voice is more to be trusted on them.
 
-    Trust is reliability × grounding. The variant must be grounded: one ungrounded claim is no better than another.
-    A claim that is ungrounded and that no voice holds is removed; all others stay, those of which too little is known
-    among them. Undecided are disputed claims that no majority holds and whose best variant is level with them.
+    Trust is reliability × grounding. The variant must be grounded: one ungrounded claim is no better than
+    another. A claim that is ungrounded and that no voice holds is removed; all others stay, those of which
+    too little is known among them. Undecided are disputed claims that no majority holds and whose best
+    variant is level with them.
     """
     choices: dict[int, Pick | None] = {}
     undecided: list[int] = []
@@ -44,5 +45,5 @@ def replacement(comparison: Comparison) -> Agreement:
 
 
 def trust(comparison: Comparison, voice: int, view: ClaimView) -> float:
-    """How far a claim of a voice is to be trusted, 0..1."""
+    """Return how far a claim of a voice can be trusted, 0..1."""
     return comparison.voices[voice].weight * view.grounding

@@ -1,6 +1,7 @@
-"""What a consensus mechanism settled on, and how it becomes one text: claims are kept, removed, replaced or added.
+"""Turn the result of a consensus mechanism into one text: claims are kept, removed, replaced or added.
 
-The wording of a claim is always a voice's own; nothing is rephrased, and a pronoun keeps whatever it pointed to.
+The wording of a claim is always a voice's own; nothing is rephrased, and a pronoun keeps whatever it pointed
+to.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class Agreement:
     """The answer that a mechanism makes of several.
 
     ``reached`` says that every factual claim of ``text`` is held by more than half of the voices, by weight.
-    ``undecided`` are the first answer's views on which votes and groundings tie. ``replaced`` says that another
-    model's words stand in ``text``.
+    ``undecided`` are the first answer's views on which votes and groundings tie. ``replaced`` says that
+    ``text`` contains another model's words.
     """
 
     text: str
@@ -42,10 +43,10 @@ def mixed(
     additions: Sequence[tuple[int, Pick]] = (),
     undecided: Sequence[int] = (),
 ) -> Agreement:
-    """The first answer with some claims replaced (a pick), removed (``None``) or put in.
+    """Return the first answer with some claims replaced (a pick), removed (``None``) or put in.
 
-    A claim whose variant the text states already is removed instead. Where no factual claim would be left, the first
-    answer stays, all of its claims undecided: what remained would be no answer.
+    A claim whose variant the text states already is removed instead. Where no factual claim would be left,
+    the first answer stays, all of its claims undecided: what remained would be no answer.
 
     Args:
         comparison: the voices.
@@ -85,7 +86,7 @@ def mixed(
 
 
 def variants(comparison: Comparison, view: ClaimView) -> list[Pick]:
-    """The claims of other voices that could stand where ``view`` stands: those that dispute it, of the same layout."""
+    """Return other voices' claims that could replace ``view``: those that dispute it, of the same layout."""
     found = []
     for stance in view.stances:
         if not stance.disputes or stance.partner is None:
@@ -97,10 +98,10 @@ def variants(comparison: Comparison, view: ClaimView) -> list[Pick]:
 
 
 def worded(comparison: Comparison, pick: Pick) -> str:
-    """The words of a picked claim.
+    """Return the words of a picked claim.
 
-    A later clause of a sentence brings the whole sentence, so that its pronouns keep what they point to, unless
-    another clause of it is ungrounded.
+    A later clause of a sentence brings the whole sentence, so that its pronouns keep what they point to,
+    unless another clause of it is ungrounded.
     """
     views = comparison.views[pick.voice]
     claim = views[pick.view].claim

@@ -1,6 +1,7 @@
-"""Segment majority vote: a claim stays where the voices and the evidence together speak for it.
+"""Decide claims by segment majority vote: a claim stays if the voices and the evidence together support it.
 
-Source: white paper 3.3.3 and 5.5.4, mechanism 1; product.md 9: the lone dissenter is not dropped by vote alone. Pure.
+Source: white paper 3.3.3 and 5.5.4, mechanism 1; product.md 9: the lone dissenter is not dropped by vote
+alone. Pure.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ _LEAST, _MOST = 0.02, 0.98
 
 
 def segment_vote(comparison: Comparison, *, threshold: float) -> Agreement:
-    """The first answer with its claims decided one by one.
+    """Decide the claims of the first answer one by one, and return the result.
 
-    A claim is replaced by the variant of another voice that more speaks for; removed where little speaks for it and
-    there is no such variant; undecided where it has a variant and both are level. What most voices hold and the
-    first answer lacks is added if the evidence supports it and it stands beside a claim that both have.
+    A claim is replaced by the variant of another voice that more speaks for; removed where little speaks for
+    it and there is no such variant; undecided where it has a variant and both are level. What most voices
+    hold and the first answer lacks is added if the evidence supports it and it stands beside a claim that
+    both have.
 
     Args:
         comparison: the voices.
@@ -59,11 +61,11 @@ def segment_vote(comparison: Comparison, *, threshold: float) -> Agreement:
 
 
 def belief(comparison: Comparison, view: ClaimView, *, threshold: float) -> float:
-    """How much speaks for a claim, in log-odds: above 0 more for it than against it.
+    """Return the belief in a claim, in log-odds: above 0 more for it than against it.
 
-    ``logit(grounding) − logit(1 − threshold) + VOTE_WEIGHT · logit(vote)``, where ``vote`` is the share of voices
-    that hold the claim, drawn half a vote towards a tie. A grounding that is unknown counts as one at the threshold, a
-    voice of which it is unknown as half a vote. The three parts:
+    ``logit(grounding) − logit(1 − threshold) + VOTE_WEIGHT · logit(vote)``, where ``vote`` is the share of
+    voices that hold the claim, drawn half a vote towards a tie. A grounding that is unknown counts as one at
+    the threshold, a voice of which it is unknown as half a vote. The three parts:
 
     * The evidence counts from the plan's own threshold: a claim that scores just there speaks neither way.
     * A vote of one half adds nothing, so that two voices that differ leave the decision to the evidence, and more
@@ -99,7 +101,7 @@ def _additions(comparison: Comparison, *, threshold: float) -> list[tuple[int, P
 
 
 def _anchor(comparison: Comparison, voice: int, place: int) -> int | None:
-    """The first answer's view that the claim before this one is aligned with."""
+    """Return the first answer's view that the claim before this one is aligned with."""
     if place == 0:
         return None
     before = comparison.views[voice][place - 1]

@@ -14,10 +14,11 @@ UNKNOWN_SCORE = 0.5
 
 
 def weighted_fusion(comparison: Comparison) -> Agreement:
-    """The answer R with the greatest Σ wₘ · sim(R, Rₘ), as it stands; the first answer where several are level.
+    """Return the answer R with the greatest Σ wₘ · sim(R, Rₘ), unchanged; the first answer in case of ties.
 
-    ``wₘ`` is reliability × (1 − response score), and the sum takes in R itself, so that of two answers that differ the
-    more trusted one wins. Where another answer is level with the first, its contested claims are undecided.
+    ``wₘ`` is reliability × (1 − response score), and the sum takes in R itself, so that of two answers that
+    differ the more trusted one wins. Where another answer is level with the first, its contested claims are
+    undecided.
     """
     weights = [confidence(voice) for voice in comparison.voices]
     count = len(weights)
@@ -35,16 +36,16 @@ def weighted_fusion(comparison: Comparison) -> Agreement:
 
 
 def confidence(voice: Voice) -> float:
-    """What a voice's word weighs, 0..1: the model's reliability times how well the evidence bears this answer."""
+    """Return a voice's weight, 0..1: the model's reliability times the evidence's support of its answer."""
     score = voice.verdict.score
     return voice.weight * (1.0 - (UNKNOWN_SCORE if score is None else score))
 
 
 def similarity(comparison: Comparison, one: int, other: int) -> float:
-    """How far two answers say the same, 0..1: F1 of the share of each one's claims that the other holds.
+    """Return how far two answers say the same, 0..1: F1 of the shares of claims that the other holds.
 
-    Claims that are held in part count in part; a disputed one counts nothing, and one whose support is unknown is left
-    out. 1.0 where neither claims anything, 0.0 where nothing is known.
+    Claims that are held in part count in part; a disputed one counts nothing, and one whose support is
+    unknown is left out. 1.0 where neither claims anything, 0.0 where nothing is known.
     """
     if one == other:
         return 1.0

@@ -1,7 +1,7 @@
 """Arguments, their attacks, and which of them survive (Dung's abstract argumentation).
 
-A graph is only what was said and what it was said against. It does not read texts, call models or decide what is an
-argument: the debate does that.
+A graph is only what was said and what it was said against. It does not read texts, call models or decide what
+is an argument: the debate does that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class ArgumentKind(StrEnum):
-    """What an argument does: assert, speak against an assertion, answer an attack, or strike out a false quote."""
+    """The purpose of an argument: assert, attack an assertion, answer an attack, or strike a false quote."""
 
     CLAIM = "claim"
     ATTACK = "attack"
@@ -24,8 +24,8 @@ class ArgumentKind(StrEnum):
 class Argument:
     """One thing said in a debate.
 
-    ``author`` is the model that said it, ``text`` its wording. ``claim`` is the index, in the graph, of the claim that
-    it is about; a claim's own is ``None``.
+    ``author`` is the model that said it, ``text`` its wording. ``claim`` is the index, in the graph, of the
+    claim that it is about; a claim's own is ``None``.
     """
 
     author: str
@@ -41,7 +41,8 @@ class ArgumentGraph:
     Raises:
         ValueError: an attack names an argument that is not there.
 
-    Source: white paper, definition 7; Dung, "On the acceptability of arguments", Artificial Intelligence 77 (1995).
+    Source: white paper, definition 7; Dung, "On the acceptability of arguments", Artificial Intelligence 77
+    (1995).
     """
 
     arguments: tuple[Argument, ...] = ()
@@ -53,27 +54,27 @@ class ArgumentGraph:
             raise ValueError(f"an attack is a pair of 0..{len(self.arguments) - 1}, not {min(stray)}")
 
     def said(self, argument: Argument, *, against: Iterable[int] = ()) -> ArgumentGraph:
-        """This graph with one more argument, which takes the next index and attacks the arguments ``against``."""
+        """Return this graph with one more argument, which takes the next index and attacks ``against``."""
         new = len(self.arguments)
         return ArgumentGraph(
             (*self.arguments, argument), self.attacks | {(new, target) for target in against}
         )
 
     def attacked(self, pairs: Iterable[tuple[int, int]]) -> ArgumentGraph:
-        """This graph with more attacks."""
+        """Return this graph with more attacks."""
         return ArgumentGraph(self.arguments, self.attacks | frozenset(pairs))
 
     def of_kind(self, kind: ArgumentKind) -> list[int]:
-        """Indices of the arguments of one kind, ascending."""
+        """Return the indices of the arguments of one kind, ascending."""
         return [index for index, argument in enumerate(self.arguments) if argument.kind is kind]
 
 
 def grounded_extension(graph: ArgumentGraph) -> frozenset[int]:
-    """Indices of the arguments that every sceptic must accept: the grounded extension.
+    """Return the indices of the grounded extension: the arguments that every sceptic must accept.
 
-    It is the least fixed point of the characteristic function, which accepts an argument when each of its attackers
-    is attacked by an accepted one. Arguments that only attack each other in circles, and what hangs on them, stay out.
-    Linear in arguments and attacks.
+    It is the least fixed point of the characteristic function, which accepts an argument when each of its
+    attackers is attacked by an accepted one. Arguments that only attack each other in circles, and what hangs
+    on them, stay out. Linear in arguments and attacks.
 
     Source: white paper, definition 8; Dung (1995), definitions 16 and 20.
     """
@@ -100,5 +101,8 @@ def grounded_extension(graph: ArgumentGraph) -> frozenset[int]:
 
 
 def defeated(graph: ArgumentGraph, accepted: frozenset[int]) -> frozenset[int]:
-    """Indices of the arguments that one of ``accepted`` attacks; what is neither accepted nor here is undecided."""
+    """Return the indices of arguments that one of ``accepted`` attacks.
+
+    Arguments in neither set are undecided.
+    """
     return frozenset(target for attacker, target in graph.attacks if attacker in accepted)

@@ -1,8 +1,8 @@
-"""A debate about the claims of all answers: every model attacks the others', what survives becomes the answer.
+"""Run a debate about the claims of all answers: models attack each other's, what survives is the answer.
 
-An argument counts by its evidence. A quote that does not stand in the evidence strikes the argument out, and the
-objection that does so stays in the graph. Which text is delivered, and whether it is better, is decided by the caller.
-Source: white paper 3.3.2, 5.5.2.
+An argument counts by its evidence. A quote that is not in the evidence strikes the argument out, and the
+objection that does so stays in the graph. Which text is delivered, and whether it is better, is decided by
+the caller. Source: white paper 3.3.2, 5.5.2.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _FINAL = frozenset({CallFailure.BUDGET, CallFailure.DEADLINE})
 
 @dataclass(frozen=True, slots=True)
 class Debated:
-    """What a debate led to.
+    """The result of a debate.
 
-    ``rounds`` are those that were held. ``attempts`` tells of the turns and the text that failed or could not be used.
-    ``failure`` is set where budget or time ended the debate.
+    ``rounds`` are those that were held. ``attempts`` lists the turns and the text that failed or could not be
+    used. ``failure`` is set where budget or time ended the debate.
     """
 
     closing: Closing
@@ -69,11 +69,12 @@ class Debated:
 
 
 async def debate(task: Task, tools: Tools, comparison: Comparison) -> Debated:
-    """What is left of the answers after at most three rounds.
+    """Return what remains of the answers after at most three rounds.
 
-    The arguments are the claims of all voices. In a round every model, that of the first answer too, is a critic of
-    what stands and is not its own alone, all at once; then each attack is answered by a model that holds the claim. A
-    round without a new attack is the last. Then the answer is made from the grounded extension (``result``).
+    The arguments are the claims of all voices. In a round every model, that of the first answer too,
+    criticises what still stands and is not its own alone, all at once; then each attack is answered by a
+    model that holds the claim. A round without a new attack is the last. Then the answer is made from the
+    grounded extension (``result``).
 
     Args:
         task: the answer to be mended.
@@ -95,7 +96,7 @@ async def debate(task: Task, tools: Tools, comparison: Comparison) -> Debated:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """An argument that stands until it is answered: whose, about which claim, its number, and how prompts show it."""
+    """An argument that stands until it is answered: its voice, claim and number, and how prompts show it."""
 
     author: str
     claim: int
@@ -129,7 +130,7 @@ class _Talk:
         self.graph = self.start.graph
 
     async def round(self) -> bool:
-        """Attacks and defences; whether a new attack was made."""
+        """Run one round of attacks and defences; return whether a new attack was made."""
         beaten = defeated(self.graph, grounded_extension(self.graph))
         standing = [claim for claim in range(len(self.start.positions)) if claim not in beaten]
         if not standing:
@@ -147,7 +148,7 @@ class _Talk:
         return bool(fresh)
 
     async def _criticise(self, standing: Sequence[int]) -> list[tuple[str, list[Attack]]]:
-        """The turns of all critics that could be read, each with its critic."""
+        """Return the turns of all critics that could be read, each with its critic."""
         lists = {
             critic: [claim for claim in standing if self._holders(claim) != {critic}]
             for critic in dict.fromkeys(voice.model for voice in self.comparison.voices)
@@ -184,7 +185,7 @@ class _Talk:
         )
 
     def _holders(self, claim: int) -> set[str]:
-        """The models that make a claim."""
+        """Return the models that make a claim."""
         return {self.comparison.voices[voice].model for voice, _ in self.start.positions[claim].holders}
 
     async def _attack(self, critic: str, attack: Attack) -> None:
@@ -207,7 +208,7 @@ class _Talk:
         self.minutes.append(_Said(critic, claim, index + 1, line))
 
     async def _defend(self, raised: Sequence[_Said]) -> None:
-        """The turns on the attacks that stand, of models that hold what was attacked, all at once."""
+        """Have models that hold what was attacked answer the standing attacks, all at once."""
         of: dict[str, list[_Said]] = {}
         for each in raised:
             of.setdefault(self._defender(each), []).append(each)
@@ -217,7 +218,7 @@ class _Talk:
             await self._answered(turn, about)
 
     def _defender(self, attack: _Said) -> str:
-        """The first model that holds the claim and did not attack it."""
+        """Return the first model that holds the claim and did not attack it."""
         models = [
             self.comparison.voices[voice].model for voice, _ in self.start.positions[attack.claim].holders
         ]
@@ -266,7 +267,10 @@ class _Talk:
             self.minutes.append(_Said(model, claim, index + 1, line))
 
     async def _unsupported(self, found: Found, claim: int) -> str:
-        """What is to be said against a true quote as the proof of a claim, else any would defend any claim; or ``""``."""
+        """Return the objection to a true quote that does not prove the claim, or ``""``.
+
+        Otherwise any quote would defend any claim.
+        """
         position = self.start.positions[claim]
         if position.is_grounded:
             return ""
@@ -287,7 +291,10 @@ class _Talk:
         return await asyncio.to_thread(self.evidence.find, quote) if quote else None
 
     def _new(self, turn: Iterable[Attack]) -> list[Attack]:
-        """The attacks that nobody made before; the same claim is attacked anew by another kind or another quote."""
+        """Return the attacks that were not made before.
+
+        The same claim may be attacked again by another kind or quote.
+        """
         fresh = []
         for attack in turn:
             key = (attack.claim, attack.kind, normalised(attack.quote))

@@ -1,8 +1,8 @@
-"""What the critics and the proposer say in a debate, read out of what the models wrote.
+"""Parse what the critics and the proposer write in a debate.
 
-Reading is tolerant of the dress (code fences, prose around the list, an object around it, numbers as strings) and
-strict about the content: an entry that names nothing that was asked about is dropped. Whether a quote is true is not
-looked at here.
+Reading is tolerant of the dress (code fences, prose around the list, an object around it, numbers as strings)
+and strict about the content: an entry that names nothing that was asked about is dropped. Whether a quote is
+true is not looked at here.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Defence:
 
 
 def attacks(text: str, *, claims: Collection[int]) -> list[Attack] | None:
-    """The attacks of a critic's turn on the numbered ``claims``, or ``None`` where the turn cannot be read.
+    """Parse a critic's attacks on the numbered ``claims``; ``None`` where the turn cannot be read.
 
-    A turn that holds entries of which none can be read is no turn either; one that says that nothing is wrong is an
-    empty list.
+    A turn that holds entries of which none can be read is no turn either; one that says that nothing is wrong
+    is an empty list.
     """
     entries = read_list(text)
     if entries is None:
@@ -65,7 +65,7 @@ def attacks(text: str, *, claims: Collection[int]) -> list[Attack] | None:
 
 
 def defences(text: str, *, attacks: Collection[int]) -> list[Defence] | None:
-    """The answers of a proposer's turn to the numbered ``attacks``, or ``None`` where the turn cannot be read.
+    """Parse a proposer's answers to the numbered ``attacks``; ``None`` where the turn cannot be read.
 
     What is not said clearly to be conceded is defended, and stands or falls by its quote.
     """
@@ -83,10 +83,10 @@ def defences(text: str, *, attacks: Collection[int]) -> list[Defence] | None:
 
 
 def read_list(text: str) -> list[Mapping[str, object]] | None:
-    """The first JSON list of objects in ``text`` (at most 20 of them), or ``None`` where it holds none.
+    """Return the first JSON list of objects in ``text`` (at most 20 of them), or ``None`` if it holds none.
 
-    An object that holds such a list, or that is the one entry of it, counts too. ``[]`` counts only where no list with
-    entries follows.
+    An object that holds such a list, or that is the one entry of it, counts too. ``[]`` counts only where no
+    list with entries follows.
     """
     empty = False
     for value in _values(text):
@@ -100,7 +100,7 @@ def read_list(text: str) -> list[Mapping[str, object]] | None:
 
 
 def _values(text: str) -> Iterator[object]:
-    """JSON lists and objects in ``text``, outermost ones, in order."""
+    """Yield the JSON lists and objects in ``text``, outermost ones, in order."""
     decoder = json.JSONDecoder()
     place = 0
     for _ in range(_MOST_TRIES):

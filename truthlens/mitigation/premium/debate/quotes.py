@@ -1,6 +1,7 @@
-"""Whether a quote stands in the evidence, and where.
+"""Find whether and where a quote occurs in the evidence.
 
-It compares characters and words. Whether a quote has anything to do with what it is quoted for is not asked here.
+It compares characters and words. Whether a quote has anything to do with what it is quoted for is not asked
+here.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _NEGATIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a quote stands: the passage's index, and the whole sentences there that hold it."""
+    """Where a quote was found: the passage's index, and the whole sentences there that hold it."""
 
     passage: int
     text: str
@@ -58,13 +59,13 @@ class Evidence:
         self._texts = [passage.text for passage in passages]
 
     def find(self, quote: str) -> Found | None:
-        """The place of ``quote`` in the first passage that holds it, or ``None``.
+        """Return the place of ``quote`` in the first passage that holds it, or ``None``.
 
-        Case, white space, punctuation and width do not count. A quote may leave words out at an ellipsis (at most four
-        times); all parts must stand in the same passage. A part may differ in spelling (similarity of characters at
-        least 0.9; in the first 20,000 words of a passage), but not in a number or a negation, for those decide what a
-        sentence says. Less than three words (or Han characters) are no quote; of a very long one the first 150 words
-        count.
+        Case, white space, punctuation and width do not count. A quote may leave words out at an ellipsis (at
+        most four times); all parts must be in the same passage. A part may differ in spelling (similarity of
+        characters at least 0.9; in the first 20,000 words of a passage), but not in a number or a negation,
+        for those decide what a sentence says. Less than three words (or Han characters) are no quote; of a
+        very long one the first 150 words count.
         """
         parts = _parts(quote)
         if not parts:
@@ -79,12 +80,12 @@ class Evidence:
 
 
 def normalised(text: str) -> str:
-    """``text`` as its words in one case and width, one space between them; equal for quotes that say the same."""
+    """Return ``text`` as words in one case and width, one space between them; equal quotes become equal."""
     return _Words.of(text).joined
 
 
 def _parts(quote: str) -> list[list[str]]:
-    """The words between ellipses; empty where this is no quote."""
+    """Return the words between ellipses; empty where this is no quote."""
     parts = [words for part in _ELLIPSIS.split(quote) if (words := _Words.of(part).words[:_MOST_WORDS])]
     enough = sum(len(part) for part in parts) >= _LEAST_WORDS
     return parts if enough and len(parts) <= _MOST_PARTS else []
@@ -92,7 +93,7 @@ def _parts(quote: str) -> list[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The words of a text, where they stand in it, and all of them in one string with the place of each there."""
+    """The words of a text, their places in it, and all of them joined in one string with their places."""
 
     words: list[str]
     ranges: list[tuple[int, int]]
@@ -110,7 +111,7 @@ class _Words:
         return cls(words, [match.span() for match in matches], " ".join(words), starts)
 
     def place(self, part: Sequence[str]) -> tuple[int, int] | None:
-        """Characters of the text that hold ``part``, word for word or nearly, or ``None``."""
+        """Return the characters of the text that hold ``part``, word for word or nearly, or ``None``."""
         at = f" {self.joined} ".find(f" {' '.join(part)} ")
         first = bisect_left(self.starts, at) if at >= 0 else self._nearly(part)
         if first is None:
@@ -118,7 +119,7 @@ class _Words:
         return self.ranges[first][0], self.ranges[first + len(part) - 1][1]
 
     def _nearly(self, part: Sequence[str]) -> int | None:
-        """First word of the likest window that is near enough to ``part``, or ``None``."""
+        """Return the first word of the most likely window that is similar enough to ``part``, or ``None``."""
         size = len(part)
         decisive, wanted = _decisive(part), " ".join(part)
         for start in self._windows(part):
@@ -128,7 +129,7 @@ class _Words:
         return None
 
     def _windows(self, part: Sequence[str]) -> list[int]:
-        """Starts of the windows of the part's length that share most of its words, most first."""
+        """Return the starts of the windows of the part's length that share most of its words, best first."""
         size, wanted = len(part), Counter(part)
         window: Counter[str] = Counter()
         shared = 0

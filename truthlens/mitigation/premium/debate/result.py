@@ -1,4 +1,4 @@
-"""From the end of a debate to an answer: written by a judge from what survived, or cut out of the first answer."""
+"""Turn the end of a debate into an answer: written by a judge, or the first answer with cuts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from truthlens.mitigation.prompts.questions import is_structured, prompted, writ
 class Closing:
     """The answer that a debate led to.
 
-    ``text`` is the first answer's own where all of its claims survived, and ``None`` where no text could be made.
-    ``accepted`` are the claims (indices in the graph) in the grounded extension about which a critic answered, and
-    ``unexamined`` those there about which none did. ``writer`` is the model that wrote the
-    text, ``None`` where it was put together from claims; ``replaced`` says that other words than the first answer's
-    stand in it, ``reached`` that more than half of the voices, by weight, hold its claims; of a text that a model wrote, the
-    caller finds out.
+    ``text`` is the first answer's own where all of its claims survived, and ``None`` where no text could be
+    made. ``accepted`` are the claims (indices in the graph) in the grounded extension about which a critic
+    answered, and ``unexamined`` those there about which none did. ``writer`` is the model that wrote the
+    text, ``None`` where it was put together from claims; ``replaced`` says that it contains words that are
+    not the first answer's, ``reached`` that more than half of the voices, by weight, hold its claims; of a
+    text that a model wrote, the caller finds out.
     """
 
     text: str | None
@@ -48,11 +48,12 @@ async def close(
     examined: Collection[int],
     asking: bool,
 ) -> Closing:
-    """The answer that the grounded extension of ``graph`` makes.
+    """Return the answer that the grounded extension of ``graph`` makes.
 
-    The judge writes it, else the second voice's model; where that fails, the defeated claims are cut out of the first
-    answer or give way to the claims that defeated them. A structured answer is never cut. A claim that nobody answered
-    about was not attacked, which is not to say that it withstood an attack: the judge is told which those are.
+    The judge writes it, else the second voice's model; where that fails, the defeated claims are cut out of
+    the first answer or give way to the claims that defeated them. A structured answer is never cut. A claim
+    that nobody answered about was not attacked, which is not to say that it withstood an attack: the judge is
+    told which those are.
 
     Args:
         task: the answer to be mended.
@@ -102,7 +103,7 @@ async def close(
 
 
 class _End:
-    """What survived a debate, what nobody looked at, what was defeated, and what was left open."""
+    """What survived a debate, what was not examined, what was defeated, and what was left open."""
 
     def __init__(
         self, start: Opening, extension: frozenset[int], graph: ArgumentGraph, examined: Collection[int]
@@ -116,7 +117,7 @@ class _End:
         self._graph = graph
 
     def shown(self, task: Task) -> dict[str, object]:
-        """What the judge's prompt names."""
+        """Return what the judge's prompt names."""
         return {
             "answer": delimiters.tag("answer", task.answer.text),
             "accepted": self._listed(self.accepted),
@@ -127,7 +128,7 @@ class _End:
         }
 
     def winner(self, comparison: Comparison, index: int) -> Pick | None:
-        """The best grounded claim that survived, attacks claim ``index`` and could stand in its place."""
+        """Return the best grounded claim that survived, attacks claim ``index`` and could replace it."""
         attackers = {attacker for attacker, target in self._graph.attacks if target == index}
         groundings = {
             Pick(*holder): self.positions[attacker].grounding
@@ -143,6 +144,6 @@ class _End:
 
 
 def listed(position: Position, number: int) -> str:
-    """Return a claim as prompts of a debate show it: with its number, and how well the evidence bears it."""
+    """Return a claim as prompts of a debate show it: its number, and how well the evidence supports it."""
     grounding = f"{position.grounding:.2f}" if position.scored else "unknown"
     return delimiters.inline("claim", position.text, n=number, grounding=grounding)

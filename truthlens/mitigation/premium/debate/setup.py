@@ -1,4 +1,4 @@
-"""What a debate begins with: the claims of all answers as arguments, and which of them attack each other.
+"""Set up a debate: the claims of all answers as arguments, and which of them attack each other.
 
 Nobody is asked and no text is read: everything is in the comparison.
 """
@@ -29,8 +29,8 @@ Place = tuple[int, int]
 class Position:
     """A claim that one or several voices make in words of their own.
 
-    ``text`` is the wording of the first of ``holders``, ``grounding`` (0..1) the mean of all wordings that were scored,
-    0.5 and ``scored`` false where none was.
+    ``text`` is the wording of the first of ``holders``, ``grounding`` (0..1) the mean of all wordings that
+    were scored, 0.5 and ``scored`` false where none was.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Position:
 
     @property
     def is_grounded(self) -> bool:
-        """Whether the evidence rather bears the claim; false where that is unknown."""
+        """Whether the evidence supports the claim more than not; false where that is unknown."""
         return self.scored and self.grounding >= GROUNDED
 
     @property
@@ -58,11 +58,12 @@ class Opening:
 
 
 def opening(comparison: Comparison) -> Opening:
-    """The positions of all voices with their conflicts.
+    """Return the positions of all voices with their conflicts.
 
-    Voices that hold each other's claim, where these are aligned, hold one position: else an attack would hit one
-    wording and leave the other. Two positions conflict where each voice disputes the other's claim; one that merely
-    says more than the other is no conflict. The clearly better grounded one attacks, else both do.
+    Voices that hold each other's claim, where these are aligned, hold one position: else an attack would hit
+    one wording and leave the other. Two positions conflict where each voice disputes the other's claim; one
+    that merely says more than the other is no conflict. The clearly better grounded one attacks, else both
+    do.
     """
     groups = _groups(comparison)[:MOST_CLAIMS]
     positions = tuple(_position(comparison, group) for group in groups)
@@ -124,7 +125,7 @@ def _conflicts(comparison: Comparison, of: Mapping[Place, int]) -> Iterator[tupl
 
 
 def _answered(comparison: Comparison, place: Place, stance: Stance) -> str:
-    """What the claim that a stance points at says back: ``agrees``, ``disputes`` or nothing."""
+    """Return what the claim that a stance points at says in return: ``agrees``, ``disputes`` or nothing."""
     if stance.partner is None:
         return ""
     for back in comparison.views[stance.voice][stance.partner].stances:
