@@ -101,7 +101,6 @@ TOPICS = {
             "Would you like me to explain anything else?",
             "Have you looked at the gauge?",
             "What does the gauge show?",
-            "The manual does not say what a service costs.",
             "I'm sorry, I could not find that in the manual.",
             "I hope this helps!",
             "Feel free to ask if you have more questions about the boiler.",

@@ -233,12 +233,13 @@ def test_a_slow_client_of_a_fast_backend_costs_no_memory_of_ours(opening: Gatewa
     with opening.open(plan, sse(frames)) as client:
         client.until(b"hm hm")
         until(lambda: envoy_stats(opening.stack)[_PAUSED] > paused, "Envoy reads no more of the backend")
-        assert resident_mb(opening.stack) < before + 80
-        assert metric(opening.stack, "truthlens_held_bytes") < 2_000_000
+        assert resident_mb(opening.stack) < before + 110
+        # Reasoning may turn out to stand in place of an answer, so it is kept, as far as a body is read at all.
+        assert metric(opening.stack, "truthlens_held_bytes") < 18_000_000
         body = client.rest()
         assert not client.broken
     assert body == b"".join(frames)
-    assert resident_mb(opening.stack) < before + 80
+    assert resident_mb(opening.stack) < before + 110
 
 
 _LIMITS = "limits: {max_body_bytes: 20000, max_held_bytes: 60000}\n"

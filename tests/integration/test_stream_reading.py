@@ -127,10 +127,11 @@ def test_a_backend_that_outruns_scoring_is_judged_by_whole_sentences(gateway: Ga
 
     def judged() -> float:
         return sum(
-            metric(gateway.stack, "truthlens_stream_sentences_total", decision="withhold", result=result)
+            metric(gateway.stack, "truthlens_stream_sentences_total", decision="gate-patient", result=result)
             for result in ("passed", "flagged", "unchecked")
         )
 
     before, text = judged(), " ".join([GOOD] * 60)
-    assert gateway.told("withhold", sse(answer(text))).texts[0] == text
-    assert judged() - before == 120
+    assert gateway.told("gate-patient", sse(answer(text))).texts[0] == text
+    # One message of Envoy's may be as large as the bound, and then holds nothing but the half sentence at its end.
+    assert 120 <= judged() - before < 132

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from truthlens.api.sse.chunks import Chunk, ChunkKind, Delta, Transcript
 from truthlens.api.sse.completeness import limited
 from truthlens.core.enums import (
     Action,
@@ -22,7 +23,7 @@ from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.mitigation_result import Judged
 from truthlens.core.plan import Plan, StreamSettings
 from truthlens.core.verdict import Span, Verdict, unchecked
-from truthlens.streaming.finish import Ending, Gated, ending_of
+from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
 
 PLAN = Plan("p", threshold=0.5, streaming=Streaming.OBSERVE, warning_template="Beware.")
 EXCHANGE = Exchange(
@@ -145,3 +146,13 @@ def test_what_could_not_be_checked_any_more_is_not_blocked_after_it_has_left() -
     """Under a gate the text was decided sentence by sentence."""
     told = ending(unchecked(Reason.TIMEOUT), plan=replace(PLAN, on_unchecked=OnUnchecked.BLOCK))
     assert (told.outcome.action, told.outcome.body) == (Action.PASS, None)
+
+
+def test_reasoning_stands_in_place_of_an_answer_only_where_all_was_read() -> None:
+    """Beyond the bounds the answer may have come where nobody read: megabytes of reasoning are not scored for it."""
+    transcript = Transcript(Endpoint.CHAT)
+    transcript.add(Chunk(ChunkKind.CHOICES, deltas=(Delta(0, reasoning="The ferry is free."),)))
+    (answer,) = answers_of(transcript, EXCHANGE, over=True)
+    assert (answer.kind, answer.text) == (AnswerKind.REASONING, "The ferry is free.")
+    (answer,) = answers_of(transcript, EXCHANGE, over=True, overflowed=True)
+    assert (answer.kind, answer.text) == (AnswerKind.EMPTY, "")

@@ -47,15 +47,24 @@ class Ending:
     details: Mapping[str, object] | None
 
 
-def answers_of(transcript: Transcript, exchange: Exchange, *, over: bool = False) -> tuple[Answer, ...]:
+def answers_of(
+    transcript: Transcript, exchange: Exchange, *, over: bool = False, overflowed: bool = False
+) -> tuple[Answer, ...]:
     """Return the answers of a stream so far, without what the backend was asked to repeat before them, and reasoning.
 
-    Only once it is ``over`` is it known whether reasoning came in place of an answer, and what stood beside it.
+    Only once it is ``over`` is it known whether reasoning came in place of an answer, and what stood beside it; of a
+    stream that has ``overflowed`` it is not: the answer may have come where nobody read any more.
     """
     if over:
-        return tuple(
+        found = (
             choice_answer(choice, transcript, echoed=exchange.echoed, splits=True)[0]
             for choice in transcript.choices.values()
+        )
+        return tuple(
+            replace(answer, kind=AnswerKind.EMPTY, text="")
+            if overflowed and answer.kind is AnswerKind.REASONING
+            else answer
+            for answer in found
         )
     return tuple(
         Answer(

@@ -100,7 +100,8 @@ class Judging:
 
     def answers(self, *, over: bool = False) -> tuple[Answer, ...]:
         """The answers so far, as the backend wrote them; ``over``: nothing follows, as far as can be told."""
-        return answers_of(self._relay.transcript, self._exchange, over=over)
+        relay = self._relay
+        return answers_of(relay.transcript, self._exchange, over=over, overflowed=relay.overflowed)
 
     def note_end(self) -> None:
         """The answer has ended: the verdict is late from now on."""

@@ -27,6 +27,7 @@ PLANS = {
     "hasty": f"streaming: gate, threshold: 1.0, stream: {{max_hold_s: 0.3, {_TEXTS}}}",
     "mark-patient": f"{_GATE}, on_flagged: mark, stream: {{max_hold_s: 60, {_TEXTS}}}",
     "withhold-patient": f"{_GATE}, on_flagged: withhold, stream: {{max_hold_s: 60, {_TEXTS}}}",
+    "gate-patient": f"streaming: gate, threshold: 1.0, stream: {{max_hold_s: 60, {_TEXTS}}}",
     "narrow": f"{_GATE}, on_flagged: mark, stream: {{max_hold_bytes: 4096, {_TEXTS}}}",
     "buffer": f"threshold: 0.3, warning_template: {WARNING}, streaming: buffer",
     "buffer-block": "threshold: 0.3, streaming: buffer, on_unchecked: block",
