@@ -52,12 +52,14 @@ def test_withheld_text_leaves_nowhere(
     delivered, _, told = client.body.partition(b'"truthlens"')
     assert not tells(delivered, WRONG)
     read = read_back(client.body)
-    # Beside a refusal or a transcript, which are answers themselves, nothing is pasted.
-    spoken = endpoint is Endpoint.CHAT and not set(SPOKEN).isdisjoint(names)
-    assert (NOTICE in read.texts[0]) is not spoken
     assert read.texts[0].startswith(RIGHT)
-    # Behind a stop, which a part without room for a notice is too, nothing is left to be taken out of.
-    assert plan == "stop" or spoken or "fields-dropped" in read.verdict["notes"]
+    if endpoint is Endpoint.CHAT and not {"refusal", "audio"}.isdisjoint(names):
+        # Text that stands where none can be put in is stopped, without a notice.
+        assert read.finish == {0: "content_filter"}
+        return
+    assert NOTICE in read.texts[0]
+    # Behind a stop nothing is left to be taken out of.
+    assert plan == "stop" or "fields-dropped" in read.verdict["notes"]
     assert told
 
 
