@@ -1,4 +1,4 @@
-"""The text of each choice as the client receives it: mended or not, with the warning or the disclaimer beside it."""
+"""The text of each choice as the client receives it: corrected or not, with the warning or the disclaimer beside it."""
 
 from __future__ import annotations
 
@@ -62,22 +62,24 @@ class Warned:
 
 
 def warn(outcome: Outcome, exchange: Exchange, answers: Sequence[Answer]) -> Warned:
-    """The choices, mended where the outcome says so, each flagged one with what the plan puts beside it.
+    """The choices, corrected where the outcome says so, each flagged one with what the plan puts beside it.
 
     In mode lightweight that is the warning; in the others the disclaimer, where the plan requires one. An answer for
     a program (``structured``, or JSON as a whole) is left as it is: the headers and the ``truthlens`` object carry
     its warning, and the outcome gets the note ``warning-not-pasted``.
 
     Args:
-        outcome: The scored exchange; ``verdicts`` has one entry per answer, ``mended`` one or is empty.
+        outcome: The scored exchange; ``verdicts`` has one entry per answer, ``corrections`` one or is empty.
         exchange: The request half.
         answers: The choices as the backend gave them.
     """
-    mended = outcome.mended or (None,) * len(answers)
+    corrections = outcome.corrections or (None,) * len(answers)
     deliveries = []
     pasted = True
-    for place, (answer, verdict, mend) in enumerate(zip(answers, outcome.verdicts, mended, strict=True)):
-        final = answer if mend is None else replace(answer, text=mend.text)
+    for place, (answer, verdict, correction) in enumerate(
+        zip(answers, outcome.verdicts, corrections, strict=True)
+    ):
+        final = answer if correction is None else replace(answer, text=correction.text)
         notice = _notice(outcome, final, verdict, disputed=place in outcome.disputed)
         if notice is not None and not takes_warning(exchange, final):
             notice, pasted = None, False

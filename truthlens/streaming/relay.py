@@ -305,7 +305,7 @@ class Relay:
         return placed
 
     def _place_behind(self, entry: Entry) -> None:
-        """What stands behind the marker: no client reads it, and under a gate no data leaves that nobody has judged."""
+        """What stands behind the marker: no client reads it, and under a gate no data leaves that nobody has scored."""
         if self._gated and entry.chunk.kind not in (ChunkKind.BLANK, ChunkKind.DONE):
             entry.output = b""
         entry.decided = True
@@ -328,7 +328,7 @@ class Relay:
         too_many = len(self.transcript.choices) > MOST_CHOICES
         self.overflowed = self.overflowed or too_many or end > self._max_bytes or frame.oversize
         if self._open and not self._gated:
-            # Nobody judges it any more: only what a backend says in our name, and the marker, are of interest.
+            # Nobody scores it any more: only what a backend says in our name, and the marker, are of interest.
             chunk = skimmed(frame, self.transcript.endpoint)
         else:
             chunk = parse_chunk(frame, self.transcript.endpoint)

@@ -75,13 +75,13 @@ def log_exchange(
         action=outcome.action.value,
         iterations=outcome.iterations,
         initial_score=round(outcome.initial_score, 4) if outcome.initial_score is not None else None,
-        stops=[mended.stop.value for mended in outcome.mended if mended is not None] or None,
+        stops=[correction.stop.value for correction in outcome.corrections if correction is not None] or None,
         calls=sum(call.attempts > 0 for call in outcome.calls),
         failures=sorted({call.code or call.failure.value for call in outcome.calls if call.failure}) or None,
         notes=list(outcome.notes) or None,
         tokens=sum(call.usage.total_tokens for call in outcome.calls),
         cost_usd=round(sum(call.cost_usd or 0.0 for call in outcome.calls), 6),
-        mending_ms=round(outcome.mending_s * 1000, 2),
+        mending_ms=round(outcome.mitigation_s * 1000, 2),
         choices=len(outcome.verdicts),
         errors=_errors(outcome) or None,
         spans=sum(len(v.spans) for v in outcome.verdicts),
@@ -111,7 +111,7 @@ def _errors(outcome: Outcome) -> list[str]:
 
 
 def log_abandoned(*, decision: str, request_id: str) -> None:
-    """Write the line of an exchange whose stream ended before its answer was judged."""
+    """Write the line of an exchange whose stream ended before its answer was assessed."""
     _exchange_log.info("exchange abandoned", decision=decision, request_id=request_id)
 
 

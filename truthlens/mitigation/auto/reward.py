@@ -3,7 +3,7 @@
 A reward is in 0..1: the quality that the client got, less the priced time and tokens.
 
 - *Quality* is 1 where the delivered answer scores below the threshold. Where it still reaches it, the client was at
-  least told: that is worth ``AWARENESS``, plus the share of the rest by which the score fell. So a mode that mends
+  least told: that is worth ``AWARENESS``, plus the share of the rest by which the score fell. So a mode that corrects
   nothing is worth less than the warning of the lightweight mode exactly by what it cost, and auto stops paying for it.
 - *Prices* are the plan's: ``latency_weight`` per 10 s, ``token_weight`` per 10,000 tokens of extra calls.
 
@@ -32,7 +32,7 @@ _TYPICAL_TOKENS = 2_000
 class Expectation:
     """What the mode table promises of a mode, in the middle of its ranges.
 
-    ``reduction`` is the share (0..1) of hallucinations that are mended, ``latency_s`` what the mode adds, and
+    ``reduction`` is the share (0..1) of hallucinations that are corrected, ``latency_s`` what the mode adds, and
     ``cost_multiple`` the tokens of the exchange with it as a multiple of those without.
     """
 
@@ -54,7 +54,7 @@ MODE_TABLE: Mapping[Mode, Expectation] = MappingProxyType(
 def reward(
     *, first: float, final: float, threshold: float, latency_s: float, tokens: int, settings: AutoSettings
 ) -> float:
-    """What one mended, or not mended, answer was worth, 0..1.
+    """What one corrected, or not corrected, answer was worth, 0..1.
 
     Args:
         first: response score of the first answer, 0..1, at or above the threshold.

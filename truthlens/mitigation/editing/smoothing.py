@@ -1,4 +1,4 @@
-"""Mends the two seams of one edit inside a line, so that the sentences around it read on. Pure.
+"""Smooths the two seams of one edit inside a line, so that the sentences around it read on. Pure.
 
 Sees only what stands left and right of the edit; lists and paragraphs are the business of ``outline``.
 """
@@ -42,7 +42,7 @@ _ADDING = re.compile(
 )
 
 
-def mended(left: str, original: str, replacement: str, right: str, *, ends_line: bool) -> tuple[str, str]:
+def smoothed(left: str, original: str, replacement: str, right: str, *, ends_line: bool) -> tuple[str, str]:
     """What to write up to the edit's end, and what to write after it.
 
     Args:
@@ -115,7 +115,7 @@ def _cut(left: str, original: str, right: str, *, ends_line: bool) -> tuple[str,
 def _put(left: str, original: str, wording: str, right: str, *, ends_line: bool) -> tuple[str, str]:
     glue = None if _is_finished(left) else _glue_before(left)
     if not _is_finished(left) and glue is None and original:
-        # Words within a sentence: nothing to mend but what is doubled.
+        # Words within a sentence: nothing to smooth but what is doubled.
         return left + wording, right
     end = "。" if _CJK.search(wording[-2:]) else "."
     if glue is not None:

@@ -1,7 +1,7 @@
-"""One text out of an answer and edits to it, mended at the seams so that it reads as one. Pure.
+"""One text out of an answer and edits to it, smoothed at the seams so that it reads as one. Pure.
 
-Mended are: spacing, sentence ends and capitals at the seams, connectives that lost what they connect to, list items
-that became empty and the numbers of their list, and lead-ins and headings with nothing left below them. Not mended:
+Smoothed are: spacing, sentence ends and capitals at the seams, connectives that lost what they connect to, list items
+that became empty and the numbers of their list, and lead-ins and headings with nothing left below them. Not smoothed:
 pronouns ("It" keeps whatever stands before it), counts in words ("three reasons"), the wording of anything.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from truthlens.mitigation.editing.smoothing import capitalised, ends_line, mended, without_connective
+from truthlens.mitigation.editing.smoothing import capitalised, ends_line, smoothed, without_connective
 from truthlens.mitigation.editing.text_layout import Line, last_below, outline, renumbered, vacated
 from truthlens.text.sentences import sentences
 
@@ -78,7 +78,7 @@ def splice(text: str, edits: Sequence[Edit]) -> str:
 
 
 def _built(text: str, *, seams: Sequence[Edit], exact: Sequence[Edit]) -> str:
-    """The text after all edits: the seams of the former are mended, the latter are made as they are."""
+    """The text after all edits: the seams of the former are smoothed, the latter are made as they are."""
     marked = [*((edit, True) for edit in seams), *((edit, False) for edit in exact)]
     ops = sorted(marked, key=lambda op: (op[0].start, op[0].end))
     starts = [*(edit.start for edit, _ in ops), len(text)]
@@ -93,7 +93,7 @@ def _built(text: str, *, seams: Sequence[Edit], exact: Sequence[Edit]) -> str:
         line, kept = before[start:], text[edit.end : following]
         if is_seam:
             rest = ends_line(text[edit.end : _line_end(text, edit.end)])
-            line, kept = mended(line, text[edit.start : edit.end], edit.replacement, kept, ends_line=rest)
+            line, kept = smoothed(line, text[edit.start : edit.end], edit.replacement, kept, ends_line=rest)
         elif edit.replacement.startswith("\n") and not line:
             line = edit.replacement[1:] if done else edit.replacement
         else:
@@ -231,7 +231,7 @@ def _line_cuts(text: str, lines: Sequence[Line], gone: Collection[int]) -> Itera
 
 
 def _after_cuts(lines: Sequence[Line], gone: Collection[int], edits: Sequence[Edit]) -> Iterator[Edit]:
-    """Empty removals at the first line behind lines that went: the seam there wants mending as well."""
+    """Empty removals at the first line behind lines that went: the seam there wants smoothing as well."""
     ordered = sorted((edit for edit in edits if edit.end > edit.start), key=lambda edit: edit.start)
     for place in gone:
         following = next((n for n in range(place + 1, len(lines)) if not lines[n].blank), None)

@@ -27,7 +27,7 @@ async def arbitrate(task: Task, tools: Tools, comparison: Comparison, *, judge: 
     """The answer that the judge gives, from the evidence, the question, all answers and where they differ.
 
     Args:
-        task: the answer to be mended.
+        task: the answer to be corrected.
         tools: one call is made.
         comparison: of the first answer with at least one other.
         judge: the model that judges.

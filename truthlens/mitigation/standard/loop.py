@@ -17,7 +17,7 @@ from truthlens.core.plan import Plan
 from truthlens.core.verdict import Verdict
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, Draft, weighed
-from truthlens.mitigation.interfaces import Attempt, Fate, Mended, Stop, Task, Tools, failed
+from truthlens.mitigation.interfaces import Attempt, Correction, Fate, Stop, Task, Tools, failed
 from truthlens.mitigation.prompts import follow_up, render
 from truthlens.mitigation.standard.correction_prompt import MOST_CHARS, correction_prompt, with_evidence
 from truthlens.mitigation.standard.self_check import self_check
@@ -51,8 +51,8 @@ class Corrected:
     notes: tuple[str, ...]
 
 
-async def standard(task: Task, tools: Tools) -> Mended:
-    """The answer as the model that gave it mends it. Source: white paper 3.2, 5.4."""
+async def standard(task: Task, tools: Tools) -> Correction:
+    """The answer as the model that gave it corrects it. Source: white paper 3.2, 5.4."""
     done = await correct(
         task,
         tools,
@@ -62,7 +62,7 @@ async def standard(task: Task, tools: Tools) -> Mended:
         role=Role.REFINER,
         max_iterations=task.plan.standard.max_iterations,
     )
-    return Mended(
+    return Correction(
         text=done.draft.text,
         verdict=done.draft.verdict,
         mode=Mode.STANDARD,
@@ -95,7 +95,7 @@ async def correct(
 
 
 def target_of(plan: Plan) -> float:
-    """The score (0..1) below which an answer counts as mended: never above the threshold."""
+    """The score (0..1) below which an answer counts as corrected: never above the threshold."""
     convergence = plan.standard.convergence_threshold
     return plan.threshold if convergence is None else min(plan.threshold, convergence)
 
@@ -177,9 +177,9 @@ class _Loop:
         if code is not None:
             self._note(Fate.REJECTED, reason=code)
             return code
-        return await self._judge(text)
+        return await self._assess(text)
 
-    async def _judge(self, text: str) -> Stop | str:
+    async def _assess(self, text: str) -> Stop | str:
         """Score the candidate and keep it where it is better."""
         verdict = await self._score_of(text)
         if verdict is None:

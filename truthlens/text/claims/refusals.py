@@ -1,7 +1,7 @@
 """Whether a text declines to answer, by the words with which models do that; English and Chinese.
 
 Two kinds: a refusal speaks of the model ("I can't help with that"), an abstention of the evidence ("the documents do
-not say"). The second is an honest answer where nothing else was supported, the first never mends anything. Texts in
+not say"). The second is an honest answer where nothing else was supported, the first never corrects anything. Texts in
 other languages are never taken for either.
 """
 

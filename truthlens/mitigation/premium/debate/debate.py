@@ -76,7 +76,7 @@ async def debate(task: Task, tools: Tools, comparison: Comparison) -> Debated:
     round without a new attack is the last. Then the answer is made from the grounded extension (``result``).
 
     Args:
-        task: the answer to be mended.
+        task: the answer to be corrected.
         tools: at most six calls per model, two a round, and one of the judge are made.
         comparison: of the first answer with at least one other.
     """

@@ -55,7 +55,7 @@ async def close(
     about was not attacked, which is not to say that it withstood an attack: the judge is told which those are.
 
     Args:
-        task: the answer to be mended.
+        task: the answer to be corrected.
         tools: one call is made at most.
         comparison: of the voices.
         start: the claims, which are the first arguments of ``graph``.
