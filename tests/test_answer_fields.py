@@ -41,7 +41,7 @@ class Way(StrEnum):
     GATE = "gate"
 
 
-async def judged(form: Form, way: Way, **keys: Any) -> tuple[Outcome, bytes]:
+async def assessment(form: Form, way: Way, **keys: Any) -> tuple[Outcome, bytes]:
     """The outcome of an exchange with this answer, and what its client gets (nothing where it is blocked)."""
     streaming = way.value if way is not Way.JSON else "buffer"
     policy = {"threshold": 0.5, "details": True, "streaming": streaming, **keys}
@@ -54,7 +54,7 @@ async def judged(form: Form, way: Way, **keys: Any) -> tuple[Outcome, bytes]:
     raw = json.dumps(form.body()).encode() if way is Way.JSON else b"".join(form.frames())
     try:
         if way in (Way.JSON, Way.BUFFER):
-            outcome = (await pipeline.judge(ticket, JSON if way is Way.JSON else SSE, raw)).outcome
+            outcome = (await pipeline.assess(ticket, JSON if way is Way.JSON else SSE, raw)).outcome
             return outcome, raw if outcome.body is None else outcome.body
         return await _flowed(pipeline, ticket, form)
     finally:
@@ -97,7 +97,7 @@ CASES = {**{f"alone: {name}": form for name, form in alone(FALSE).items()},
 @pytest.mark.parametrize("name", CASES)
 async def test_no_text_that_a_client_can_show_counts_as_checked_or_empty(name: str, way: Way) -> None:
     """It is scored with the answer, or the verdict says that not all was, and how much."""
-    outcome, _ = await judged(CASES[name], way)
+    outcome, _ = await assessment(CASES[name], way)
     assert is_told(outcome), outcome.verdict
 
 
@@ -105,7 +105,7 @@ async def test_no_text_that_a_client_can_show_counts_as_checked_or_empty(name: s
 @pytest.mark.parametrize("name", CASES)
 async def test_nothing_passes_unflagged_where_everything_must_be_checked(name: str, way: Way) -> None:
     """Under on_unchecked block it is flagged, or it does not leave."""
-    outcome, body = await judged(CASES[name], way, on_unchecked="block")
+    outcome, body = await assessment(CASES[name], way, on_unchecked="block")
     if not outcome.verdict.flagged:
         assert outcome.action is Action.BLOCK
         assert b"nine" not in body
@@ -115,7 +115,7 @@ async def test_nothing_passes_unflagged_where_everything_must_be_checked(name: s
 @pytest.mark.parametrize("name", harmless(TRUE))
 async def test_what_servers_write_beside_an_answer_does_not_make_it_partial(name: str, way: Way) -> None:
     """Bookkeeping holds no text, and a copy of the answer was scored with it."""
-    outcome, _ = await judged(harmless(TRUE)[name], way)
+    outcome, _ = await assessment(harmless(TRUE)[name], way)
     assert (outcome.verdict.status, outcome.action) == (Status.CHECKED, Action.PASS)
 
 
@@ -128,7 +128,7 @@ async def test_what_servers_write_beside_an_answer_does_not_make_it_partial(name
 async def test_what_claims_nothing_is_still_no_answer(message: Mapping[str, Any], way: Way) -> None:
     """Empty answers and plain refusals pass everywhere, and are never called checked."""
     keys = {} if way is Way.OBSERVE else {"on_unchecked": "block"}
-    outcome, _ = await judged(Form(message), way, **keys)
+    outcome, _ = await assessment(Form(message), way, **keys)
     assert (outcome.verdict.status, outcome.verdict.reason) == (Status.UNCHECKED, Reason.EMPTY_ANSWER)
     assert outcome.action is Action.PASS
 
@@ -147,7 +147,7 @@ CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "ar
 async def test_a_tool_call_alone_is_still_a_tool_call(message: Mapping[str, Any], way: Way) -> None:
     """With reasoning before it as well."""
     keys = {} if way is Way.OBSERVE else {"on_unchecked": "block"}
-    outcome, _ = await judged(Form({**message, "tool_calls": [CALL]}), way, **keys)
+    outcome, _ = await assessment(Form({**message, "tool_calls": [CALL]}), way, **keys)
     assert (outcome.verdict.status, outcome.verdict.reason) == (Status.UNCHECKED, Reason.TOOL_CALL)
     assert outcome.action is Action.PASS
 
@@ -161,7 +161,7 @@ ODD = [name for name, form in alone(FALSE).items() if name in
 async def test_nothing_is_pasted_into_text_that_does_not_stand_in_the_content(name: str, way: Way) -> None:
     """The headers and the ``truthlens`` object carry the warning; the choice is the backend's own."""
     form = alone(FALSE)[name]
-    outcome, body = await judged(form, way)
+    outcome, body = await assessment(form, way)
     if way is Way.JSON:
         got = json.loads(body)
         assert got.pop("truthlens")["notes"][-1] == "warning-not-pasted"
@@ -189,7 +189,7 @@ def choices(*messages: Mapping[str, Any]) -> Form:
 )  # fmt: skip
 async def test_the_coverage_counts_choices_that_were_not_scored(other: Mapping[str, Any]) -> None:
     """In the verdict on all choices, in their own, and in the metrics."""
-    outcome, body = await judged(choices({"content": TRUE}, other), Way.JSON)
+    outcome, body = await assessment(choices({"content": TRUE}, other), Way.JSON)
     assert outcome.verdict.status is Status.PARTIAL
     told = json.loads(body)["truthlens"]
     assert told["coverage"]["answer"] < 1.0
@@ -213,7 +213,7 @@ class Torn(Form):
 @pytest.mark.parametrize("way", [Way.BUFFER, Way.OBSERVE, Way.GATE])
 async def test_the_coverage_counts_frames_that_nobody_can_read(way: Way) -> None:
     """All of their bytes, since nobody knows which of them are text."""
-    outcome, _ = await judged(Torn({"content": TRUE}), way)
+    outcome, _ = await assessment(Torn({"content": TRUE}), way)
     assert (outcome.verdict.status, outcome.verdict.reason) == (Status.PARTIAL, Reason.DIALECT)
     assert outcome.verdict.coverage is not None
     assert outcome.verdict.coverage.answer_ratio < 0.5
@@ -242,7 +242,7 @@ REASONED = [
 @pytest.mark.parametrize(("name", "way"), REASONED)
 async def test_reasoning_that_passes_is_said_to_be_unscored(name: str, way: Way) -> None:
     """It does not flag the answer, and the verdict does not hide it."""
-    outcome, body = await judged(Form({**THOUGHTS, **IN_CONTENT}[name]), way)
+    outcome, body = await assessment(Form({**THOUGHTS, **IN_CONTENT}[name]), way)
     assert (outcome.verdict.status, outcome.verdict.flagged) == (Status.CHECKED, False)
     assert outcome.notes == ("reasoning-unscored",)
     told = _told(body)
@@ -254,7 +254,7 @@ async def test_reasoning_that_passes_is_said_to_be_unscored(name: str, way: Way)
 @pytest.mark.parametrize(("name", "way"), [case for case in REASONED if case[1] is not Way.GATE])
 async def test_reasoning_that_is_scored_counts(name: str, way: Way) -> None:
     """Its score is the verdict's where it is the higher one, and it says where in the reasoning."""
-    outcome, body = await judged(Form({**THOUGHTS, **IN_CONTENT}[name]), way, reasoning="score")
+    outcome, body = await assessment(Form({**THOUGHTS, **IN_CONTENT}[name]), way, reasoning="score")
     assert (outcome.verdict.status, outcome.verdict.score, outcome.notes) == (Status.CHECKED, 0.9, ())
     told = _told(body)["choices"][0]
     assert (told["reasoning"]["scored"], told["reasoning"]["score"], told["spans"]) == (True, 0.9, [])
@@ -267,7 +267,7 @@ async def test_reasoning_that_is_scored_counts(name: str, way: Way) -> None:
 async def test_a_warning_stands_between_the_reasoning_and_the_answer(way: Way) -> None:
     """The block stays first, the answer whole, and spans are characters of what the client gets."""
     lead = "<think>\nLet me see.\n</think>\n\n"
-    outcome, body = await judged(Form({"content": lead + FALSE}), way, warning_template="Beware.")
+    outcome, body = await assessment(Form({"content": lead + FALSE}), way, warning_template="Beware.")
     assert outcome.action is Action.WARN
     content = f"{lead}Beware.\n\n{FALSE}"
     assert _content(body) == content

@@ -17,10 +17,10 @@ from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.pipelines import Answering, pipeline_for, says
 from truthlens.core.enums import Action, Mode, Reason
 from truthlens.core.exchange import RequestHead, ResponseHead
-from truthlens.core.mitigation_result import Mended
+from truthlens.core.mitigation_result import Correction
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
 from truthlens.mitigation.interfaces import Task, Tools
-from truthlens.mitigation.modes import mend
+from truthlens.mitigation.modes import correct
 from truthlens.mitigator import MITIGATION_ERROR
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.telemetry.metrics import Signals
@@ -64,14 +64,14 @@ class Rig:
             {"index": place, "message": {"role": "assistant", "content": text}}
             for place, text in enumerate(answers or (WRONG,))
         ]
-        return await self.pipeline.judge(ticket, OK, json.dumps({"id": "1", "choices": choices}).encode())
+        return await self.pipeline.assess(ticket, OK, json.dumps({"id": "1", "choices": choices}).encode())
 
     def metric(self, name: str, **labels: str) -> float:
         return self.signals.registry.get_sample_value(name, labels) or 0.0
 
 
-def contents(judgement: Conclusion) -> list[str]:
-    body = json.loads(judgement.outcome.body or b"{}")
+def contents(conclusion: Conclusion) -> list[str]:
+    body = json.loads(conclusion.outcome.body or b"{}")
     return [choice["message"]["content"] for choice in body["choices"]]
 
 
@@ -83,13 +83,13 @@ async def test_a_refined_answer_is_accounted_for() -> None:
         return says(RIGHT)
 
     rig = Rig(answering=answering)
-    judgement = await rig.exchange()
-    assert contents(judgement) == [RIGHT]
-    assert judgement.outcome.action is Action.REFINE
-    assert judgement.headers["x-truthlens-iterations"] == "1"
-    assert judgement.headers["x-truthlens-initial-score"] == "0.90"
-    assert judgement.headers["x-truthlens-score"] == "0.02"
-    detail = json.loads(judgement.outcome.body or b"")["truthlens"]
+    conclusion = await rig.exchange()
+    assert contents(conclusion) == [RIGHT]
+    assert conclusion.outcome.action is Action.REFINE
+    assert conclusion.headers["x-truthlens-iterations"] == "1"
+    assert conclusion.headers["x-truthlens-initial-score"] == "0.90"
+    assert conclusion.headers["x-truthlens-score"] == "0.02"
+    detail = json.loads(conclusion.outcome.body or b"")["truthlens"]
     assert detail["usage"]["total_tokens"] == 15
     assert detail["choices"][0]["mitigation"]["attempts"][0]["fate"] == "better"
     # The name of a model that only a request says is no label.
@@ -101,7 +101,7 @@ async def test_a_refined_answer_is_accounted_for() -> None:
     )
 
 
-async def test_choices_are_mended_side_by_side_and_each_on_its_own() -> None:
+async def test_choices_are_corrected_side_by_side_and_each_on_its_own() -> None:
     """Two flagged choices are asked for at the same time; the clean one is not."""
     waiting: list[asyncio.Event] = []
 
@@ -114,8 +114,8 @@ async def test_choices_are_mended_side_by_side_and_each_on_its_own() -> None:
         return says(RIGHT)
 
     rig = Rig(answering=answering)
-    judgement = await rig.exchange(WRONG, RIGHT, WRONG.replace("nine", "eight"))
-    assert contents(judgement) == [RIGHT, RIGHT, RIGHT]
+    conclusion = await rig.exchange(WRONG, RIGHT, WRONG.replace("nine", "eight"))
+    assert contents(conclusion) == [RIGHT, RIGHT, RIGHT]
     assert len(waiting) == 2
 
 
@@ -130,11 +130,11 @@ async def test_a_mode_that_breaks_costs_neither_answer_nor_verdict() -> None:
         return says(RIGHT if body["model"] == "b" else WRONG)
 
     # The similarity model of this rig raises.
-    judgement = await Rig(policy, answering=answering).exchange()
-    assert contents(judgement)[0].endswith(WRONG)
-    assert judgement.outcome.verdict.flagged
-    assert MITIGATION_ERROR in judgement.outcome.notes
-    assert judgement.outcome.action is Action.WARN
+    conclusion = await Rig(policy, answering=answering).exchange()
+    assert contents(conclusion)[0].endswith(WRONG)
+    assert conclusion.outcome.verdict.flagged
+    assert MITIGATION_ERROR in conclusion.outcome.notes
+    assert conclusion.outcome.action is Action.WARN
 
 
 async def test_our_own_calls_pass_untouched() -> None:
@@ -163,10 +163,10 @@ async def test_what_is_kept_of_a_request_is_counted_until_its_end() -> None:
     large = json.dumps({**REQUEST, "metadata": {"pad": "x" * 2500}}).encode()
     waiting = await rig.pipeline.open(rig.pipeline.admit(head), large)
     assert rig.metric("truthlens_held_bytes") == len(large)
-    judgement = await rig.exchange(metadata={"pad": "x" * 500})
-    assert contents(judgement)[0].endswith(WRONG)
-    assert "request-not-kept" in judgement.outcome.notes
-    assert judgement.outcome.mode is Mode.LIGHTWEIGHT
+    conclusion = await rig.exchange(metadata={"pad": "x" * 500})
+    assert contents(conclusion)[0].endswith(WRONG)
+    assert "request-not-kept" in conclusion.outcome.notes
+    assert conclusion.outcome.mode is Mode.LIGHTWEIGHT
     rig.pipeline.abandon(waiting)
     assert rig.metric("truthlens_held_bytes") == 0
     assert contents(await rig.exchange(metadata={"pad": "x" * 500})) == [RIGHT]
@@ -193,28 +193,28 @@ async def test_a_request_nested_to_the_limit_does_not_switch_detection_off() -> 
             assert ticket.reason is Reason.DIALECT
             continue
         answer = {"choices": [{"index": 0, "message": {"role": "assistant", "content": WRONG}}]}
-        judgement = await rig.pipeline.judge(ticket, OK, json.dumps(answer).encode())
-        assert judgement.outcome.verdict.flagged, depth
+        conclusion = await rig.pipeline.assess(ticket, OK, json.dumps(answer).encode())
+        assert conclusion.outcome.verdict.flagged, depth
 
 
-async def test_one_choice_that_breaks_leaves_the_others_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_choice_that_breaks_leaves_the_others_corrected(monkeypatch: pytest.MonkeyPatch) -> None:
     """The failure of one choice is that choice's own."""
 
     async def answering(_body: dict[str, Any]) -> httpx.Response:
         return says(RIGHT)
 
-    async def fragile(task: Task, tools: Tools, **more: Any) -> Mended:
+    async def fragile(task: Task, tools: Tools, **more: Any) -> Correction:
         if "eight" in task.answer.text:
             raise RuntimeError("broken")
-        return await mend(task, tools, **more)
+        return await correct(task, tools, **more)
 
     # No mode is known to raise; this stands for the one that will.
-    monkeypatch.setattr("truthlens.mitigator.mend", fragile)
-    judgement = await Rig(answering=answering).exchange(WRONG, WRONG.replace("nine", "eight"))
-    first, second = contents(judgement)
+    monkeypatch.setattr("truthlens.mitigator.correct", fragile)
+    conclusion = await Rig(answering=answering).exchange(WRONG, WRONG.replace("nine", "eight"))
+    first, second = contents(conclusion)
     assert first == RIGHT
     assert second.endswith(WRONG.replace("nine", "eight"))
-    assert MITIGATION_ERROR in judgement.outcome.notes
+    assert MITIGATION_ERROR in conclusion.outcome.notes
 
 
 async def test_calls_that_were_cancelled_are_accounted_for() -> None:
@@ -231,9 +231,9 @@ async def test_calls_that_were_cancelled_are_accounted_for() -> None:
     rig = Rig(policy, answering=answering)
     rig.engine._detectors = {}
     rig.engine.use(GivenDetectors({}))
-    judgement = await rig.exchange()
-    assert judgement.outcome.verdict.score is None
-    assert len(judgement.outcome.calls) == 1
+    conclusion = await rig.exchange()
+    assert conclusion.outcome.verdict.score is None
+    assert len(conclusion.outcome.calls) == 1
 
 
 async def test_other_models_are_asked_only_when_needed_where_the_plan_says_so() -> None:
@@ -315,7 +315,7 @@ async def test_the_clients_trace_goes_on_to_the_model() -> None:
         return says(RIGHT)
 
     rig = Rig(answering=answering, tracer=Tracer(provider))
-    transport = rig.pipeline._mender._client._http._transport
+    transport = rig.pipeline._mitigator._client._http._transport
     assert isinstance(transport, httpx.MockTransport)
     handler = transport.handler
 

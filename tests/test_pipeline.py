@@ -56,11 +56,11 @@ BASE = "hallucination: {threshold: 0.5}\n"
 async def test_a_flagged_answer_is_warned_counted_and_remembered() -> None:
     """One exchange leaves its verdict in the headers, the body, the metrics and the console's list."""
     rig = Rig(BASE, FixedDetector(scored(0.9)))
-    judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
-    assert judgement.outcome.action is Action.WARN
-    assert judgement.headers["x-truthlens-score"] == "0.90"
-    assert judgement.outcome.body is not None
-    content = json.loads(judgement.outcome.body)["choices"][0]["message"]["content"]
+    conclusion = await rig.pipeline.assess(await rig.request(), OK, json.dumps(ANSWER).encode())
+    assert conclusion.outcome.action is Action.WARN
+    assert conclusion.headers["x-truthlens-score"] == "0.90"
+    assert conclusion.outcome.body is not None
+    content = json.loads(conclusion.outcome.body)["choices"][0]["message"]["content"]
     assert content.endswith("Tea is free.")
     assert content != "Tea is free."
     assert (
@@ -75,30 +75,30 @@ async def test_a_flagged_answer_is_warned_counted_and_remembered() -> None:
 async def test_a_supported_answer_passes_untouched() -> None:
     """Below the threshold there is no new body."""
     rig = Rig(BASE, FixedDetector(scored(0.49)))
-    judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
-    assert judgement.outcome.body is None
-    assert judgement.headers["x-truthlens-detected"] == "false"
+    conclusion = await rig.pipeline.assess(await rig.request(), OK, json.dumps(ANSWER).encode())
+    assert conclusion.outcome.body is None
+    assert conclusion.headers["x-truthlens-detected"] == "false"
 
 
 async def test_a_failing_detector_costs_the_verdict_and_not_the_answer() -> None:
     """The answer passes, the headers say detector-error, and the log says which kind of error."""
     rig = Rig(BASE, FailingDetector(RuntimeError("boom")))
     with structlog.testing.capture_logs() as lines:
-        judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
-    assert judgement.outcome.body is None
+        conclusion = await rig.pipeline.assess(await rig.request(), OK, json.dumps(ANSWER).encode())
+    assert conclusion.outcome.body is None
     assert [line["errors"] for line in lines if line["event"] == "exchange"] == [["encoder: RuntimeError"]]
     assert "boom" not in str(lines)
-    assert judgement.outcome.verdict.reason is Reason.DETECTOR_ERROR
+    assert conclusion.outcome.verdict.reason is Reason.DETECTOR_ERROR
     assert rig.metric("truthlens_unchecked_total", decision="default", reason="detector-error") == 1
 
 
 async def test_a_failing_detector_blocks_where_the_plan_says_so() -> None:
     """on_unchecked: block holds the answer back."""
     rig = Rig("hallucination: {on_unchecked: block}\n", FailingDetector(RuntimeError("boom")))
-    judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
-    assert judgement.outcome.action is Action.BLOCK
-    assert b"Tea" not in (judgement.outcome.body or b"")
-    assert judgement.headers["x-truthlens-action"] == "block"
+    conclusion = await rig.pipeline.assess(await rig.request(), OK, json.dumps(ANSWER).encode())
+    assert conclusion.outcome.action is Action.BLOCK
+    assert b"Tea" not in (conclusion.outcome.body or b"")
+    assert conclusion.headers["x-truthlens-action"] == "block"
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ async def test_a_slow_detector_ends_at_the_plans_deadline() -> None:
     """The answer leaves after timeout_s with reason timeout."""
     held = HeldDetector()
     rig = Rig("hallucination: {timeout_s: 0.05}\n", held)
-    judgement = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+    conclusion = await rig.pipeline.assess(await rig.request(), OK, json.dumps(ANSWER).encode())
     held.release.set()
-    assert judgement.outcome.verdict.reason is Reason.TIMEOUT
+    assert conclusion.outcome.verdict.reason is Reason.TIMEOUT
     await rig.engine.aclose()
 
 
@@ -125,13 +125,13 @@ async def test_bodies_over_the_bound_on_held_bytes_are_not_scored() -> None:
     held = HeldDetector()
     rig = Rig("limits: {max_held_bytes: 1500}\n", held)
     body = json.dumps({**ANSWER, "pad": "x" * 900}).encode()
-    first = asyncio.create_task(rig.pipeline.judge(await rig.request(), OK, body))
+    first = asyncio.create_task(rig.pipeline.assess(await rig.request(), OK, body))
     assert await asyncio.to_thread(held.entered.acquire, timeout=10)
-    second = await rig.pipeline.judge(await rig.request(), OK, body)
+    second = await rig.pipeline.assess(await rig.request(), OK, body)
     held.release.set()
     assert second.outcome.verdict.reason is Reason.OVERLOADED
     assert (await first).outcome.verdict.status is Status.CHECKED
-    third = await rig.pipeline.judge(await rig.request(), OK, body)
+    third = await rig.pipeline.assess(await rig.request(), OK, body)
     assert third.outcome.verdict.status is Status.CHECKED
     assert rig.metric("truthlens_held_bytes") == 0
 
@@ -141,8 +141,8 @@ async def test_a_reload_does_not_touch_an_exchange_that_has_begun() -> None:
     rig = Rig(BASE, FixedDetector(scored(0.6)))
     ticket = await rig.request()
     rig.holder.swap(compile_policy("hallucination: {threshold: 0.9}\n", file="p.yaml"))
-    old = await rig.pipeline.judge(ticket, OK, json.dumps(ANSWER).encode())
-    new = await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+    old = await rig.pipeline.assess(ticket, OK, json.dumps(ANSWER).encode())
+    new = await rig.pipeline.assess(await rig.request(), OK, json.dumps(ANSWER).encode())
     assert (old.outcome.verdict.flagged, new.outcome.verdict.flagged) == (True, False)
 
 
@@ -151,8 +151,8 @@ async def test_the_details_header_counts_only_where_the_operator_allows_it() -> 
     body = json.dumps(ANSWER).encode()
     closed = Rig(BASE, FixedDetector(scored(0.1)))
     open_ = Rig(BASE + "trusted_headers: [x-truthlens-details]\n", FixedDetector(scored(0.1)))
-    refused = await closed.pipeline.judge(await closed.request(x_truthlens_details="spans"), OK, body)
-    allowed = await open_.pipeline.judge(await open_.request(x_truthlens_details="spans"), OK, body)
+    refused = await closed.pipeline.assess(await closed.request(x_truthlens_details="spans"), OK, body)
+    allowed = await open_.pipeline.assess(await open_.request(x_truthlens_details="spans"), OK, body)
     assert refused.outcome.body is None
     assert json.loads(allowed.outcome.body or b"")["truthlens"]["status"] == "checked"
 
@@ -164,7 +164,7 @@ async def test_pass_leaves_an_unchecked_body_alone_whatever_details_says() -> No
     bodies = {}
     for choice in ("pass", "annotate"):
         rig = Rig(f"hallucination: {{details: true, on_unchecked: {choice}}}\n", FixedDetector(scored(0.1)))
-        bodies[choice] = (await rig.pipeline.judge(await rig.request(request), OK, body)).outcome.body
+        bodies[choice] = (await rig.pipeline.assess(await rig.request(request), OK, body)).outcome.body
     assert bodies["pass"] is None
     assert json.loads(bodies["annotate"] or b"")["truthlens"]["reason"] == "no-context"
 
@@ -203,9 +203,9 @@ async def test_a_path_of_both_apis_is_told_apart_by_the_body() -> None:
         (prompt, {"choices": [{"index": 0, "text": "Tea is dear."}]}, "Tea is dear."),
     ):
         ticket = await rig.pipeline.open(rig.pipeline.admit(head), json.dumps(request).encode())
-        judgement = await rig.pipeline.judge(ticket, OK, json.dumps(body).encode())
-        assert judgement.outcome.action is Action.WARN
-        assert text in (judgement.outcome.body or b"").decode()
+        conclusion = await rig.pipeline.assess(ticket, OK, json.dumps(body).encode())
+        assert conclusion.outcome.action is Action.WARN
+        assert text in (conclusion.outcome.body or b"").decode()
     unread = await rig.pipeline.open(rig.pipeline.admit(head), b'{"inputs": "x"}')
     assert unread.reason is Reason.DIALECT
 
@@ -215,7 +215,7 @@ async def test_text_is_logged_only_where_the_operator_asks() -> None:
     for policy, expected in ((BASE, False), (BASE + "telemetry: {log_text: true}\n", True)):
         with structlog.testing.capture_logs() as lines:
             rig = Rig(policy, FixedDetector(scored(0.9)))
-            await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())
+            await rig.pipeline.assess(await rig.request(), OK, json.dumps(ANSWER).encode())
         assert ("Tea is free" in str(lines)) is expected
         assert [line["event"] for line in lines].count("exchange") == 1
 
@@ -260,9 +260,9 @@ async def test_a_request_goes_on_before_its_evidence_is_looked_for(monkeypatch: 
     assert not searched
     await rig.pipeline.prepare(ticket)
     assert len(searched) == 1
-    judgement = await rig.pipeline.judge(ticket, OK, json.dumps(ANSWER).encode())
-    assert judgement.headers["x-truthlens-score"] == "0.90"
-    assert (await rig.pipeline.judge(await rig.request(), OK, json.dumps(ANSWER).encode())).outcome.body
+    conclusion = await rig.pipeline.assess(ticket, OK, json.dumps(ANSWER).encode())
+    assert conclusion.headers["x-truthlens-score"] == "0.90"
+    assert (await rig.pipeline.assess(await rig.request(), OK, json.dumps(ANSWER).encode())).outcome.body
     assert len(searched) == 2
     assert ticket.exchange is ticket.exchange
 
@@ -318,14 +318,14 @@ def sse(text: str = "Tea is free.", finish: str | None = "stop") -> bytes:
     return f"data: {json.dumps(delta)}\n\n".encode()
 
 
-async def test_a_stream_held_whole_is_judged_like_any_answer() -> None:
+async def test_a_stream_held_whole_is_scored_like_any_answer() -> None:
     """Its warning is one more chunk; the console and the metrics know that it was a stream."""
     rig = Rig(BASE, FixedDetector(scored(0.9)))
-    judgement = await rig.pipeline.judge(await rig.request({**REQUEST, "stream": True}), SSE, sse() + DONE)
-    assert judgement.headers["x-truthlens-score"] == "0.90"
-    assert judgement.outcome.body is not None
-    assert judgement.outcome.body.endswith(sse() + DONE)
-    assert judgement.outcome.body.count(b"data:") == 3
+    conclusion = await rig.pipeline.assess(await rig.request({**REQUEST, "stream": True}), SSE, sse() + DONE)
+    assert conclusion.headers["x-truthlens-score"] == "0.90"
+    assert conclusion.outcome.body is not None
+    assert conclusion.outcome.body.endswith(sse() + DONE)
+    assert conclusion.outcome.body.count(b"data:") == 3
     (entry,) = rig.recent.entries()
     assert entry.streaming == "buffer"
     assert rig.metric("truthlens_stream_verdict_lag_seconds_count", streaming="buffer") == 1
@@ -340,19 +340,19 @@ async def test_a_stream_held_whole_is_judged_like_any_answer() -> None:
 )
 async def test_a_stream_without_an_answer_passes_with_its_reason(body: bytes, reason: Reason) -> None:
     rig = Rig(BASE, FixedDetector(scored(0.9)))
-    judgement = await rig.pipeline.judge(await rig.request(), SSE, body)
-    assert (judgement.outcome.body, judgement.outcome.verdict.reason) == (None, reason)
+    conclusion = await rig.pipeline.assess(await rig.request(), SSE, body)
+    assert (conclusion.outcome.body, conclusion.outcome.verdict.reason) == (None, reason)
 
 
-async def test_a_stream_that_broke_off_is_judged_by_what_came() -> None:
+async def test_a_stream_that_broke_off_is_scored_by_what_came() -> None:
     """The note says that the backend failed; a frame that could not be read makes the verdict partial."""
     rig = Rig(BASE, FixedDetector(scored(0.1)))
     broken = sse(finish=None) + b'data: {"error": {"message": "boom"}}\n\n'
-    judgement = await rig.pipeline.judge(await rig.request(), SSE, broken)
-    assert judgement.outcome.verdict.status is Status.CHECKED
-    assert "stream-error" in judgement.outcome.notes
-    judgement = await rig.pipeline.judge(await rig.request(), SSE, sse() + b"data: ???\n\n" + DONE)
-    assert (judgement.outcome.verdict.status, judgement.outcome.verdict.reason) == (
+    conclusion = await rig.pipeline.assess(await rig.request(), SSE, broken)
+    assert conclusion.outcome.verdict.status is Status.CHECKED
+    assert "stream-error" in conclusion.outcome.notes
+    conclusion = await rig.pipeline.assess(await rig.request(), SSE, sse() + b"data: ???\n\n" + DONE)
+    assert (conclusion.outcome.verdict.status, conclusion.outcome.verdict.reason) == (
         Status.PARTIAL,
         Reason.DIALECT,
     )

@@ -87,7 +87,7 @@ class Rig:
     async def exchange(self, *texts: str, ticket: Ticket | None = None, **fields: Any) -> Conclusion:
         choices = [{"index": place, "message": {"content": text}} for place, text in enumerate(texts)]
         body = json.dumps({"choices": choices, **fields}).encode()
-        return await self.pipeline.judge(ticket or await self.request(), OK, body)
+        return await self.pipeline.assess(ticket or await self.request(), OK, body)
 
     @property
     def held(self) -> float:
@@ -130,9 +130,9 @@ async def test_answers_for_which_there_is_no_time_or_room_say_so(
 ) -> None:
     """While they are read, and while their new bodies are made: none leaves unchanged that was to be changed."""
     rig = Rig("threshold: 0.05", pool=OutOf(error, after=done))
-    judgement = await rig.exchange("Tea is free.", pad=" " * len(PAD))
-    assert judgement.outcome.verdict.reason is reason
-    assert judgement.outcome.action is Action.BLOCK
+    conclusion = await rig.exchange("Tea is free.", pad=" " * len(PAD))
+    assert conclusion.outcome.verdict.reason is reason
+    assert conclusion.outcome.action is Action.BLOCK
     assert rig.held == 0
 
 
@@ -150,9 +150,9 @@ async def test_answers_beyond_a_limit_are_not_checked(
     """No detector is asked; ``too-large`` says why."""
     detector = FixedDetector(scored(0.1))
     rig = Rig(limits=limits, engine=engine_of({None: detector}))
-    judgement = await rig.exchange(*texts, **fields)
-    assert judgement.outcome.verdict.reason is Reason.TOO_LARGE
-    assert judgement.outcome.action is Action.BLOCK
+    conclusion = await rig.exchange(*texts, **fields)
+    assert conclusion.outcome.verdict.reason is Reason.TOO_LARGE
+    assert conclusion.outcome.action is Action.BLOCK
     assert detector.calls == 0
 
 
@@ -180,8 +180,8 @@ async def test_a_few_compressed_bytes_are_not_unpacked_on_the_event_loop() -> No
     opened = await rig.pipeline.open(rig.admit(content_encoding="gzip"), body)
     assert opened.reason is Reason.TIMEOUT
     head = ResponseHead(200, {**OK.headers, "content-encoding": "gzip"})
-    judgement = await rig.pipeline.judge(await rig.request(), head, body)
-    assert judgement.outcome.verdict.reason is Reason.TIMEOUT
+    conclusion = await rig.pipeline.assess(await rig.request(), head, body)
+    assert conclusion.outcome.verdict.reason is Reason.TIMEOUT
 
 
 async def test_what_bytes_are_unpacked_to_decides_where_they_are_read() -> None:
@@ -196,8 +196,8 @@ async def test_all_choices_share_the_time_of_one_detection() -> None:
     """However many there are: each further batch gets what the ones before it left."""
     engine = TimedEngine()
     rig = Rig("timeout_s: 4", engine=engine)
-    judgement = await rig.exchange(*["Tea is free."] * 100)
-    assert judgement.outcome.verdict.reason is None
+    conclusion = await rig.exchange(*["Tea is free."] * 100)
+    assert conclusion.outcome.verdict.reason is None
     assert len(engine.given_s) > 2
     assert engine.given_s == sorted(set(engine.given_s), reverse=True)
     assert engine.given_s[0] <= 4.0
@@ -207,9 +207,9 @@ async def test_choices_that_found_no_time_are_unchecked_and_the_others_are_not()
     """A detector that takes all of the time costs the verdicts of those that come after it, not more time."""
     held = HeldDetector()
     rig = Rig("timeout_s: 0.05", engine=engine_of({None: held}))
-    judgement = await rig.exchange(*["Tea is free."] * 40)
+    conclusion = await rig.exchange(*["Tea is free."] * 40)
     held.release.set()
-    assert judgement.outcome.verdict.reason is Reason.TIMEOUT
+    assert conclusion.outcome.verdict.reason is Reason.TIMEOUT
     await rig.engine.aclose()
     assert held.stopped == [True]
 

@@ -31,7 +31,7 @@ from truthlens.llm.client import LlmClient
 from truthlens.llm.loop_guard import Marks
 from truthlens.llm.shared_secret import host_secret
 from truthlens.mitigation.auto.bandit import Bandit
-from truthlens.mitigator import Mender
+from truthlens.mitigator import Mitigator
 from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
@@ -106,12 +106,14 @@ async def node(
     store = RedisArms(settings.redis) if settings.redis else MemoryArms()
     bandit = Bandit(store)
     signals.on_scrape(_arm_metrics(bandit, store, signals))
-    mender = Mender(engine, client, bandit, signals, load_similarity=similarity, tracer=tracer)
+    mitigator = Mitigator(engine, client, bandit, signals, load_similarity=similarity, tracer=tracer)
     parts = Parts(engine, client, bandit, settings.drain_grace_s if settings.drain_notice_s > 0 else None)
     parts.prepare(policy, environ=os.environ)
     _describe(readiness, policy, ready)
     pool = Pool()
-    pipeline = Pipeline(holder, engine, signals, recent, mender=mender, marks=marks, pool=pool, tracer=tracer)
+    pipeline = Pipeline(
+        holder, engine, signals, recent, mitigator=mitigator, marks=marks, pool=pool, tracer=tracer
+    )
     tls = (
         Tls(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
         if settings.tls_certificate and settings.tls_key
@@ -156,7 +158,7 @@ async def node(
             if watcher is not None:
                 watcher.cancel()
             web.should_exit = True
-            await mender.aclose()
+            await mitigator.aclose()
             if isinstance(store, RedisArms):
                 await store.aclose()
             await client.aclose()
@@ -219,7 +221,7 @@ class Parts:
         longest_s = max((plan.hold_s for plan in plans), default=0.0)
         if self.drain_grace_s is not None and longest_s > self.drain_grace_s:
             log.warning(
-                "a stop cuts answers that are being mended",
+                "a stop cuts answers that are being corrected",
                 longest_hold_s=longest_s,
                 drain_grace_s=self.drain_grace_s,
                 remedy="raise --drain-grace above the longest mitigation.deadline_s",

@@ -1,4 +1,4 @@
-"""Judges the answers of one exchange and mends what is unsupported: detection, calls and modes brought together.
+"""Assesses the answers of one exchange and corrects what is unsupported: detection, calls and modes brought together.
 
 The modes know none of the others: they are given a way to ask, to score and to compare, bound to this exchange, its
 deadline and its budget. A mode that fails costs its work, never the first answer and its verdict. The order of the
@@ -21,7 +21,7 @@ from truthlens.core.calls import CallRecord, ModelSpec
 from truthlens.core.deadline import Deadline
 from truthlens.core.enums import AnswerKind, Mode, Provenance
 from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.mitigation_result import Judged, Mended, Stop
+from truthlens.core.mitigation_result import Assessment, Correction, Stop
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Verdict
 from truthlens.detection.engine import Engine
@@ -32,7 +32,7 @@ from truthlens.llm.client import LlmClient
 from truthlens.mitigation.auto.bandit import Bandit, feasible_modes
 from truthlens.mitigation.auto.reward import reward
 from truthlens.mitigation.interfaces import Task, Tools
-from truthlens.mitigation.modes import mend, needs_mending
+from truthlens.mitigation.modes import correct, needs_correction
 from truthlens.mitigation.premium.opinions import Opinion, opinions
 from truthlens.telemetry.metrics import Signals
 from truthlens.telemetry.tracing import Tracer
@@ -53,9 +53,9 @@ _SHARE_TO_EXPLAIN = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One exchange whose answers are to be judged.
+    """One exchange whose answers are to be assessed.
 
-    ``request_body`` is the client's JSON, ``None`` where it could not be kept, and then nothing is mended. ``model`` is
+    ``request_body`` is the client's JSON, ``None`` where it could not be kept, and then nothing is corrected. ``model`` is
     the model that answered, ``path`` and ``authorization`` are what the client sent; ``models`` are the configured ones
     by name.
     """
@@ -71,8 +71,8 @@ class Case:
     models: Mapping[str, ModelSpec] | None = None
 
 
-class Mender:
-    """The parts that judging and mending take, wired once for a process."""
+class Mitigator:
+    """The parts that assessing and correcting take, wired once for a process."""
 
     def __init__(
         self,
@@ -94,76 +94,79 @@ class Mender:
         self._clock = clock
         self._learning: set[asyncio.Task[None]] = set()
 
-    async def judge(self, case: Case) -> Judged:
-        """The verdicts on the answers, mended as the plan says, within the case's deadline (and one detection)."""
+    async def assess(self, case: Case) -> Assessment:
+        """The verdicts on the answers, corrected as the plan says, within the case's deadline (and one detection)."""
         asked = reasoning_to_score(case.plan, case.answers)
         if not asked:
-            return await self._judge(case)
+            return await self._assess(case)
         async with asyncio.TaskGroup() as group:
-            judging = group.create_task(self._judge(case))
+            assessing = group.create_task(self._assess(case))
             thinking = group.create_task(self._detect(case, list(asked.values())))
         found = dict(zip(asked, thinking.result(), strict=True))
         reasoning = tuple(found.get(place) for place in range(len(case.answers)))
-        return replace(judging.result(), reasoning=reasoning)
+        return replace(assessing.result(), reasoning=reasoning)
 
-    async def _judge(self, case: Case) -> Judged:
+    async def _assess(self, case: Case) -> Assessment:
         plan = case.plan
         if not plan.calls_models:
             verdicts = await self._first(case)
-            return Judged(verdicts, verdicts)
+            return Assessment(verdicts, verdicts)
         if case.request_body is None:
             verdicts = await self._first(case)
-            return Judged(verdicts, verdicts, notes=(REQUEST_NOT_KEPT,) if _any_flagged(verdicts) else ())
+            return Assessment(verdicts, verdicts, notes=(REQUEST_NOT_KEPT,) if _any_flagged(verdicts) else ())
         caller = self._caller(case)
         asked: asyncio.Task[tuple[Opinion, ...]] | None = None
         if plan.asks_first and self._engine.scores(plan, case.exchange, case.answers):
             asked = asyncio.create_task(_opinions(case, caller))
         try:
-            judged = await self._mend(case, await self._first(case), caller, asked)
+            assessment = await self._correct(case, await self._first(case), caller, asked)
         finally:
             if asked is not None:
                 await _cancelled(asked)
         # Only now: a call that was cancelled stands in the accounts as well.
-        return replace(judged, calls=caller.calls)
+        return replace(assessment, calls=caller.calls)
 
     async def aclose(self) -> None:
         """Wait until what was learned has been written."""
         await asyncio.gather(*self._learning, return_exceptions=True)
 
-    async def _mend(
+    async def _correct(
         self,
         case: Case,
         first: tuple[Verdict, ...],
         caller: Caller,
         asked: asyncio.Task[tuple[Opinion, ...]] | None,
-    ) -> Judged:
+    ) -> Assessment:
         plan = case.plan
         mode = await self._mode(plan, first)
-        unmended = Judged(first, first, mode)
+        uncorrected = Assessment(first, first, mode)
         if not any(
-            needs_mending(verdict, mode, plan) and answer.kind is AnswerKind.TEXT
+            needs_correction(verdict, mode, plan) and answer.kind is AnswerKind.TEXT
             for answer, verdict in zip(case.answers, first, strict=True)
         ):
-            return unmended
+            return uncorrected
         started = self._clock()
         try:
             with self._tracer.stage("mitigation"):
                 heard = await asked if asked is not None else ()
                 if mode is Mode.PREMIUM and asked is None:
                     heard = await _opinions(case, caller)
-                mended = await self._work(case, first, caller, mode, heard)
+                corrections = await self._work(case, first, caller, mode, heard)
             verdicts = tuple(
-                verdict if each is None else each.verdict for verdict, each in zip(first, mended, strict=True)
+                verdict if each is None else each.verdict
+                for verdict, each in zip(first, corrections, strict=True)
             )
-            judged = replace(unmended, verdicts=verdicts, mended=mended, mode=_ran(mended, mode))
+            assessment = replace(
+                uncorrected, verdicts=verdicts, corrections=corrections, mode=_ran(corrections, mode)
+            )
         except Exception as error:  # noqa: BLE001 - as in _guarded, for what comes before the modes
             _log_failure(error, plan, mode)
-            judged = replace(unmended, notes=(MITIGATION_ERROR,))
-        judged = replace(judged, mending_s=self._clock() - started)
+            assessment = replace(uncorrected, notes=(MITIGATION_ERROR,))
+        assessment = replace(assessment, mitigation_s=self._clock() - started)
         if plan.mode is Mode.AUTO:
             tokens = sum(call.usage.total_tokens for call in caller.calls)
-            self._learn(plan, mode, judged, tokens=tokens)
-        return judged
+            self._learn(plan, mode, assessment, tokens=tokens)
+        return assessment
 
     async def _mode(self, plan: Plan, first: Sequence[Verdict]) -> Mode:
         if plan.mode is not Mode.AUTO:
@@ -175,7 +178,7 @@ class Mender:
         mode = await self._bandit.choose(plan, feasible)
         self._signals.auto_choices.labels(plan.decision, mode.value).inc()
         if mode is Mode.LIGHTWEIGHT:
-            self._learn(plan, mode, Judged(tuple(first), tuple(first)), tokens=0)
+            self._learn(plan, mode, Assessment(tuple(first), tuple(first)), tokens=0)
         return mode
 
     async def _work(
@@ -185,7 +188,7 @@ class Mender:
         caller: Caller,
         mode: Mode,
         heard: Sequence[Opinion],
-    ) -> tuple[Mended | None, ...]:
+    ) -> tuple[Correction | None, ...]:
         # The nearest passage and the figures that differ go into the prompt of a correction.
         known = await self._engine.explain(
             case.exchange,
@@ -201,22 +204,22 @@ class Mender:
         )
         tools = Tools(caller, lambda texts: self._rescore(case, texts), comparer, case.deadline)
 
-        async def one(answer: Answer, verdict: Verdict) -> Mended | None:
+        async def one(answer: Answer, verdict: Verdict) -> Correction | None:
             # Of other kinds nothing can be changed.
-            if answer.kind is not AnswerKind.TEXT or not needs_mending(verdict, mode, case.plan):
+            if answer.kind is not AnswerKind.TEXT or not needs_correction(verdict, mode, case.plan):
                 return None
             task = Task(case.plan, case.exchange, request, case.model, answer, verdict, case.models or {})
-            return await self._guarded(mend(task, tools, mode=mode, opinions=heard), task, mode)
+            return await self._guarded(correct(task, tools, mode=mode, opinions=heard), task, mode)
 
         return await _all([one(answer, verdict) for answer, verdict in zip(case.answers, known, strict=True)])
 
-    async def _guarded(self, work: Coroutine[Any, Any, Mended], task: Task, mode: Mode) -> Mended:
+    async def _guarded(self, work: Coroutine[Any, Any, Correction], task: Task, mode: Mode) -> Correction:
         """What a mode makes of one answer; where it breaks, the answer as it was."""
         try:
             return await work
         except Exception as error:  # noqa: BLE001 - the border of the modes: their failure costs no answer and no verdict
             _log_failure(error, task.plan, mode)
-            return Mended(task.answer.text, task.verdict, mode, Stop.FAILED, notes=(MITIGATION_ERROR,))
+            return Correction(task.answer.text, task.verdict, mode, Stop.FAILED, notes=(MITIGATION_ERROR,))
 
     async def _rescore(self, case: Case, texts: Sequence[str]) -> tuple[Verdict, ...]:
         answers = [Answer(place, AnswerKind.TEXT, text) for place, text in enumerate(texts)]
@@ -268,16 +271,16 @@ class Mender:
             trace=self._tracer.call,
         )
 
-    def _learn(self, plan: Plan, mode: Mode, judged: Judged, *, tokens: int) -> None:
-        firsts = [verdict.score for verdict in judged.first if verdict.score is not None]
-        finals = [verdict.score for verdict in judged.verdicts if verdict.score is not None]
+    def _learn(self, plan: Plan, mode: Mode, assessment: Assessment, *, tokens: int) -> None:
+        firsts = [verdict.score for verdict in assessment.first if verdict.score is not None]
+        finals = [verdict.score for verdict in assessment.verdicts if verdict.score is not None]
         if not firsts or not finals:
             return
         worth = reward(
             first=max(firsts),
             final=max(finals),
             threshold=plan.threshold,
-            latency_s=judged.mending_s,
+            latency_s=assessment.mitigation_s,
             tokens=tokens,
             settings=plan.auto,
         )
@@ -319,9 +322,9 @@ def _any_flagged(verdicts: Sequence[Verdict]) -> bool:
     return any(verdict.flagged for verdict in verdicts)
 
 
-def _ran(mended: Sequence[Mended | None], mode: Mode) -> Mode:
+def _ran(corrections: Sequence[Correction | None], mode: Mode) -> Mode:
     """The mode that did the work; a mode may hand its work down."""
-    ran = {each.mode for each in mended if each is not None}
+    ran = {each.mode for each in corrections if each is not None}
     return ran.pop() if len(ran) == 1 else mode
 
 
@@ -345,11 +348,11 @@ async def _request(case: Case) -> dict[str, object]:
 
 
 def _log_failure(error: Exception, plan: Plan, mode: Mode) -> None:
-    # The type alone: a message or a traceback may quote the text that was being mended.
+    # The type alone: a message or a traceback may quote the text that was being corrected.
     log.error("mitigation failed", error=type(error).__name__, decision=plan.decision, mode=mode.value)
 
 
-async def _all(works: Sequence[Coroutine[Any, Any, Mended | None]]) -> tuple[Mended | None, ...]:
+async def _all(works: Sequence[Coroutine[Any, Any, Correction | None]]) -> tuple[Correction | None, ...]:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(work) for work in works]
     return tuple(task.result() for task in tasks)

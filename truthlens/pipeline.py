@@ -4,11 +4,11 @@
     request body      open    JSON -> Request -> plan; model ``auto`` resolved; the request goes on to the model
                       prepare Request -> Exchange (query, passages), while the model is at work
     response headers  skip    answers that cannot or need not be scored pass, and say why
-    response body     judge   body -> answers -> verdicts, mended by mode -> action -> new body and headers
+    response body     assess  body -> answers -> verdicts, corrected by mode -> action -> new body and headers
                       flow    a stream that is observed or gated goes on piece by piece, its verdict at its end
 
 This is the only module that knows the order. Stages return records; metrics and log lines are written here. The
-one broad ``except`` of the serving path stands in ``judge`` (and for streams in ``streaming.driver``): whatever fails costs
+one broad ``except`` of the serving path stands in ``assess`` (and for streams in ``streaming.driver``): whatever fails costs
 a verdict, not an answer, unless the plan says ``on_unchecked: block``.
 """
 
@@ -42,7 +42,7 @@ from truthlens.core.errors import (
     TruthLensError,
 )
 from truthlens.core.exchange import Answer, Exchange, Facts, RequestHead, ResponseHead
-from truthlens.core.mitigation_result import Judged
+from truthlens.core.mitigation_result import Assessment
 from truthlens.core.outcome import Outcome, StreamRecord
 from truthlens.core.plan import MARGIN_S, Plan
 from truthlens.core.verdict import Verdict, unchecked
@@ -58,7 +58,7 @@ from truthlens.delivery import (
 from truthlens.detection.engine import Engine
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
 from truthlens.memory_release import GiveBack
-from truthlens.mitigator import Case, Mender
+from truthlens.mitigator import Case, Mitigator
 from truthlens.policy import EarlyPlans, Policy, PolicyHolder
 from truthlens.reading_pool import Pool
 from truthlens.streaming.driver import Emit, Flow
@@ -100,7 +100,7 @@ class Pipeline:
         signals: Signals,
         recent: Recent,
         *,
-        mender: Mender,
+        mitigator: Mitigator,
         marks: Marks,
         pool: Pool | None = None,
         give_back: GiveBack | None = None,
@@ -111,7 +111,7 @@ class Pipeline:
         self._pool = pool or Pool()
         self._give_back = give_back or GiveBack()
         self._engine = engine
-        self._mender = mender
+        self._mitigator = mitigator
         self._marks = marks
         self._tracer = tracer or Tracer()
         self._signals = signals
@@ -226,7 +226,7 @@ class Pipeline:
             known = self._marks.accepts(mark, body)
             self._signals.marks.labels("accepted" if known else "unknown").inc()
             if known:
-                # A call of our own that came back through the gateway: judging it again would never end.
+                # A call of our own that came back through the gateway: assessing it again would never end.
                 return replace(ticket, plan=policy.default, reason=Reason.DISABLED)
             self._warn_of_mark()
         facts = Facts(ticket.head, request.model, request.user_text, context=request.context)
@@ -244,11 +244,11 @@ class Pipeline:
     # --- response phase -----------------------------------------------------------------------------------
 
     def skip(self, ticket: Ticket, reason: Reason) -> Conclusion:
-        """The judgement of an answer that is not scored; the backend's bytes pass."""
+        """Conclude an exchange whose answer is not scored; the backend's bytes pass."""
         ticket.held.release()
         return self._conclude(ticket, self._unscored(ticket, reason))
 
-    async def judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Conclusion:
+    async def assess(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Conclusion:
         """Score the answer and act on the verdict."""
         started = self._clock()
         held = HeldBytes(hold=self._hold)
@@ -263,11 +263,11 @@ class Pipeline:
                     self._signals.inflight.track_inprogress(),
                     self._tracer.exchange(ticket.head.headers) as span,
                 ):
-                    outcome = await self._judge(ticket, head, body)
+                    outcome = await self._assess(ticket, head, body)
                     describe(span, outcome)
             except Exception as error:  # noqa: BLE001 - the stage border: a failure of ours costs a verdict, not an answer
-                # The type alone: a message or a traceback may quote the text that was being judged.
-                log.error("judging failed", error=type(error).__name__, decision=ticket.plan.decision)
+                # The type alone: a message or a traceback may quote the text that was being assessed.
+                log.error("assessment failed", error=type(error).__name__, decision=ticket.plan.decision)
                 outcome = self._unscored(ticket, Reason.DETECTOR_ERROR)
             finally:
                 held.release()
@@ -283,11 +283,11 @@ class Pipeline:
             )
         return self._conclude(ticket, replace(outcome, latency_s=ticket.request_s + response_s))
 
-    async def _judge(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Outcome:
+    async def _assess(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Outcome:
         exchange = ticket.exchange
         assert exchange is not None
         limits = ticket.policy.limits
-        # One for all that is done about the answer: reading it, judging it, mending it.
+        # One for all that is done about the answer: reading it, assessing it, correcting it.
         deadline = Deadline.after(ticket.plan.hold_s)
 
         parse = parse_stream if head.streams else parse_response
@@ -302,19 +302,21 @@ class Pipeline:
             return self._unscored(ticket, _why_unread(error))
         if ticket.policy.telemetry.log_text:
             log_texts(exchange, response.answers, request_id=_request_id(ticket.head))
-        judged = await self._mender.judge(self._case(ticket, exchange, response.answers, deadline))
+        assessment = await self._mitigator.assess(self._case(ticket, exchange, response.answers, deadline))
         if ticket.wants_details:
-            delivered = judged.delivered(response.answers)
-            verdicts = await self._engine.explain(exchange, delivered, judged.verdicts, time_s=MARGIN_S / 2)
-            judged = replace(judged, verdicts=verdicts)
+            delivered = assessment.delivered(response.answers)
+            verdicts = await self._engine.explain(
+                exchange, delivered, assessment.verdicts, time_s=MARGIN_S / 2
+            )
+            assessment = replace(assessment, verdicts=verdicts)
         failed = False
         if isinstance(response, StreamedResponse):
             failed = response.failed
             reason = reason_of(response.transcript, overflowed=False)
             if reason is not None and not response.answers:
                 return self._unscored(ticket, reason)
-            judged = replace(judged, verdicts=limited(judged.verdicts, reason))
-        outcome = self._outcome(ticket, judged, response.answers)
+            assessment = replace(assessment, verdicts=limited(assessment.verdicts, reason))
+        outcome = self._outcome(ticket, assessment, response.answers)
         if failed:
             outcome = replace(outcome, notes=(*outcome.notes, STREAM_ERROR))
         if outcome.action is Action.BLOCK:
@@ -385,7 +387,7 @@ class Pipeline:
         return flow
 
     def abandon(self, ticket: Ticket) -> None:
-        """Note that the stream ended before its answer was judged (client gone, backend gone)."""
+        """Note that the stream ended before its answer was assessed (client gone, backend gone)."""
         ticket.held.release()
         self._give_back.after(ticket.size)
         self._signals.abandoned.inc()
@@ -411,12 +413,12 @@ class Pipeline:
     def _unscored(self, ticket: Ticket, reason: Reason) -> Outcome:
         verdict = unchecked(reason, threshold=ticket.plan.threshold)
         mode = ticket.plan.mode_to_run
-        judged = Judged((verdict,), (verdict,), Mode.LIGHTWEIGHT if mode is Mode.AUTO else mode)
-        return replace(self._outcome(ticket, judged, ()), verdicts=())
+        assessment = Assessment((verdict,), (verdict,), Mode.LIGHTWEIGHT if mode is Mode.AUTO else mode)
+        return replace(self._outcome(ticket, assessment, ()), verdicts=())
 
-    def _outcome(self, ticket: Ticket, judged: Judged, answers: Sequence[Answer]) -> Outcome:
+    def _outcome(self, ticket: Ticket, assessment: Assessment, answers: Sequence[Answer]) -> Outcome:
         model = self._engine.model_name(ticket.plan)
-        return replace(outcome_of(ticket.plan, judged, answers, model=model), latency_s=ticket.request_s)
+        return replace(outcome_of(ticket.plan, assessment, answers, model=model), latency_s=ticket.request_s)
 
     def _conclude(self, ticket: Ticket, outcome: Outcome) -> Conclusion:
         request_s, exchange = ticket.request_s, ticket.exchange
@@ -465,7 +467,7 @@ class Pipeline:
         if not self._warned_of_mark:
             self._warned_of_mark = True
             log.warning(
-                "a call carries a mark that this process does not know and is judged like any other",
+                "a call carries a mark that this process does not know and is assessed like any other",
                 remedy="if models are reached through the gateway, give processes on all machines one --secret-file",
             )
 

@@ -114,7 +114,7 @@ def _of_plan(
     policy: Policy,
     plan: Plan,
     message: str,
-    remedy: str = "mend the model or what is installed, or change model_id, use_cpu or mode",
+    remedy: str = "fix the model or what is installed, or change model_id, use_cpu or mode",
     severity: Severity = Severity.ERROR,
 ) -> Diagnostic:
     line, key = policy.places["decision", plan.decision]

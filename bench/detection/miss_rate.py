@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from truthlens.cli.calibration_target import find_target, judging
+from truthlens.cli.calibration_target import find_target, scorer_of
 from truthlens.core.net import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 from truthlens.training.calibrate.conformal import UnattainableError, control_miss_rate
@@ -42,13 +42,13 @@ def main() -> None:
     )
     target = find_target(settings, None, "default", options.model)
     found = []
-    with judging(target, threads=1) as judge:
+    with scorer_of(target, threads=1) as scorer:
         for file in options.files:
             examples = read_examples(file)
             if options.split != "all":
                 examples = split(examples, BUNDLED_RECIPE)[options.split]
             scored = score_labelled(
-                examples[: options.limit], judge, console=Console(stderr=True), title=file.name
+                examples[: options.limit], scorer, console=Console(stderr=True), title=file.name
             )
             found += [{"file": file.name, **halves(scored, rate, rounds=options.rounds)} for rate in RATES]
     for row in found:

@@ -40,7 +40,7 @@ STRATEGIES = ("thompson", "thompson, no bound", "thompson, no decay", "always st
 class Result:
     """How a mode fares: share of answers mended (0..1), seconds and tokens that it takes on average."""
 
-    mended: float
+    corrected: float
     latency_s: float
     tokens: int
 
@@ -152,7 +152,7 @@ async def play(
 def simulated_reward(result: Result, settings: AutoSettings, dice: random.Random) -> float:
     """The reward of one exchange: some of the answers that are not mended score lower than before."""
     first = dice.uniform(THRESHOLD, 1.0)
-    if dice.random() < result.mended:
+    if dice.random() < result.corrected:
         final = dice.uniform(0.0, THRESHOLD)
     else:
         final = max(THRESHOLD, first * dice.uniform(0.8, 1.0)) if result.tokens else first

@@ -19,7 +19,7 @@ from truthlens.core.calls import CallFailure, CallRecord, Role, Usage
 from truthlens.core.enums import Action, AnswerKind, Endpoint, Mode, Provenance, Reason, Status, Streaming
 from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.mitigation_result import Attempt, Fate, Mended, Stop
+from truthlens.core.mitigation_result import Attempt, Correction, Fate, Stop
 from truthlens.core.outcome import Outcome, StreamRecord
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Coverage, DetectorResult, Span, Verdict, unchecked
@@ -43,7 +43,7 @@ CALLS = (
     CallRecord("judge-1", Role.JUDGE, Usage(20, 5), 0.0001, 0.5),
     CallRecord("<i>a client's words</i>", Role.REFINER, failure=CallFailure.TIMEOUT, attempts=2),
 )
-MENDED = Mended(
+CORRECTED = Correction(
     "the mended text", VERDICT, Mode.STANDARD, Stop.NO_GAIN,
     (Attempt("<i>a client's words</i>", Role.REFINER, Fate.WORSE, 0.95), Attempt("judge-1", Role.JUDGE, Fate.FAILED)),
     consensus=False,
@@ -59,9 +59,9 @@ FULL = Outcome(
     latency_s=0.0521,
     model="m1",
     notes=("no-consensus",),
-    mended=(MENDED,),
+    corrections=(CORRECTED,),
     calls=CALLS,
-    mending_s=0.04,
+    mitigation_s=0.04,
     stream=StreamRecord(Streaming.GATE, 0.02, 0.5, 4096, {"passed": 2, "flagged": 1}),
     answers=(Answer(0, AnswerKind.TEXT, ANSWER),),
 )
@@ -108,10 +108,10 @@ async def test_a_page_tells_all_of_an_exchange_but_its_texts(client: httpx.Async
     shown = words(page)
     for told in (
         "Status checked", "0.95 → 0.91 at a threshold of 0.25", "Detected yes", "Action warn",
-        "7 of 7 answer tokens scored, 9 of 9 evidence tokens seen", "52 ms, of it 40 ms mending", "no-consensus", "r-1",
+        "7 of 7 answer tokens scored, 9 of 9 evidence tokens seen", "52 ms, of it 40 ms correction", "no-consensus", "r-1",
         "strict of policy abc", "premium (ran: standard)", "13–18 0.9 contradicted",
         "the nearest sentence gives another number nearest: passage 1", "encoder 0.913 1.0 12.4 ms", "max_token 0.9",
-        "Mending: standard, ended no-gain, the models did not agree", "the backend's refiner worse 0.95",
+        "Correction: standard, ended no-gain, the models did not agree", "the backend's refiner worse 0.95",
         "the backend's refiner timeout 2", "2 passed, 1 flagged", "500 ms, 4096 bytes", "log_text: false",
     ):  # fmt: skip
         assert told in shown
@@ -151,9 +151,9 @@ async def test_texts_are_gone_with_the_edit_that_forbids_them(
     [
         Outcome(Plan("default"), unchecked(Reason.NO_CONTEXT)),
         Outcome(Plan("default"), unchecked(Reason.TIMEOUT), action=Action.BLOCK, body=b"{}"),
-        Outcome(Plan("default", mode=Mode.AUTO), VERDICT, (VERDICT, unchecked(Reason.LANGUAGE)), mended=(None, MENDED)),
-        replace(FULL, stream=StreamRecord(Streaming.BUFFER), mended=(None,), calls=(), initial_score=None),
-        replace(FULL, verdicts=(replace(VERDICT, coverage=None, results=(), spans=()),), mended=()),
+        Outcome(Plan("default", mode=Mode.AUTO), VERDICT, (VERDICT, unchecked(Reason.LANGUAGE)), corrections=(None, CORRECTED)),
+        replace(FULL, stream=StreamRecord(Streaming.BUFFER), corrections=(None,), calls=(), initial_score=None),
+        replace(FULL, verdicts=(replace(VERDICT, coverage=None, results=(), spans=()),), corrections=()),
         replace(
             FULL,
             verdict=replace(VERDICT, status=Status.PARTIAL, reason=Reason.LANGUAGE),

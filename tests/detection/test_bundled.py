@@ -36,7 +36,7 @@ def encoder() -> EncoderDetector:
     return load_encoder(Path(FOLDER))
 
 
-async def judge(encoder: EncoderDetector, passages: list[str], query: str, answer: str) -> Verdict:
+async def assess(encoder: EncoderDetector, passages: list[str], query: str, answer: str) -> Verdict:
     engine = engine_of({None: encoder})
     evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages)
     plan = Plan("default", threshold=encoder.manifest.recommended_threshold, timeout_s=120)
@@ -56,7 +56,7 @@ async def test_a_claim_at_the_end_of_a_6000_token_answer_is_found(encoder: Encod
     sentences = facts(360)
     supported = " ".join(sentences)
     claim = " The mayor of Zanderbrook was convicted of stealing 94 million dollars in 1987."
-    verdict = await judge(encoder, sentences, "When are the shops open?", supported + claim)
+    verdict = await assess(encoder, sentences, "When are the shops open?", supported + claim)
     assert verdict.status is Status.CHECKED
     assert verdict.coverage is not None
     assert verdict.coverage.answer_tokens_scored == verdict.coverage.answer_tokens >= 6000
@@ -74,8 +74,8 @@ async def test_a_claim_contradicted_by_the_last_of_40_passages_is_found(encoder:
     right = "The Larkfield observatory owns a telescope with a mirror of 72 inches."
     wrong = "The Larkfield observatory owns a telescope with a mirror of 310 inches."
     query = "How large is the mirror of the Larkfield telescope?"
-    supported = await judge(encoder, passages, query, right)
-    contradicted = await judge(encoder, passages, query, wrong)
+    supported = await assess(encoder, passages, query, right)
+    contradicted = await assess(encoder, passages, query, wrong)
     assert contradicted.status is supported.status is Status.CHECKED
     assert contradicted.coverage is not None
     assert contradicted.coverage.evidence_ratio == 1.0
@@ -113,8 +113,8 @@ async def test_a_plain_error_scores_higher_than_the_right_answer(
     encoder: EncoderDetector, context: str, query: str, right: str, wrong: str
 ) -> None:
     """Invented figures and names against the same facts rightly told."""
-    supported = await judge(encoder, [context], query, right)
-    invented = await judge(encoder, [context], query, wrong)
+    supported = await assess(encoder, [context], query, right)
+    invented = await assess(encoder, [context], query, wrong)
     assert supported.score is not None
     assert invented.score is not None
     assert invented.score > supported.score + 0.2
@@ -132,7 +132,7 @@ async def test_a_plain_error_scores_higher_than_the_right_answer(
 )
 async def test_answers_that_claim_nothing_are_not_flagged(encoder: EncoderDetector, answer: str) -> None:
     """Refusals and questions are no hallucinations."""
-    verdict = await judge(
+    verdict = await assess(
         encoder, ["The museum opens at ten. Tickets cost 8 euros."], "Who founded it?", answer
     )
     assert verdict.status is Status.CHECKED
@@ -195,13 +195,13 @@ async def test_right_json_is_not_flagged_and_wrong_values_are(
     form: str,
 ) -> None:
     """Keys, ids, confidences, nulls and other ways to write a number are no errors; another value is."""
-    supported = await judge(
+    supported = await assess(
         encoder, [context], "Extract it as JSON.", form.replace("{}", json.dumps(right, indent=2))
     )
     assert not supported.flagged
     for change in wrong:
         text = form.replace("{}", json.dumps(right | change, indent=2))
-        invented = await judge(encoder, [context], "Extract it as JSON.", text)
+        invented = await assess(encoder, [context], "Extract it as JSON.", text)
         assert invented.flagged, change
         assert all(text[span.start : span.end].strip('",') in json.dumps(change) for span in invented.spans)
 
@@ -211,11 +211,11 @@ async def test_claims_in_polite_frames_have_a_score(encoder: EncoderDetector) ->
     topics = [topic for topic in TOPICS if topic.query.isascii()]
     hostile = [(each, topic) for topic in topics for each in topic.hostile]
     honest = [(each, topic) for topic in topics for each in (*topic.honest, *ANYWHERE)]
-    found = [await judge(encoder, [topic.context], topic.query, text) for text, topic in hostile]
+    found = [await assess(encoder, [topic.context], topic.query, text) for text, topic in hostile]
     silent = [text for (text, _), verdict in zip(hostile, found, strict=True) if not verdict.score]
     assert len(silent) <= 0.03 * len(hostile), silent
     assert sum(verdict.flagged for verdict in found) >= 0.7 * len(hostile)
-    verdicts = [await judge(encoder, [topic.context], topic.query, text) for text, topic in honest]
+    verdicts = [await assess(encoder, [topic.context], topic.query, text) for text, topic in honest]
     assert sum(verdict.flagged for verdict in verdicts) <= 0.02 * len(honest)
 
 
@@ -256,7 +256,7 @@ async def test_of_an_answer_in_two_languages_the_foreign_part_is_not_checked(
 ) -> None:
     """The English sentence has its score, and the coverage says that it is not all."""
     answer = f"The fee for a transfer within the country is twelve euros. {GERMAN[0]}"
-    verdict = await judge(encoder, ["The fee for a transfer within the country is twelve euros."], "", answer)
+    verdict = await assess(encoder, ["The fee for a transfer within the country is twelve euros."], "", answer)
     assert (verdict.status, verdict.reason) == (Status.PARTIAL, Reason.LANGUAGE)
     assert verdict.score is not None
     assert verdict.coverage is not None
@@ -265,5 +265,5 @@ async def test_of_an_answer_in_two_languages_the_foreign_part_is_not_checked(
 
 async def test_evidence_in_another_language_is_not_read(encoder: EncoderDetector) -> None:
     """Nothing that the model reads is there to compare with."""
-    verdict = await judge(encoder, [" ".join(GERMAN)], "", "The fee is twelve euros for every transfer.")
+    verdict = await assess(encoder, [" ".join(GERMAN)], "", "The fee is twelve euros for every transfer.")
     assert (verdict.status, verdict.reason) == (Status.UNCHECKED, Reason.LANGUAGE)

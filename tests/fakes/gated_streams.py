@@ -21,7 +21,7 @@ HALF_GOOD = Verdict(Status.PARTIAL, Reason.TIMEOUT, score=0.1, threshold=0.6)
 HALF_BAD = Verdict(Status.PARTIAL, Reason.TIMEOUT, score=0.9, threshold=0.6)
 UNCHECKED = unchecked(Reason.TIMEOUT, threshold=0.6)
 
-Judge = Callable[[int, str], Verdict]
+Scorer = Callable[[int, str], Verdict]
 
 
 def plan(**settings: object) -> Plan:
@@ -88,13 +88,13 @@ class GatedStream:
     ``asks`` are all that the gate gave, in order. Every step makes sure that entries are decided in order and finally.
     """
 
-    def __init__(self, used: Plan, request: Exchange, judge: Judge = lambda _choice, _text: GOOD) -> None:
+    def __init__(self, used: Plan, request: Exchange, scorer: Scorer = lambda _choice, _text: GOOD) -> None:
         self.transcript = Transcript(request.endpoint)
         self.gate = Gate(used, request, self.transcript)
         self.entries: list[Entry] = []
         self.asks: list[Ask] = []
         self.verdicts: dict[tuple[int, int, int], Verdict] = {}
-        self._judge = judge
+        self._scorer = scorer
         self._out: list[Ask] = []
         self._final: list[bytes | None] = []
 
@@ -117,7 +117,7 @@ class GatedStream:
     def answer(self) -> None:
         """Decide what was asked."""
         out, self._out = self._out, []
-        self.gate.decide(out, [self._judged(ask) for ask in out])
+        self.gate.decide(out, [self._scored(ask) for ask in out])
         self._check()
 
     def step(self, *frames: bytes, now: float = 0.0) -> None:
@@ -163,8 +163,8 @@ class GatedStream:
         }
         return Entry(found, chunk, {index: span for index, span in texts.items() if span[0] < span[1]})
 
-    def _judged(self, ask: Ask) -> Sequence[Verdict]:
-        verdicts = [self._judge(ask.choice, ask.text[start:end]) for start, end in ask.ranges]
+    def _scored(self, ask: Ask) -> Sequence[Verdict]:
+        verdicts = [self._scorer(ask.choice, ask.text[start:end]) for start, end in ask.ranges]
         for (start, end), verdict in zip(ask.ranges, verdicts, strict=True):
             place = ask.choice, start + ask.skipped, end + ask.skipped
             assert place not in self.verdicts

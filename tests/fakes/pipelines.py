@@ -15,7 +15,7 @@ from truthlens.llm.client import LlmClient
 from truthlens.llm.loop_guard import Marks
 from truthlens.memory_release import GiveBack
 from truthlens.mitigation.auto.bandit import Bandit
-from truthlens.mitigator import Mender
+from truthlens.mitigator import Mitigator
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
 from truthlens.reading_pool import Pool
@@ -58,7 +58,7 @@ def pipeline_for(
         marks=marks,
     )
     client.use(holder.current.models or {})
-    mender = Mender(
+    mitigator = Mitigator(
         engine,
         client,
         Bandit(MemoryArms(), rng=random.Random(1)),
@@ -71,7 +71,7 @@ def pipeline_for(
         engine,
         signals,
         recent,
-        mender=mender,
+        mitigator=mitigator,
         marks=marks,
         tracer=tracer,
         pool=pool,

@@ -25,7 +25,7 @@ from truthlens.gateway.events import (
     ResponseHeaders,
     Trailers,
 )
-from truthlens.gateway.session import Judge, Open, Piece, ProtocolError, Session, State
+from truthlens.gateway.session import Assess, Open, Piece, ProtocolError, Session, State
 from truthlens.policy import default_policy
 from truthlens.ticket import Conclusion, Ticket
 
@@ -111,7 +111,7 @@ def test_an_exchange_ships_both_bodies_and_asks_for_plain_text() -> None:
     reply = session.receive(response())
     assert isinstance(reply, Continue)
     assert (reply.request_body, reply.response_body) == (None, BodyMode.BUFFERED)
-    assert isinstance(session.receive(ResponseBody(b"{}", True)), Judge)
+    assert isinstance(session.receive(ResponseBody(b"{}", True)), Assess)
 
 
 def test_a_bypass_ships_no_bodies_and_leaves_the_encoding_alone() -> None:
@@ -252,18 +252,18 @@ def test_known_encodings_are_asked_for(encoding: str) -> None:
     assert reply.response_body is BodyMode.BUFFERED
 
 
-def judged(outcome: Outcome, headers: dict[str, str], **response_headers: str) -> Continue | Respond:
+def assessed(outcome: Outcome, headers: dict[str, str], **response_headers: str) -> Continue | Respond:
     session = at_response(Pipeline())
     session.receive(response(**response_headers))
     session.receive(ResponseBody(b"old", True))
-    return session.judged(Conclusion(outcome, headers))
+    return session.assessed(Conclusion(outcome, headers))
 
 
 def test_a_changed_body_leaves_with_the_right_length_and_without_the_old_ones_headers() -> None:
     """content-length is set, content-encoding and etag go: Envoy rejects a wrong length with a 500."""
     verdict = Verdict(Status.CHECKED, score=0.9, threshold=0.5)
     outcome = Outcome(PLAN, verdict, action=Action.WARN, body="né".encode())
-    reply = judged(
+    reply = assessed(
         outcome,
         {"x-truthlens-enabled": "true", "x-truthlens-status": "checked"},
         content_encoding="gzip",
@@ -279,7 +279,7 @@ def test_a_changed_body_leaves_with_the_right_length_and_without_the_old_ones_he
 def test_an_unchanged_body_keeps_its_encoding_and_length() -> None:
     """Where nothing is rewritten the backend's own bytes and framing pass."""
     outcome = Outcome(PLAN, Verdict(Status.CHECKED, score=0.1, threshold=0.5))
-    reply = judged(
+    reply = assessed(
         outcome,
         {"x-truthlens-enabled": "true", "x-truthlens-status": "checked"},
         content_encoding="gzip",
@@ -294,7 +294,7 @@ def test_an_unchanged_body_keeps_its_encoding_and_length() -> None:
 def test_a_blocked_answer_is_replaced_by_an_error() -> None:
     """The client gets the error body with the verdict's headers and nothing of the answer."""
     outcome = Outcome(PLAN, unchecked(Reason.TIMEOUT), action=Action.BLOCK, body=b"{}", mode=Mode.LIGHTWEIGHT)
-    reply = judged(outcome, {"x-truthlens-action": "block"})
+    reply = assessed(outcome, {"x-truthlens-action": "block"})
     assert reply == Respond(
         424,
         {"content-type": "application/json", "x-truthlens-action": "block"},
@@ -394,7 +394,7 @@ def test_a_stream_that_is_to_be_held_whole_is_asked_for_like_json() -> None:
     reply = session.receive(response(**STREAM))
     assert isinstance(reply, Continue)
     assert (reply.response_body, dict(reply.set_headers)) == (BodyMode.BUFFERED, {})
-    assert isinstance(session.receive(ResponseBody(b"data: [DONE]\n\n", True)), Judge)
+    assert isinstance(session.receive(ResponseBody(b"data: [DONE]\n\n", True)), Assess)
 
 
 @pytest.mark.parametrize("streaming", [Streaming.OBSERVE, Streaming.GATE])

@@ -211,7 +211,7 @@ def test_a_supported_answer_costs_no_call(client: openai.OpenAI, models: Models)
     assert models.asked == [("main", "answer")]
 
 
-def test_every_choice_is_mended(client: openai.OpenAI, models: Models) -> None:
+def test_every_choice_is_corrected(client: openai.OpenAI, models: Models) -> None:
     both = completion(BAD, GOOD, model="main")
     models.says["main", "answer"] = [both]
     models.says["main", "correct"] = [GOOD]

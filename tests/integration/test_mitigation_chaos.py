@@ -136,7 +136,7 @@ async def until(condition: Callable[[], bool]) -> None:
     await asyncio.to_thread(wait_for, condition, "the condition")
 
 
-def test_terminated_it_ends_what_it_mends(own: Callable[..., Stack]) -> None:
+def test_terminated_it_ends_what_it_corrects(own: Callable[..., Stack]) -> None:
     """SIGTERM in the middle of mitigation: the exchanges are mended to their end, those after them pass unchecked."""
     stack = own()
 
@@ -397,7 +397,7 @@ def _choices(*messages: dict[str, Any]) -> dict[str, Any]:
     return {**completion(), "choices": choices}
 
 
-def test_of_mixed_choices_only_the_texts_are_mended(tight: Stack) -> None:
+def test_of_mixed_choices_only_the_texts_are_corrected(tight: Stack) -> None:
     """A tool call and an empty choice stay; a text beside them is mended, a supported one is left alone."""
     messages = (
         {"content": BAD},
@@ -475,7 +475,7 @@ def test_what_follows_an_answer_on_its_connection_is_nobodys(tight: Stack) -> No
 CHINESE = "国内电汇收费七十五美元，另加百分之九的安全附加费。国际电汇收费四十美元。"
 
 
-def test_what_cannot_be_judged_is_not_mended(tight: Stack) -> None:
+def test_what_cannot_be_scored_is_not_corrected(tight: Stack) -> None:
     """The bundled model reads English: a Chinese exchange is passed unchecked, and no model is asked for it."""
     evidence = "布莱特沃特银行国内电汇收费十二美元，国际电汇收费四十美元。"
     content = f"<context>\n{evidence}\n</context>\n\n布莱特沃特银行的电汇费用是多少？"
@@ -518,7 +518,7 @@ def test_the_completions_api_under_a_panel(tight: Stack) -> None:
 @pytest.mark.parametrize(
     "addition", ['"temperature": NaN', '"seed": 1e999', '"metadata": ' + "[" * 900 + "]" * 900]
 )
-def test_a_request_that_cannot_be_repeated_costs_only_its_mending(tight: Stack, addition: str) -> None:
+def test_a_request_that_cannot_be_repeated_costs_only_its_correction(tight: Stack, addition: str) -> None:
     """JSON of a kind that only some parsers take: the answer is judged and leaves whole."""
     body = f"{json.dumps(request())[:-1]}, {addition}}}".encode()
     models = Models({("main", "answer"): [BAD], ("main", "correct"): [GOOD]})
@@ -541,10 +541,12 @@ def test_a_model_that_was_down_is_tried_by_one_call(tight: Stack, broken: Models
         return await asyncio.gather(*(post(tight.listen, request("broken"), plan="six") for _ in range(4)))
 
     began = time.monotonic()
-    while not (mended := [got for got in asyncio.run(at_once()) if got and got.says("action") == "refine"]):
+    while not (
+        corrected := [got for got in asyncio.run(at_once()) if got and got.says("action") == "refine"]
+    ):
         assert time.monotonic() - began < 60
         time.sleep(0.2)
-    assert [got.text for got in mended] == [GOOD]
+    assert [got.text for got in corrected] == [GOOD]
     assert broken.asked.count(("broken", "correct")) == before + 1
     assert ask(tight, broken, "six", request("broken")).text == GOOD
 

@@ -47,7 +47,7 @@ def deployed(folder: Path, **options: Any) -> Iterator[Stack]:
         stack.stop()
 
 
-def judge(stack: Stack, done: Round, **circumstances: bool) -> None:
+def assess(stack: Stack, done: Round, **circumstances: bool) -> None:
     """Look at every stream of a round."""
     # A case that Envoy refused never came to the backend.
     faults = [
@@ -63,10 +63,10 @@ async def test_nothing_is_lost_doubled_or_reordered(tmp_path: Path) -> None:
     """Whatever backends do and whoever leaves; and nothing of it stays behind."""
     with deployed(tmp_path) as stack:
         first = await run_round(stack, seed=SEED, first=1000, clients=CLIENTS, each=3, leaving=0.2)
-        judge(stack, first)
+        assess(stack, first)
         before = resident_mb(stack)
         second = await run_round(stack, seed=SEED, first=2000, clients=CLIENTS, each=3, leaving=0.2)
-        judge(stack, second)
+        assess(stack, second)
         settle(stack)
         assert resident_mb(stack) < before + 100
         assert set(stack.backend.drawn) == set(BEHAVIOURS)
@@ -92,7 +92,7 @@ async def test_a_sidecar_that_dies_again_and_again_costs_what_the_failure_mode_s
             await asyncio.to_thread(stack.start_sidecar)
             await asyncio.to_thread(stack.wait_healthy)
         over.set()
-        judge(stack, await running, killed=True, closed=not allow)
+        assess(stack, await running, killed=True, closed=not allow)
 
 
 async def test_edits_of_the_policy_disturb_no_stream(tmp_path: Path) -> None:
@@ -108,4 +108,4 @@ async def test_edits_of_the_policy_disturb_no_stream(tmp_path: Path) -> None:
                 assert not running.done()
                 await asyncio.sleep(0.01)
         over.set()
-        judge(stack, await running)
+        assess(stack, await running)

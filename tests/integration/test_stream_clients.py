@@ -200,7 +200,7 @@ def test_a_flagged_stream_is_read_without_error(
 
 
 @pytest.mark.parametrize("endpoint", list(Endpoint))
-def test_a_mended_stream_reads_as_the_better_answer(
+def test_a_corrected_stream_reads_as_the_better_answer(
     client: Client, model: StreamingModel, endpoint: Endpoint
 ) -> None:
     """The same model's correction, streamed again under the first call's usage."""

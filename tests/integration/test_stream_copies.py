@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.copied_frames import BOOKKEEPING, COPIES, SPOKEN, choice_of, tells
+from tests.fakes.copied_frames import BOOKKEEPING, COPIES, choice_of, tells
 from tests.integration.support.models import BAD, GOOD
 from tests.integration.support.streams.gateway import NOTICE, RIGHT, WRONG, Gateway
 from tests.integration.support.streams.stage import read_back

@@ -122,16 +122,16 @@ def test_a_stream_in_which_everything_was_stopped_is_a_block(gateway: Gateway, n
     assert gateway.told("stop", sse(answer(BAD)), details=True, n=n).verdict["action"] == "block"
 
 
-def test_a_backend_that_outruns_scoring_is_judged_by_whole_sentences(gateway: Gateway) -> None:
+def test_a_backend_that_outruns_scoring_is_scored_by_whole_sentences(gateway: Gateway) -> None:
     """A full gate asks for halves only where it has no whole sentence, and whatever was decided leaves before that."""
 
-    def judged() -> float:
+    def scored() -> float:
         return sum(
             metric(gateway.stack, "truthlens_stream_sentences_total", decision="gate-patient", result=result)
             for result in ("passed", "flagged", "unchecked")
         )
 
-    before, text = judged(), " ".join([GOOD] * 60)
+    before, text = scored(), " ".join([GOOD] * 60)
     assert gateway.told("gate-patient", sse(answer(text))).texts[0] == text
     # One message of Envoy's may be as large as the bound, and then holds nothing but the half sentence at its end.
-    assert 120 <= judged() - before < 132
+    assert 120 <= scored() - before < 132

@@ -140,7 +140,7 @@ def test_streams_of_other_apis_pass_untouched(gateway: Gateway, plan: str, path:
 
 
 @pytest.mark.parametrize("plan", LIVE)
-def test_a_json_answer_to_who_asked_for_a_stream_is_judged_as_json(gateway: Gateway, plan: str) -> None:
+def test_a_json_answer_to_who_asked_for_a_stream_is_scored_as_json(gateway: Gateway, plan: str) -> None:
     client = gateway.read(plan, json_reply(completion(BAD)))
     assert (client.says("status"), client.says("detected")) == ("checked", "true")
     content = json.loads(client.body)["choices"][0]["message"]["content"]
@@ -149,7 +149,7 @@ def test_a_json_answer_to_who_asked_for_a_stream_is_judged_as_json(gateway: Gate
 
 
 @pytest.mark.parametrize("plan", LIVE)
-def test_a_stream_to_who_asked_for_json_is_judged_as_a_stream(gateway: Gateway, plan: str) -> None:
+def test_a_stream_to_who_asked_for_json_is_scored_as_a_stream(gateway: Gateway, plan: str) -> None:
     frames = answer(GOOD)
     client = gateway.read(plan, sse(frames), stream=False)
     assert client.says("status") == "pending"

@@ -128,7 +128,7 @@ def test_the_printed_lines_work_as_they_stand(up: Up) -> None:
     assert done == "data: [DONE]"
 
 
-def test_a_chinese_answer_is_not_judged_by_an_english_model(client: openai.OpenAI) -> None:
+def test_a_chinese_answer_is_not_scored_by_an_english_model(client: openai.OpenAI) -> None:
     """The bundled model does not read Chinese, and says so in place of a made-up score."""
     name = next(c.name for c in BY_NAME.values() if re.search("[\u4e00-\u9fff]", c.ungrounded))
     content, headers = ask(client, name, "ungrounded")

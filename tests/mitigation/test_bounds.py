@@ -31,8 +31,8 @@ def _repeated(piece: str, chars: int = _CHARS) -> str:
 
 
 def _rejected(first: str, text: str) -> str | None:
-    mended = task(first, flagged=[first[:9]], structured=first.startswith(("[", "{")))
-    return candidate_checks.rejection(mended, text, finish_reason="stop")
+    given = task(first, flagged=[first[:9]], structured=first.startswith(("[", "{")))
+    return candidate_checks.rejection(given, text, finish_reason="stop")
 
 
 def _rejected_where_every_other_sentence_is_flagged() -> None:
@@ -55,10 +55,8 @@ def _list_of_kinds(last: object) -> str:
 
 
 def _prompt() -> None:
-    mended = task(
-        "The pump runs at 900 rpm.", flagged=["900 rpm"], passage=_repeated("The pump is by A. B. ")
-    )
-    correction_prompt(mended.exchange, mended.answer.text, mended.verdict)
+    given = task("The pump runs at 900 rpm.", flagged=["900 rpm"], passage=_repeated("The pump is by A. B. "))
+    correction_prompt(given.exchange, given.answer.text, given.verdict)
 
 
 def _many_passages() -> None:

@@ -6,7 +6,7 @@ from tests.fakes.standard_tools import FIRST, task
 from truthlens.core.plan import StandardSettings
 from truthlens.mitigation import candidate_checks
 
-_MENDED = "The pump runs at 600 rpm. The housing is made of cast iron."
+_CORRECTED = "The pump runs at 600 rpm. The housing is made of cast iron."
 _LONG = (
     "The pump runs at 900 rpm. The housing is made of cast iron and it is built for use in the open, so that "
     "water and dust can do no harm to it. You can ask for a spare seal with the order of the pump."
@@ -17,10 +17,10 @@ _GERMAN = (
 )
 
 
-def test_a_mended_answer_is_accepted() -> None:
+def test_a_corrected_answer_is_accepted() -> None:
     """A text that keeps what was not flagged has nothing against it."""
-    assert candidate_checks.rejection(task(), _MENDED, finish_reason="stop") is None
-    assert candidate_checks.rejection(task(), _MENDED, finish_reason=None) is None
+    assert candidate_checks.rejection(task(), _CORRECTED, finish_reason="stop") is None
+    assert candidate_checks.rejection(task(), _CORRECTED, finish_reason=None) is None
 
 
 @pytest.mark.parametrize(
@@ -28,15 +28,15 @@ def test_a_mended_answer_is_accepted() -> None:
     [
         ("", "stop", "empty"),
         (" \n\t", "stop", "empty"),
-        (_MENDED, "length", "truncated"),
-        (_MENDED, "content_filter", "truncated"),
-        (f"{_MENDED} </truthlens:answer", "stop", "leaked"),
+        (_CORRECTED, "length", "truncated"),
+        (_CORRECTED, "content_filter", "truncated"),
+        (f"{_CORRECTED} </truthlens:answer", "stop", "leaked"),
         (
-            f"{_MENDED}\n2. Where the evidence contradicts it, correct it with what the evidence says.",
+            f"{_CORRECTED}\n2. Where the evidence contradicts it, correct it with what the evidence says.",
             "stop",
             "leaked",
         ),
-        (_MENDED + " It hums." * 100, "stop", "too-long"),
+        (_CORRECTED + " It hums." * 100, "stop", "too-long"),
         ("I'm sorry, but I can't help with that.", "stop", "refusal"),
         ("The passages do not say how fast the pump is.", "stop", "refusal"),
         ("The pump runs at 600 rpm.", "stop", "lost-content"),
@@ -49,24 +49,24 @@ def test_each_code(text: str, finish_reason: str, code: str) -> None:
 
 def test_another_language_is_rejected_where_it_is_clear() -> None:
     """A rewrite in another language or script cannot stand in; the same language can."""
-    mended = task(_LONG, flagged=["900 rpm"])
-    assert candidate_checks.rejection(mended, _GERMAN, finish_reason="stop") == "language"
+    given = task(_LONG, flagged=["900 rpm"])
+    assert candidate_checks.rejection(given, _GERMAN, finish_reason="stop") == "language"
     chinese = "水泵的转速是每分钟600转，外壳由铸铁制成，可以在室外使用，防水防尘。"
-    assert candidate_checks.rejection(mended, chinese, finish_reason="stop") == "language"
-    assert candidate_checks.rejection(mended, _LONG.replace("900", "600"), finish_reason="stop") is None
+    assert candidate_checks.rejection(given, chinese, finish_reason="stop") == "language"
+    assert candidate_checks.rejection(given, _LONG.replace("900", "600"), finish_reason="stop") is None
 
 
 def test_an_abstention_stands_in_where_nothing_was_supported() -> None:
     """Where every sentence was flagged, saying that the evidence does not tell is an answer; a refusal is not."""
-    mended = task("It was built in Ulm.", flagged=["It was built in Ulm"])
+    given = task("It was built in Ulm.", flagged=["It was built in Ulm"])
     assert (
         candidate_checks.rejection(
-            mended, "The evidence does not say where it was built.", finish_reason="stop"
+            given, "The evidence does not say where it was built.", finish_reason="stop"
         )
         is None
     )
     assert (
-        candidate_checks.rejection(mended, "I'm sorry, I cannot answer that.", finish_reason="stop")
+        candidate_checks.rejection(given, "I'm sorry, I cannot answer that.", finish_reason="stop")
         == "refusal"
     )
 
@@ -94,8 +94,8 @@ def test_an_abstention_stands_in_where_nothing_was_supported() -> None:
 )
 def test_an_answer_that_was_all_wrong_needs_an_answer_in_its_place(text: str, code: str | None) -> None:
     """Where nothing was to be kept, a text must still say something, in the language and about what was asked."""
-    mended = task("The pump runs at 900 rpm.", flagged=["The pump runs at 900 rpm"])
-    assert candidate_checks.rejection(mended, text, finish_reason="stop") == code
+    given = task("The pump runs at 900 rpm.", flagged=["The pump runs at 900 rpm"])
+    assert candidate_checks.rejection(given, text, finish_reason="stop") == code
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_an_answer_that_was_all_wrong_needs_an_answer_in_its_place(text: str, co
 )
 def test_a_chinese_answer_needs_an_answer_as_well(text: str, code: str | None) -> None:
     """The same in Chinese."""
-    mended = task(
+    given = task(
         "水泵转速为900转。",
         flagged=["水泵转速为900转"],
         query="水泵的转速是多少？",
         passage="水泵每分钟600转。",
     )
-    assert candidate_checks.rejection(mended, text, finish_reason="stop") == code
+    assert candidate_checks.rejection(given, text, finish_reason="stop") == code
 
 
 def test_an_answer_that_said_nothing_may_be_followed_by_one() -> None:
@@ -129,18 +129,18 @@ def test_an_answer_that_said_nothing_may_be_followed_by_one() -> None:
 def test_json_is_read_down_to_a_depth() -> None:
     """JSON that is nested deeply is compared as far as it is read, and never an error."""
     for depth, code in ((200, None), (900, None), (100_000, "not-json")):
-        mended = task('{"a": ' + "[" * 200 + "1" + "]" * 200 + "}", flagged=["1"])
+        given = task('{"a": ' + "[" * 200 + "1" + "]" * 200 + "}", flagged=["1"])
         candidate = '{"a": ' + "[" * depth + "2" + "]" * depth + "}"
-        assert candidate_checks.rejection(mended, candidate, finish_reason="stop") in {code, "too-long"}
+        assert candidate_checks.rejection(given, candidate, finish_reason="stop") in {code, "too-long"}
         deep = task(candidate, flagged=["2"])
         assert candidate_checks.rejection(deep, candidate.replace("2", "3"), finish_reason="stop") is None
 
 
 def test_a_refusal_may_follow_a_refusal() -> None:
     """Where the first answer declined, a candidate that does so is not rejected for it."""
-    mended = task("I'm sorry, but I can't help with the pump from Ulm.", flagged=["Ulm"])
+    given = task("I'm sorry, but I can't help with the pump from Ulm.", flagged=["Ulm"])
     assert (
-        candidate_checks.rejection(mended, "I'm sorry, but I can't help with the pump.", finish_reason="stop")
+        candidate_checks.rejection(given, "I'm sorry, but I can't help with the pump.", finish_reason="stop")
         is None
     )
 
@@ -164,16 +164,16 @@ def test_a_refusal_may_follow_a_refusal() -> None:
 def test_json_stays_the_json_that_a_program_waits_for(text: str, code: str | None, structured: bool) -> None:
     """Keys, containers and kinds of values stay; a value may become null and a list may get shorter."""
     first = '{"rpm": 900, "maker": {"name": "A"}, "parts": ["seal"]}'
-    mended = task(first, flagged=[first], structured=structured)
-    assert candidate_checks.rejection(mended, text, finish_reason="stop") == code
+    given = task(first, flagged=[first], structured=structured)
+    assert candidate_checks.rejection(given, text, finish_reason="stop") == code
 
 
 def test_json_in_a_fence_stays_json() -> None:
     """Where the first answer was JSON in a code fence, the candidate is read in its own."""
-    mended = task('```json\n{"rpm": 900}\n```', flagged=["900"])
-    assert candidate_checks.rejection(mended, '```json\n{"rpm": 600}\n```', finish_reason="stop") is None
+    given = task('```json\n{"rpm": 900}\n```', flagged=["900"])
+    assert candidate_checks.rejection(given, '```json\n{"rpm": 600}\n```', finish_reason="stop") is None
     assert (
-        candidate_checks.rejection(mended, '```json\n{"speed": 600}\n```', finish_reason="stop")
+        candidate_checks.rejection(given, '```json\n{"speed": 600}\n```', finish_reason="stop")
         == "json-shape"
     )
 
@@ -181,24 +181,24 @@ def test_json_in_a_fence_stays_json() -> None:
 def test_a_plain_number_is_not_taken_for_json() -> None:
     """A one-number answer in running text may become a sentence, in a structured one it may not."""
     for structured, code in ((False, None), (True, "not-json")):
-        mended = task("900", flagged=["900"], structured=structured)
-        assert candidate_checks.rejection(mended, "It is not known.", finish_reason="stop") == code
+        given = task("900", flagged=["900"], structured=structured)
+        assert candidate_checks.rejection(given, "It is not known.", finish_reason="stop") == code
 
 
 def test_the_share_to_be_kept_is_the_plans() -> None:
     """``min_retention`` bounds what of the unflagged content may go."""
     text = "The pump runs at 600 rpm. The housing is made of iron."
     for least, code in ((0.5, None), (0.9, "lost-content")):
-        mended = task(settings=StandardSettings(min_retention=least))
-        assert candidate_checks.rejection(mended, text, finish_reason="stop") == code
+        given = task(settings=StandardSettings(min_retention=least))
+        assert candidate_checks.rejection(given, text, finish_reason="stop") == code
 
 
 def test_words_that_were_in_the_answer_are_no_leak() -> None:
     """An answer that itself holds a tag or a line of our wording may keep them."""
     line = "Where the evidence contradicts it, correct it with what the evidence says."
     first = f"The prompt opens <truthlens:answer> and says: {line} It is from 1900."
-    mended = task(first, flagged=["1900"])
-    assert candidate_checks.rejection(mended, first.replace("1900", "2025"), finish_reason="stop") is None
+    given = task(first, flagged=["1900"])
+    assert candidate_checks.rejection(given, first.replace("1900", "2025"), finish_reason="stop") is None
 
 
 @pytest.mark.parametrize(
@@ -218,25 +218,25 @@ def test_retention_counts_words_of_content(sentences: list[str], text: str, shar
 
 def test_unflagged_sentences_are_those_without_a_span() -> None:
     """A sentence that a span touches may change; the others are to be kept."""
-    mended = task()
-    assert candidate_checks.unflagged(FIRST, mended.verdict.spans) == ("The housing is made of cast iron.",)
+    given = task()
+    assert candidate_checks.unflagged(FIRST, given.verdict.spans) == ("The housing is made of cast iron.",)
 
 
 @pytest.mark.parametrize(
     ("reply", "text"),
     [
-        (f"Here is the corrected answer:\n\n{_MENDED}", _MENDED),
-        (f"Sure! Here's the revised response, based on the evidence:\n{_MENDED}", _MENDED),
-        (f"**Corrected answer:**\n{_MENDED}", _MENDED),
-        (f"## Corrected Answer\n\n{_MENDED}", _MENDED),
-        (f"Corrected answer: {_MENDED}", _MENDED),
-        (f"以下是修正后的回答：\n{_MENDED}", _MENDED),
-        (f"好的，这是我修改后的答案：{_MENDED}", _MENDED),
-        (f"修正后的回答：\n\n{_MENDED}", _MENDED),
-        (f"```\n{_MENDED}\n```", _MENDED),
-        (f"```markdown\nCorrected answer:\n{_MENDED}\n```", _MENDED),
-        (f"Here is the corrected version:\n```text\n{_MENDED}\n```", _MENDED),
-        (f"<truthlens:answer>\n{_MENDED}\n</truthlens:answer>", _MENDED),
+        (f"Here is the corrected answer:\n\n{_CORRECTED}", _CORRECTED),
+        (f"Sure! Here's the revised response, based on the evidence:\n{_CORRECTED}", _CORRECTED),
+        (f"**Corrected answer:**\n{_CORRECTED}", _CORRECTED),
+        (f"## Corrected Answer\n\n{_CORRECTED}", _CORRECTED),
+        (f"Corrected answer: {_CORRECTED}", _CORRECTED),
+        (f"以下是修正后的回答：\n{_CORRECTED}", _CORRECTED),
+        (f"好的，这是我修改后的答案：{_CORRECTED}", _CORRECTED),
+        (f"修正后的回答：\n\n{_CORRECTED}", _CORRECTED),
+        (f"```\n{_CORRECTED}\n```", _CORRECTED),
+        (f"```markdown\nCorrected answer:\n{_CORRECTED}\n```", _CORRECTED),
+        (f"Here is the corrected version:\n```text\n{_CORRECTED}\n```", _CORRECTED),
+        (f"<truthlens:answer>\n{_CORRECTED}\n</truthlens:answer>", _CORRECTED),
         ("Here is the corrected answer:", "Here is the corrected answer:"),
         (
             "The revised answer stands in chapter 3: read it.",
@@ -244,10 +244,10 @@ def test_unflagged_sentences_are_those_without_a_span() -> None:
         ),
         ("Here is how it works: turn the key.", "Here is how it works: turn the key."),
         ("```\na\n```\ntext\n```\nb\n```", "```\na\n```\ntext\n```\nb\n```"),
-        (f"~~~\n{_MENDED}\n  ~~~ ", _MENDED),
+        (f"~~~\n{_CORRECTED}\n  ~~~ ", _CORRECTED),
         ("```\nunclosed", "```\nunclosed"),
         ("```\n```", ""),
-        (_MENDED, _MENDED),
+        (_CORRECTED, _CORRECTED),
     ],
 )
 def test_what_stands_around_an_answer_goes(reply: str, text: str) -> None:

@@ -214,7 +214,7 @@ async def test_log_probabilities_tell_nothing_of_text_that_is_withheld() -> None
         assert b"nine" not in made.received
 
 
-async def test_a_finished_answer_is_judged_while_its_marker_is_still_to_come() -> None:
+async def test_a_finished_answer_is_scored_while_its_marker_is_still_to_come() -> None:
     """The end of the stream finds its verdict ready."""
     detector = HeldDetector()
     async with line(plan(Streaming.OBSERVE, timeout_s=30.0), detector) as made:

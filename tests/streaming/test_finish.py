@@ -20,7 +20,7 @@ from truthlens.core.enums import (
     Streaming,
 )
 from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.mitigation_result import Judged
+from truthlens.core.mitigation_result import Assessment
 from truthlens.core.plan import Plan, StreamSettings
 from truthlens.core.verdict import Span, Verdict, unchecked
 from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
@@ -51,7 +51,7 @@ def ending(
         plan,
         exchange,
         answers,
-        Judged(verdicts, first or verdicts),
+        Assessment(verdicts, first or verdicts),
         model="model",
         **{"details": True, **fields},
     )

@@ -13,7 +13,7 @@ from tests.fakes.gated_streams import (
     HALF_GOOD,
     UNCHECKED,
     GatedStream,
-    Judge,
+    Scorer,
     exchange,
     finish,
     frame,
@@ -37,7 +37,7 @@ USAGE = frame(usage={"total_tokens": 9})
 END = [frame(finish()), USAGE, DONE]
 
 
-def against(*words: str) -> Judge:
+def against(*words: str) -> Scorer:
     """A judge that flags what holds one of these words."""
     return lambda _choice, text: BAD if any(word in text for word in words) else GOOD
 
@@ -47,11 +47,11 @@ WRONG = against("wrong")
 
 def stream(
     on_flagged: OnFlagged = MARK,
-    judge: Judge = WRONG,
+    scorer: Scorer = WRONG,
     endpoint: Endpoint = Endpoint.CHAT,
     **fields: object,
 ) -> GatedStream:
-    return GatedStream(plan(on_flagged=on_flagged), exchange(endpoint, **fields), judge)
+    return GatedStream(plan(on_flagged=on_flagged), exchange(endpoint, **fields), scorer)
 
 
 # --- what is held, and what is asked for -------------------------------------------------------------------

@@ -34,14 +34,14 @@ STRICT = [
 ]
 
 
-def judge(_choice: int, text: str) -> Verdict:
+def scorer(_choice: int, text: str) -> Verdict:
     return BAD if "wire" in text else GOOD
 
 
 def played(
     settings: dict[str, object], *frames: bytes, endpoint: Endpoint = Endpoint.CHAT
 ) -> tuple[GatedStream, bytes]:
-    stream = GatedStream(plan(**settings), exchange(endpoint), judge)
+    stream = GatedStream(plan(**settings), exchange(endpoint), scorer)
     return stream, stream.play(*frames)
 
 

@@ -115,13 +115,13 @@ def play(made: Made, course: Course, on_flagged: OnFlagged, *, checked: bool = T
     """The stream, gated to its end; of each released text, all words are decided."""
     flags = iter(course.flags * 1000)
 
-    def judge(_choice: int, _text: str) -> Verdict:
+    def scorer(_choice: int, _text: str) -> Verdict:
         if not next(flags):
             return GOOD
         return BAD if checked else UNCHECKED
 
     used = plan(on_flagged=on_flagged, mark_template=MARK, notice_template=NOTICE, max_hold_s=3.0)
-    played = GatedStream(used, exchange(choices=len(made.texts)), judge)
+    played = GatedStream(used, exchange(choices=len(made.texts)), scorer)
     now, frames, turn = 0.0, made.frames, 0
     waiting = False
     while frames:

@@ -35,12 +35,12 @@ BLOCKS = [
 ]
 
 
-def judge(_choice: int, text: str) -> Verdict:
+def scorer(_choice: int, text: str) -> Verdict:
     return BAD if "wrong" in text else GOOD
 
 
 def stream(on_flagged: OnFlagged, structured: bool = False, **settings: object) -> GatedStream:
-    return GatedStream(plan(on_flagged=on_flagged, **settings), exchange(structured=structured), judge)
+    return GatedStream(plan(on_flagged=on_flagged, **settings), exchange(structured=structured), scorer)
 
 
 def cut(text: str, size: int) -> list[bytes]:
@@ -50,7 +50,7 @@ def cut(text: str, size: int) -> list[bytes]:
 @pytest.mark.parametrize("size", [1, 3, 7, 1000])
 @pytest.mark.parametrize("on_flagged", list(OnFlagged))
 @pytest.mark.parametrize(("opening", "closing"), BLOCKS)
-def test_reasoning_leaves_at_once_as_it_is_and_the_answer_is_judged(
+def test_reasoning_leaves_at_once_as_it_is_and_the_answer_is_scored(
     opening: str, closing: str, on_flagged: OnFlagged, size: int
 ) -> None:
     """Neither its marks nor its sentences are torn, whatever they say; what follows is gated like any answer."""
@@ -88,7 +88,7 @@ def test_an_answer_that_never_comes_out_of_its_reasoning_passes_unscored(size: i
 
 
 @pytest.mark.parametrize("text", ["<thin wrong. ", "<", "<think", "[THIN"])
-def test_what_only_begins_like_a_mark_is_held_and_judged(text: str) -> None:
+def test_what_only_begins_like_a_mark_is_held_and_scored(text: str) -> None:
     played = stream(WITHHOLD)
     played.feed(*cut(text, 1))
     assert played.released == 0
@@ -97,7 +97,7 @@ def test_what_only_begins_like_a_mark_is_held_and_judged(text: str) -> None:
     assert len(played.asks) == bool(text.strip("<["))
 
 
-def test_what_only_begins_like_a_mark_is_judged_after_its_time() -> None:
+def test_what_only_begins_like_a_mark_is_scored_after_its_time() -> None:
     played = stream(MARK)
     played.feed(*tell("<think"), now=1.0)
     assert played.ask(1.0) == []
@@ -156,7 +156,7 @@ JSON = [
 @pytest.mark.parametrize("size", [1, 5, 1000])
 @pytest.mark.parametrize("text", JSON)
 @pytest.mark.parametrize("on_flagged", list(OnFlagged))
-def test_json_is_judged_as_one_and_leaves_whole_or_not_at_all(
+def test_json_is_scored_as_one_and_leaves_whole_or_not_at_all(
     on_flagged: OnFlagged, text: str, size: int
 ) -> None:
     played = stream(on_flagged)

@@ -77,14 +77,14 @@ def test_a_partial_exchange_counts_as_both() -> None:
 def test_first_and_delivered_verdicts_are_told_apart_and_every_choice_counts() -> None:
     """A choice that was mended was flagged first and is not when it is delivered; one that was not scored counts nowhere."""
     signals = Signals()
-    mended = replace(VERDICT, score=0.2)
+    corrected = replace(VERDICT, score=0.2)
     clean = replace(VERDICT, score=0.1)
     blind = unchecked(Reason.LANGUAGE)
     outcome = replace(
         OUTCOME,
         verdict=VERDICT,
         first=(VERDICT, clean, VERDICT, blind),
-        verdicts=(VERDICT, clean, mended, blind),
+        verdicts=(VERDICT, clean, corrected, blind),
     )
     signals.observe(outcome, request_s=0.0, response_s=0.0)
     labels = {"decision": "support", "mode": "lightweight"}

@@ -12,7 +12,7 @@ from truthlens.core.calls import CallRecord, Role
 from truthlens.core.enums import AnswerKind, Endpoint, Mode, Provenance, Status
 from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.mitigation_result import Mended, Stop
+from truthlens.core.mitigation_result import Correction, Stop
 from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Span, Verdict
@@ -69,8 +69,8 @@ def test_ids_find_their_entries_and_cannot_be_guessed() -> None:
 def test_without_leave_no_text_is_kept() -> None:
     """Neither the answer's nor the body's nor a mended one's."""
     recent = Recent()
-    mended = Mended("secret words", verdict(1), Mode.STANDARD, Stop.CLEAN)
-    recent.add(outcome("secret words", body=b"secret words", mended=(mended,)), time=NOW)
+    corrected = Correction("secret words", verdict(1), Mode.STANDARD, Stop.CLEAN)
+    recent.add(outcome("secret words", body=b"secret words", corrections=(corrected,)), time=NOW)
     assert "secret" not in repr(recent.entries()[0])
 
 

@@ -78,5 +78,5 @@ def _leaves(group: BaseExceptionGroup[Exception]) -> list[Exception]:
 def _message(error: Exception) -> Text:
     """Return what an error says, as text in which brackets are not markup."""
     if isinstance(error, OSError) and error.filename is not None:
-        return Text(f"{error.filename}: {error.strerror}; give another path, or mend its permissions")
+        return Text(f"{error.filename}: {error.strerror}; give another path, or fix its permissions")
     return Text(str(error))

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from truthlens import __version__
 from truthlens.cli import options
-from truthlens.cli.calibration_target import Target, find_target, judging, set_threshold
+from truthlens.cli.calibration_target import Target, find_target, scorer_of, set_threshold
 from truthlens.core.errors import TruthLensError
 from truthlens.core.net import Address
 from truthlens.core.scoring_version import SCORING_VERSION
@@ -104,8 +104,8 @@ def calibrate(
     examples = read_examples(file)[:limit]
     if not examples:
         raise DataError(f"{file} has no rows; expected labelled JSON lines")
-    with judging(target, threads=threads) as judge:
-        scored = score_labelled(examples, judge, console=progress_out, title=file.name)
+    with scorer_of(target, threads=threads) as scorer:
+        scored = score_labelled(examples, scorer, console=progress_out, title=file.name)
     goal = _goal(max_miss_rate, cost_ratio, prior, scored)
     now = {} if target.threshold is None else {"the plan's now": target.threshold}
     choice = choose(scored, goal, others=_CURVE | now)

@@ -26,7 +26,7 @@ from truthlens.policy.compile import check_text, read_text
 from truthlens.policy.plans.threshold_edit import with_threshold
 from truthlens.policy.plans.threshold_record import MissRateGoal, ThresholdRecord, replace_file
 from truthlens.settings import Settings
-from truthlens.training.calibrate.threshold import Judge
+from truthlens.training.calibrate.threshold import Scorer
 from truthlens.training.data.dataset import as_exchange
 
 _NO_DEADLINE_S = 86_400.0
@@ -87,7 +87,7 @@ def _plan(policy: Policy, decision: str) -> Plan:
 
 
 @contextmanager
-def judging(target: Target, *, threads: int) -> Iterator[Judge]:
+def scorer_of(target: Target, *, threads: int) -> Iterator[Scorer]:
     """Open a scorer that scores as the gateway does, by the target's plan, without its deadline."""
     encoder = load_encoder(
         target.folder,
@@ -101,13 +101,13 @@ def judging(target: Target, *, threads: int) -> Iterator[Judge]:
 
     with asyncio.Runner() as runner:
 
-        def judge(query: str, passages: Sequence[str], answer: str) -> Verdict:
+        def scorer(query: str, passages: Sequence[str], answer: str) -> Verdict:
             exchange, choice = as_exchange(query, passages, answer)
             (verdict,) = runner.run(engine.detect(plan, exchange, (choice,)))
             return verdict
 
         try:
-            yield judge
+            yield scorer
         finally:
             runner.run(engine.aclose())
 

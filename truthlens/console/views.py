@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from truthlens.core.calls import CallRecord
 from truthlens.core.exchange import Passage
-from truthlens.core.mitigation_result import Attempt, Mended
+from truthlens.core.mitigation_result import Attempt, Correction
 from truthlens.core.verdict import Span, Verdict
 from truthlens.telemetry.recent_exchanges import Entry
 
@@ -33,7 +33,7 @@ class ShownChoice:
 
     index: int
     verdict: Verdict
-    mended: Mended | None
+    correction: Correction | None
     attempts: tuple[tuple[str, Attempt], ...]
     spans: tuple[ShownSpan, ...]
     pieces: tuple[tuple[str, Span | None], ...]
@@ -64,14 +64,16 @@ def shown_entry(entry: Entry, models: Container[str]) -> ShownEntry:
     choices = []
     for place, verdict in enumerate(outcome.verdicts):
         answer = outcome.answers[place] if place < len(outcome.answers) else None
-        mended = outcome.mended[place] if place < len(outcome.mended) else None
+        correction = outcome.corrections[place] if place < len(outcome.corrections) else None
         text = answer.text if answer else ""
         choices.append(
             ShownChoice(
                 index=answer.index if answer else place,
                 verdict=verdict,
-                mended=mended,
-                attempts=tuple((name(each.model), each) for each in (mended.attempts if mended else ())),
+                correction=correction,
+                attempts=tuple(
+                    (name(each.model), each) for each in (correction.attempts if correction else ())
+                ),
                 spans=tuple(_shown_span(span, text, passages) for span in verdict.spans),
                 pieces=tuple(_pieces(text, verdict.spans)),
             )

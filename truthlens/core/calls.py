@@ -108,7 +108,7 @@ class ModelRequest:
     """One question to a model.
 
     ``body`` is the API's JSON request without ``model``, ``stream`` and ``n``, which the client sets. ``own`` says
-    that this is the model that gave the answer being mended: it is asked at the path of the exchange, and with the
+    that this is the model that gave the answer being corrected: it is asked at the path of the exchange, and with the
     client's Authorization where the plan passes it on.
 
     ``cut`` makes the same body with at most so many characters of evidence, for a model whose window this one does not

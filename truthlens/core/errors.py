@@ -12,7 +12,7 @@ TruthLensError
 ├── CallError          a call to a model gave no usable text
 └── StartError         the process cannot start (port taken, binary missing)
 
-A message says what happened, with which value, what was expected and where to mend it; it never holds
+A message says what happened, with which value, what was expected and where to fix it; it never holds
 text of a user, a document or a model.
 """
 

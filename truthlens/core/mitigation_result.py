@@ -57,7 +57,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class Correction:
     """The answer to deliver, without any disclaimer.
 
     ``text`` and ``verdict`` are the first answer's own where nothing better was found. ``replaced`` says that another
@@ -88,27 +88,27 @@ class Mended:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Assessment:
     """The verdicts on the texts that the client gets, and what was done to get there.
 
-    ``first`` are the verdicts on the backend's own answers, ``mode`` the one that ran; ``mended`` has one entry per
-    answer, ``None`` where no mode worked on it, or is empty. ``mending_s`` is the time after the first detection.
+    ``first`` are the verdicts on the backend's own answers, ``mode`` the one that ran; ``corrections`` has one entry per
+    answer, ``None`` where no mode worked on it, or is empty. ``mitigation_s`` is the time after the first detection.
     ``reasoning`` has the verdict on each answer's reasoning, ``None`` where none was scored, or is empty.
     """
 
     verdicts: tuple[Verdict, ...]
     first: tuple[Verdict, ...]
     mode: Mode = Mode.LIGHTWEIGHT
-    mended: tuple[Mended | None, ...] = ()
+    corrections: tuple[Correction | None, ...] = ()
     calls: tuple[CallRecord, ...] = ()
-    mending_s: float = 0.0
+    mitigation_s: float = 0.0
     notes: tuple[str, ...] = ()
     reasoning: tuple[Verdict | None, ...] = ()
 
     def delivered(self, answers: Sequence[Answer]) -> tuple[Answer, ...]:
-        """The backend's ``answers`` with the mended texts in their place."""
-        mended = self.mended or (None,) * len(answers)
+        """The backend's ``answers`` with the corrected texts in their place."""
+        corrections = self.corrections or (None,) * len(answers)
         return tuple(
             answer if each is None else replace(answer, text=each.text)
-            for answer, each in zip(answers, mended, strict=True)
+            for answer, each in zip(answers, corrections, strict=True)
         )

@@ -20,7 +20,7 @@ class Address:
         """Read ``HOST:PORT``, ``[V6]:PORT`` or ``unix:/PATH``.
 
         Raises:
-            StartError: for anything else; ``name`` is the flag to mend.
+            StartError: for anything else; ``name`` is the flag to fix.
         """
         if text.startswith("unix:"):
             return cls(text.removeprefix("unix:"), 0)

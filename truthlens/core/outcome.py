@@ -9,7 +9,7 @@ from types import MappingProxyType
 from truthlens.core.calls import CallRecord
 from truthlens.core.enums import Action, Mode, Streaming
 from truthlens.core.exchange import Answer
-from truthlens.core.mitigation_result import Mended
+from truthlens.core.mitigation_result import Correction
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Verdict
 
@@ -47,10 +47,10 @@ class Outcome:
     ``block`` it is the error body that is sent with the HTTP status ``block_status``.
     ``iterations`` are the refinement rounds of the choice that took the most. ``first`` are the verdicts on the choices as
     the backend gave them.
-    ``initial_score`` is set only where the answer was changed by an extra generation. ``mended`` says, per choice,
-    what was done about it (``None`` where nothing was), ``calls`` which models were asked for that; ``mending_s``
+    ``initial_score`` is set only where the answer was changed by an extra generation. ``corrections`` says, per choice,
+    what was done about it (``None`` where nothing was), ``calls`` which models were asked for that; ``mitigation_s``
     are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
-    disclaimer because the models did not agree. ``stream`` is set for answers that came as a stream and were judged.
+    disclaimer because the models did not agree. ``stream`` is set for answers that came as a stream and were assessed.
     ``reasoned`` has, per choice, its reasoning beside the answer, ``None`` where there is none.
     ``answers`` are the choices, without warnings, that the positions in ``verdicts`` count in.
     """
@@ -68,10 +68,10 @@ class Outcome:
     model: str = ""
     block_status: int = 424
     notes: tuple[str, ...] = ()
-    mended: tuple[Mended | None, ...] = ()
+    corrections: tuple[Correction | None, ...] = ()
     first: tuple[Verdict, ...] = ()
     calls: tuple[CallRecord, ...] = ()
-    mending_s: float = 0.0
+    mitigation_s: float = 0.0
     disputed: frozenset[int] = frozenset()
     stream: StreamRecord | None = None
     reasoned: tuple[Reasoned | None, ...] = ()

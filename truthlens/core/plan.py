@@ -57,7 +57,7 @@ class Consensus(StrEnum):
 class StandardSettings:
     """Settings of the standard mode (white paper 6.1).
 
-    ``convergence_threshold`` is the score (0..1) at which an answer counts as mended, ``None`` the plan's threshold.
+    ``convergence_threshold`` is the score (0..1) at which an answer counts as corrected, ``None`` the plan's threshold.
     An iteration that gains less than ``min_gain`` is the last one. ``self_check`` lets the model answer verification
     questions from the evidence before it corrects (Chain-of-Verification). ``min_retention`` is the share (0..1) of
     the answer's unflagged content that a rewrite must keep.

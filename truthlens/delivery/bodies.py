@@ -39,7 +39,7 @@ from truthlens.core.calls import CallRecord, Usage
 from truthlens.core.enums import Reason
 from truthlens.core.exchange import Exchange, Passage
 from truthlens.core.explanation import Difference, Explanation
-from truthlens.core.mitigation_result import Attempt, Mended
+from truthlens.core.mitigation_result import Attempt, Correction
 from truthlens.core.outcome import Outcome, Reasoned
 from truthlens.core.verdict import Coverage, DetectorResult, Span, Verdict
 from truthlens.delivery.headers import risk_of
@@ -57,7 +57,7 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
     """
     outcome = warned.outcome
     verdicts = outcome.verdicts
-    mended = outcome.mended or (None,) * len(verdicts)
+    corrections = outcome.corrections or (None,) * len(verdicts)
     reasoned = outcome.reasoned or (None,) * len(verdicts)
     named = sorted(
         {span.passage for verdict in verdicts for span in verdict.spans if span.passage is not None}
@@ -73,9 +73,9 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
             "initial_score": outcome.initial_score,
             "review_id": outcome.review_id,
             "choices": [
-                _choice(delivery, verdict, mend, thought, exchange.passages)
-                for delivery, verdict, mend, thought in zip(
-                    warned.deliveries, verdicts, mended, reasoned, strict=True
+                _choice(delivery, verdict, correction, thought, exchange.passages)
+                for delivery, verdict, correction, thought in zip(
+                    warned.deliveries, verdicts, corrections, reasoned, strict=True
                 )
             ],
             "passages": [_passage(exchange, index) for index in named if index < len(exchange.passages)],
@@ -156,7 +156,7 @@ def blocked_body(reason: Reason | None) -> bytes:
 def _choice(
     delivery: Delivery,
     verdict: Verdict,
-    mended: Mended | None,
+    correction: Correction | None,
     reasoned: Reasoned | None,
     passages: Sequence[Passage],
 ) -> dict[str, object]:
@@ -167,7 +167,7 @@ def _choice(
         "warned": delivery.warned,
         **verdict_object(shown, text=delivery.lead + delivery.text, passages=passages),
         **({"reasoning": _reasoning(reasoned)} if reasoned is not None else {}),
-        **({"mitigation": _mitigation(mended)} if mended is not None else {}),
+        **({"mitigation": _mitigation(correction)} if correction is not None else {}),
     }
 
 
@@ -188,15 +188,15 @@ def _reasoning(reasoned: Reasoned) -> dict[str, object]:
     )
 
 
-def _mitigation(mended: Mended) -> dict[str, object]:
+def _mitigation(correction: Correction) -> dict[str, object]:
     return _present(
         {
-            "mode": mended.mode.value,
-            "stop": mended.stop.value,
-            "iterations": mended.rounds,
-            "consensus": mended.consensus,
-            "replaced": True if mended.replaced else None,
-            "attempts": [_attempt(attempt) for attempt in mended.attempts],
+            "mode": correction.mode.value,
+            "stop": correction.stop.value,
+            "iterations": correction.rounds,
+            "consensus": correction.consensus,
+            "replaced": True if correction.replaced else None,
+            "attempts": [_attempt(attempt) for attempt in correction.attempts],
         }
     )
 

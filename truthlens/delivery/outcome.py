@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from truthlens.core.enums import Action, OnUnchecked, Status
 from truthlens.core.exchange import Answer
-from truthlens.core.mitigation_result import Judged, Mended
+from truthlens.core.mitigation_result import Assessment, Correction
 from truthlens.core.outcome import Outcome, Reasoned
 from truthlens.core.plan import Plan
 from truthlens.delivery.bodies import blocked_body
@@ -19,7 +19,7 @@ EVIDENCE_SELECTED = "evidence-selected"
 USAGE_DOUBTED = "usage-not-believed"
 
 
-def outcome_of(plan: Plan, judged: Judged, answers: Sequence[Answer], *, model: str) -> Outcome:
+def outcome_of(plan: Plan, assessment: Assessment, answers: Sequence[Answer], *, model: str) -> Outcome:
     """Return the outcome, without body and latency.
 
     ``refine`` and ``replace`` go before ``warn``: an answer that was changed and is still flagged was
@@ -28,35 +28,35 @@ def outcome_of(plan: Plan, judged: Judged, answers: Sequence[Answer], *, model: 
 
     Args:
         plan: the exchange's plan.
-        judged: what detection and the mode made of the answers; one verdict at least.
+        assessment: what detection and the mode made of the answers; one verdict at least.
         answers: the choices as the backend gave them.
         model: name of the detector's model.
     """
-    verdicts = counted(judged.verdicts, judged, answers)
+    verdicts = counted(assessment.verdicts, assessment, answers)
     verdict = worst(verdicts)
-    thoughts = reasoned(judged, answers)
-    mended = [(place, each) for place, each in enumerate(judged.mended) if each is not None]
-    changed = [each for place, each in mended if each.text != answers[place].text]
+    thoughts = reasoned(assessment, answers)
+    corrections = [(place, each) for place, each in enumerate(assessment.corrections) if each is not None]
+    changed = [each for place, each in corrections if each.text != answers[place].text]
     disputed = frozenset(
-        place for place, each in mended if plan.premium.require_consensus and each.consensus is False
+        place for place, each in corrections if plan.premium.require_consensus and each.consensus is False
     )
     outcome = Outcome(
         plan=plan,
         verdict=verdict,
         verdicts=verdicts,
-        mode=judged.mode,
+        mode=assessment.mode,
         action=_action(changed, warned=verdict.flagged or bool(disputed)),
-        iterations=max((each.rounds for _, each in mended), default=0),
-        initial_score=worst(counted(judged.first, judged, answers)).score if changed else None,
+        iterations=max((each.rounds for _, each in corrections), default=0),
+        initial_score=worst(counted(assessment.first, assessment, answers)).score if changed else None,
         model=model,
-        notes=_notes(judged, [each for _, each in mended], thoughts, disputed=bool(disputed)),
-        first=judged.first,
-        mended=judged.mended,
-        calls=judged.calls,
-        mending_s=judged.mending_s,
+        notes=_notes(assessment, [each for _, each in corrections], thoughts, disputed=bool(disputed)),
+        first=assessment.first,
+        corrections=assessment.corrections,
+        calls=assessment.calls,
+        mitigation_s=assessment.mitigation_s,
         disputed=disputed,
         reasoned=thoughts,
-        answers=judged.delivered(answers) if answers else (),
+        answers=assessment.delivered(answers) if answers else (),
     )
     blocks = plan.on_unchecked is OnUnchecked.BLOCK and verdict.reason not in NOTHING_TO_CHECK
     if blocks and verdict.status in (Status.UNCHECKED, Status.PARTIAL):
@@ -65,18 +65,22 @@ def outcome_of(plan: Plan, judged: Judged, answers: Sequence[Answer], *, model: 
     return outcome
 
 
-def _action(changed: Sequence[Mended], *, warned: bool) -> Action:
+def _action(changed: Sequence[Correction], *, warned: bool) -> Action:
     if changed:
         return Action.REPLACE if any(each.replaced for each in changed) else Action.REFINE
     return Action.WARN if warned else Action.PASS
 
 
 def _notes(
-    judged: Judged, mended: Sequence[Mended], thoughts: Sequence[Reasoned | None], *, disputed: bool
+    assessment: Assessment,
+    corrections: Sequence[Correction],
+    thoughts: Sequence[Reasoned | None],
+    *,
+    disputed: bool,
 ) -> tuple[str, ...]:
-    notes = [*judged.notes, *(note for each in mended for note in each.notes), *notes_of(thoughts)]
-    if any(call.selected for call in judged.calls):
+    notes = [*assessment.notes, *(note for each in corrections for note in each.notes), *notes_of(thoughts)]
+    if any(call.selected for call in assessment.calls):
         notes.append(EVIDENCE_SELECTED)
-    if any(call.usage.doubted for call in judged.calls):
+    if any(call.usage.doubted for call in assessment.calls):
         notes.append(USAGE_DOUBTED)
     return tuple(dict.fromkeys([*notes, NO_CONSENSUS] if disputed else notes))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from truthlens.core.enums import Reason, Status
 from truthlens.core.exchange import Answer
-from truthlens.core.mitigation_result import Judged
+from truthlens.core.mitigation_result import Assessment
 from truthlens.core.outcome import Reasoned
 from truthlens.core.verdict import Coverage, Verdict
 from truthlens.llm.token_estimate import text_tokens
@@ -22,19 +22,21 @@ REASONING_UNSCORED = "reasoning-unscored"
 _NO_TEXT = (Reason.EMPTY_ANSWER, Reason.TOOL_CALL)
 
 
-def counted(verdicts: Sequence[Verdict], judged: Judged, answers: Sequence[Answer]) -> tuple[Verdict, ...]:
+def counted(
+    verdicts: Sequence[Verdict], assessment: Assessment, answers: Sequence[Answer]
+) -> tuple[Verdict, ...]:
     """Return the verdicts with all text of each choice counted: unread text, and scored reasoning.
 
     Where some choice was scored, one that was not has a coverage as well: its text, none of which was.
 
     Args:
         verdicts: One per answer.
-        judged: What they come from, for the verdicts on reasoning.
+        assessment: What they come from, for the verdicts on reasoning.
         answers: The choices as the backend gave them; none for an exchange without any.
     """
     if not answers:
         return tuple(verdicts)
-    reasoning = judged.reasoning or (None,) * len(answers)
+    reasoning = assessment.reasoning or (None,) * len(answers)
     found = [
         _with_unread(_with_reasoning(verdict, thought), answer.unread_tokens)
         for verdict, thought, answer in zip(verdicts, reasoning, answers, strict=True)
@@ -51,9 +53,9 @@ def counted(verdicts: Sequence[Verdict], judged: Judged, answers: Sequence[Answe
     )
 
 
-def reasoned(judged: Judged, answers: Sequence[Answer]) -> tuple[Reasoned | None, ...]:
+def reasoned(assessment: Assessment, answers: Sequence[Answer]) -> tuple[Reasoned | None, ...]:
     """Return what reasoning came with each answer."""
-    verdicts = judged.reasoning or (None,) * len(answers)
+    verdicts = assessment.reasoning or (None,) * len(answers)
     return tuple(
         Reasoned(len(answer.reasoning), verdict) if answer.reasoning.strip() else None
         for answer, verdict in zip(answers, verdicts, strict=True)

@@ -69,15 +69,17 @@ def warn(outcome: Outcome, exchange: Exchange, answers: Sequence[Answer]) -> War
     ``truthlens`` object carry its warning, and the outcome gets the note ``warning-not-pasted``.
 
     Args:
-        outcome: The scored exchange; ``verdicts`` has one entry per answer, ``mended`` one or is empty.
+        outcome: The scored exchange; ``verdicts`` has one entry per answer, ``corrections`` one or is empty.
         exchange: The request half.
         answers: The choices as the backend gave them.
     """
-    mended = outcome.mended or (None,) * len(answers)
+    corrections = outcome.corrections or (None,) * len(answers)
     deliveries = []
     pasted = True
-    for place, (answer, verdict, mend) in enumerate(zip(answers, outcome.verdicts, mended, strict=True)):
-        final = answer if mend is None else replace(answer, text=mend.text)
+    for place, (answer, verdict, correction) in enumerate(
+        zip(answers, outcome.verdicts, corrections, strict=True)
+    ):
+        final = answer if correction is None else replace(answer, text=correction.text)
         notice = _notice(outcome, final, verdict, disputed=place in outcome.disputed)
         if notice is not None and not takes_warning(exchange, final):
             notice, pasted = None, False

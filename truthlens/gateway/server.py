@@ -21,7 +21,7 @@ from truthlens.core.errors import StartError
 from truthlens.gateway import wire
 from truthlens.gateway._pb import ext_proc_pb2 as pb
 from truthlens.gateway.events import MoreTime, Reply, RequestBody
-from truthlens.gateway.session import Judge, Open, Piece, ProtocolError, Session, State
+from truthlens.gateway.session import Assess, Open, Piece, ProtocolError, Session, State
 from truthlens.pipeline import Pipeline
 from truthlens.streaming.types import Ack
 
@@ -174,7 +174,7 @@ class Server:
                     if flow.full and await stream.unless_it_ends(flow.room()) is None:
                         return
                 else:
-                    assert not isinstance(result, Open | Judge)
+                    assert not isinstance(result, Open | Assess)
                     await stream.write(result)
         finally:
             if task is not None:
@@ -189,13 +189,13 @@ class Server:
         if isinstance(result, Open):
             opened = await stream.unless_it_ends(self._pipeline.open(result.ticket, result.body))
             return None if opened is None else session.opened(opened)
-        if isinstance(result, Judge):
+        if isinstance(result, Assess):
             if result.ticket.more_time_s is not None:
                 await stream.write(MoreTime(result.ticket.more_time_s))
-            judgement = await stream.unless_it_ends(
-                self._pipeline.judge(result.ticket, result.head, result.body)
+            conclusion = await stream.unless_it_ends(
+                self._pipeline.assess(result.ticket, result.head, result.body)
             )
-            return None if judgement is None else session.judged(judgement)
+            return None if conclusion is None else session.assessed(conclusion)
         assert not isinstance(result, Piece)
         return result
 

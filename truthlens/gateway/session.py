@@ -5,7 +5,7 @@
             └── bypass: no body is shipped ────┴── nothing to score: headers only
 
 The session knows HTTP: which bodies to ask Envoy for, which headers must go or be made right. What an answer
-is worth is the pipeline's business: the session hands it work (``Open``, ``Judge``) and gets a record back.
+is worth is the pipeline's business: the session hands it work (``Open``, ``Assess``) and gets a record back.
 Exactly one reply is given for every event; to the pieces of a streamed body in their order, but not at once.
 """
 
@@ -75,8 +75,8 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
-    """Work: judge the response. Ends with ``Session.judged``."""
+class Assess:
+    """Work: assess the response. Ends with ``Session.assessed``."""
 
     ticket: Ticket
     head: ResponseHead
@@ -91,7 +91,7 @@ class Piece:
     end: bool
 
 
-Work = Open | Judge | Piece
+Work = Open | Assess | Piece
 
 
 class State(Enum):
@@ -144,7 +144,7 @@ class Session:
                 assert self.ticket is not None
                 if not event.end_of_stream:
                     return self._pass(Phase.RESPONSE_BODY, Reason.TOO_LARGE)
-                return Judge(self.ticket, self._response, event.body)
+                return Assess(self.ticket, self._response, event.body)
             case ResponseBody() if self.state is State.STREAM:
                 return Piece(event.body, event.end_of_stream)
             case Trailers():
@@ -171,14 +171,14 @@ class Session:
             body=ticket.request_body,
         )
 
-    def judged(self, judgement: Conclusion) -> Reply:
-        """The response has been judged."""
+    def assessed(self, conclusion: Conclusion) -> Reply:
+        """The response has been assessed."""
         self.state = State.ENDED
         self.concluded = True
-        outcome = judgement.outcome
+        outcome = conclusion.outcome
         if outcome.action is Action.BLOCK:
-            return _blocked(judgement)
-        headers = dict(judgement.headers)
+            return _blocked(conclusion)
+        headers = dict(conclusion.headers)
         remove = _stale(headers)
         if outcome.body is not None:
             headers["content-length"] = str(len(outcome.body))
@@ -292,26 +292,26 @@ class Session:
     def _pass(self, phase: Phase, reason: Reason) -> Reply:
         """End the exchange without scoring: the backend's bytes pass as they are."""
         assert self.ticket is not None
-        judgement = self._pipeline.skip(self.ticket, reason)
+        conclusion = self._pipeline.skip(self.ticket, reason)
         self.state = State.ENDED
         self.concluded = True
-        if judgement.outcome.action is Action.BLOCK:
-            return _blocked(judgement)
-        headers = dict(judgement.headers)
+        if conclusion.outcome.action is Action.BLOCK:
+            return _blocked(conclusion)
+        headers = dict(conclusion.headers)
         spoofed = tuple(name for name in own_headers(self._response.headers) if name not in headers)
         return Continue(
             phase,
             set_headers=headers,
             remove_headers=tuple(dict.fromkeys(spoofed + _stale(headers))),
-            metadata=_metadata(judgement.outcome),
+            metadata=_metadata(conclusion.outcome),
         )
 
 
-def _blocked(judgement: Conclusion) -> Respond:
-    outcome = judgement.outcome
+def _blocked(conclusion: Conclusion) -> Respond:
+    outcome = conclusion.outcome
     return Respond(
         status=outcome.block_status,
-        headers={"content-type": "application/json", **judgement.headers},
+        headers={"content-type": "application/json", **conclusion.headers},
         body=outcome.body or b"",
         details=f"truthlens_blocked_{outcome.verdict.reason or 'score'}",
     )

@@ -15,11 +15,11 @@ from typing import Protocol
 from truthlens.core.calls import Ask, ModelSpec, Role
 from truthlens.core.deadline import Deadline
 from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.mitigation_result import Attempt, Fate, Mended, Stop
+from truthlens.core.mitigation_result import Attempt, Correction, Fate, Stop
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Verdict
 
-__all__ = ["Attempt", "Compare", "Fate", "Mended", "Rescore", "Stop", "Task", "Tools", "failed"]
+__all__ = ["Attempt", "Compare", "Correction", "Fate", "Rescore", "Stop", "Task", "Tools", "failed"]
 
 
 class Rescore(Protocol):

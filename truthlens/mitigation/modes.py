@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from truthlens.core.enums import Mode
-from truthlens.core.mitigation_result import Mended
+from truthlens.core.mitigation_result import Correction
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Verdict
 from truthlens.mitigation.interfaces import Task, Tools
@@ -17,14 +17,14 @@ from truthlens.mitigation.premium.panel import premium
 from truthlens.mitigation.standard.loop import standard
 
 
-def needs_mending(verdict: Verdict, mode: Mode, plan: Plan) -> bool:
+def needs_correction(verdict: Verdict, mode: Mode, plan: Plan) -> bool:
     """Return whether a mode has work: the answer was scored, and is flagged or others were asked anyway."""
     if verdict.score is None or mode is Mode.LIGHTWEIGHT:
         return False
     return verdict.flagged or (mode is Mode.PREMIUM and plan.asks_first)
 
 
-async def mend(task: Task, tools: Tools, *, mode: Mode, opinions: Sequence[Opinion]) -> Mended:
+async def correct(task: Task, tools: Tools, *, mode: Mode, opinions: Sequence[Opinion]) -> Correction:
     """Return the best answer that ``mode`` finds, never one that scores worse than the first.
 
     Raises:

@@ -122,7 +122,7 @@ def read_text(path: Path | str) -> str:
     try:
         return _file_bytes(path).decode("utf-8-sig")
     except OSError as error:
-        message, remedy = f"cannot be read: {error.strerror or 'no file'}", "mend the path or its permissions"
+        message, remedy = f"cannot be read: {error.strerror or 'no file'}", "fix the path or its permissions"
     except _UnfitFileError as error:
         message, remedy = str(error), "give it an ordinary file, of text alone"
     except UnicodeDecodeError as error:

@@ -109,7 +109,7 @@ def _check_reachable(item: PlacedDecision, above: _Above, report: Report) -> Non
     path = (*item.path, "rules")
     if not can_match(rule):
         message = f"the rules of {name!r} contradict themselves and never match"
-        report.error(path, message, "mend the rules, or remove the decision")
+        report.error(path, message, "fix the rules, or remove the decision")
         return
     if above.leave_room_for(rule):
         return

@@ -96,7 +96,7 @@ class StandardSection(Section):
     )
     convergence_threshold: Unit | None = Field(
         default=None,
-        description="The score below which an answer counts as mended. Default, and never above: the threshold.",
+        description="The score below which an answer counts as corrected. Default, and never above: the threshold.",
     )
     min_gain: Unit | None = Field(
         default=None, description="A correction that lowers the score by less is the last one. Default 0.01."
@@ -152,7 +152,7 @@ class AutoSection(Section):
         description="Modes to choose from. Default [lightweight, standard, premium].",
     )
     latency_weight: float | None = Field(
-        default=None, ge=0, le=10, description="What 10 s cost, in units of a mended answer. Default 0.2."
+        default=None, ge=0, le=10, description="What 10 s cost, in units of a corrected answer. Default 0.2."
     )
     token_weight: float | None = Field(
         default=None, ge=0, le=10, description="What 10,000 extra tokens cost, likewise. Default 0.2."
@@ -271,7 +271,7 @@ class Behaviour(Section):
     )
     require_disclaimer: bool | None = Field(
         default=None,
-        description="false: an answer that could not be mended carries no disclaimer, only headers. Default true.",
+        description="false: an answer that could not be corrected carries no disclaimer, only headers. Default true.",
     )
     disclaimer_template: Text | None = Field(
         default=None, description="Default: warning_template, else built in, by the answer's script."

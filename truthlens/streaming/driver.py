@@ -24,7 +24,7 @@ from truthlens.core.plan import MARGIN_S, Plan
 from truthlens.detection.engine import Engine
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
-from truthlens.streaming.scoring import Judging
+from truthlens.streaming.scoring import StreamScorer
 from truthlens.streaming.types import Ack, Entry
 
 log = structlog.get_logger("truthlens.streaming")
@@ -80,7 +80,7 @@ class Flow:
         self._patience_s = plan.stream.max_hold_s if gated else plan.timeout_s
         self._relay = Relay(exchange.endpoint, choices=exchange.choices, gated=gated, max_bytes=max_bytes)
         self._gate = Gate(plan, exchange, self._relay.transcript) if gated else None
-        self._judging = Judging(
+        self._scorer = StreamScorer(
             plan,
             exchange,
             engine,
@@ -120,7 +120,7 @@ class Flow:
         for _ in steps:
             await asyncio.sleep(0)
         if self._relay.ended:
-            self._judging.note_end()
+            self._scorer.note_end()
         self._account()
         # What waits for nothing leaves first.
         await self._flush()
@@ -159,7 +159,7 @@ class Flow:
 
     def answers(self) -> tuple[Answer, ...]:
         """The answers so far, as the backend wrote them."""
-        return self._judging.answers()
+        return self._scorer.answers()
 
     def _take(self, entry: Entry) -> None:
         # What cannot be checked would pass: where that may not be, it stays undecided until the stream is cut.
@@ -172,7 +172,7 @@ class Flow:
 
     def _beyond(self) -> Reason | None:
         """Why the stream is to be cut, if it is."""
-        return None if self.concluded else self._judging.beyond
+        return None if self.concluded else self._scorer.beyond
 
     # --- what is done when --------------------------------------------------------------------------------
 
@@ -195,9 +195,9 @@ class Flow:
         if relay.ended:
             self._start(self._finish)
             return
-        if relay.finished and not self._judging.judged:
+        if relay.finished and not self._scorer.scored:
             # The marker follows within moments as a rule, and finds the verdict ready.
-            self._start(self._judging.whole)
+            self._start(self._scorer.whole)
             return
         self._look_ahead()
         self._outwait()
@@ -217,10 +217,10 @@ class Flow:
         pressed = not relay.unread and relay.held_bytes >= self._plan.stream.max_hold_bytes
         asks = gate.ask(now=now, ended=relay.ended or late, pressed=pressed)
         if gate.stopped:
-            self._judging.hold_end(gate)
+            self._scorer.hold_end(gate)
             self._start(self._finish)
         elif asks:
-            self._start(partial(self._judging.ranges, gate, asks))
+            self._start(partial(self._scorer.ranges, gate, asks))
         elif gate.behind:
             # The rest of a long text is for the next look: others have their turn first.
             self._start(partial(asyncio.sleep, 0))
@@ -233,8 +233,8 @@ class Flow:
 
     def _look_ahead(self) -> None:
         """Score what further text will not change, if there is something."""
-        if self._ahead is None and self._judging.due():
-            self._ahead = asyncio.create_task(self._judging.ahead())
+        if self._ahead is None and self._scorer.due():
+            self._ahead = asyncio.create_task(self._scorer.ahead())
             self._running.add(self._ahead)
             self._ahead.add_done_callback(self._scored_ahead)
 
@@ -296,8 +296,8 @@ class Flow:
 
     def _fail(self, error: Exception) -> None:
         """The border of the stream: a failure of ours costs the verdict, and nothing stays held for it."""
-        # The type alone: a message or a traceback may quote the text that was being judged.
-        log.error("judging a stream failed", error=type(error).__name__, decision=self._plan.decision)
+        # The type alone: a message or a traceback may quote the text that was being assessed.
+        log.error("scoring a stream failed", error=type(error).__name__, decision=self._plan.decision)
         if self.concluded:
             self._relay.open()
         else:
@@ -316,16 +316,16 @@ class Flow:
     # --- the end ------------------------------------------------------------------------------------------
 
     async def _finish(self, *, cut: Reason | None = None) -> None:
-        self._end(await self._judging.finish(cut=cut))
+        self._end(await self._scorer.finish(cut=cut))
 
     def _give_up(self, reason: Reason, *, broken: bool = False) -> None:
-        self._end(self._judging.give_up(reason, broken=broken))
+        self._end(self._scorer.give_up(reason, broken=broken))
 
     def _end(self, outcome: Outcome) -> None:
         record = StreamRecord(
             self._plan.streaming,
-            lag_s=self._judging.lag_s,
-            held_s=self._judging.held_s,
+            lag_s=self._scorer.lag_s,
+            held_s=self._scorer.held_s,
             held_bytes=self._most_held,
             sentences=dict(self._gate.results) if self._gate is not None else {},
         )

@@ -10,7 +10,7 @@ from truthlens.api.sse.chunks import Transcript, choice_answer
 from truthlens.api.sse.completeness import STREAM_ERROR
 from truthlens.core.enums import Action, AnswerKind, Reason, WarningPosition
 from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.mitigation_result import Judged
+from truthlens.core.mitigation_result import Assessment
 from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Span, unchecked
@@ -26,7 +26,7 @@ class Gated:
 
     ``texts`` are the answers that the client got, without marks and notices; ``insertions`` those marks and notices,
     each with its place in that text; in order. ``logprobs_dropped``: log probabilities were taken out;
-    ``fields_dropped``: other members were, whose text nobody judged or that may repeat what was withheld.
+    ``fields_dropped``: other members were, whose text nobody scored or that may repeat what was withheld.
     """
 
     texts: Mapping[int, str] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def ending_of(
     plan: Plan,
     exchange: Exchange,
     answers: Sequence[Answer],
-    judged: Judged,
+    assessment: Assessment,
     *,
     model: str,
     details: bool,
@@ -89,13 +89,13 @@ def ending_of(
     reason: Reason | None = None,
     failed: bool = False,
 ) -> Ending:
-    """The end of a stream whose answers were judged.
+    """The end of a stream whose answers were assessed.
 
     Args:
         plan: the exchange's plan, of mode lightweight.
         exchange: the request half.
         answers: what the client got, without marks and notices.
-        judged: the verdicts on these, and on what the backend sent.
+        assessment: the verdicts on these, and on what the backend sent.
         model: name of the detector's model.
         details: whether the ``truthlens`` object is wanted.
         gated: what the gate did; ``None`` for a stream that was observed.
@@ -103,7 +103,7 @@ def ending_of(
         failed: whether the backend sent an error within the stream.
     """
     gated = gated or Gated()
-    outcome = outcome_of(plan, judged, answers, model=model)
+    outcome = outcome_of(plan, assessment, answers, model=model)
     if not answers and reason is not None:
         outcome = replace(outcome, verdict=unchecked(reason, threshold=plan.threshold))
     changed = bool(gated.withheld) or gated.stopped
@@ -112,7 +112,9 @@ def ending_of(
         # Whatever could be blocked was stopped by the gate: this text has left.
         body=None,
         action=_action(outcome, gated),
-        initial_score=outcome_of(plan, Judged(judged.first, judged.first), answers, model=model).verdict.score
+        initial_score=outcome_of(
+            plan, Assessment(assessment.first, assessment.first), answers, model=model
+        ).verdict.score
         if changed
         else None,
         notes=(*outcome.notes, *_notes(gated, failed=failed)),

@@ -261,9 +261,9 @@ class Gate:
         Raises:
             ValueError: There are more or fewer verdicts than ranges, or a range is decided already.
         """
-        for ask, judged in zip(asked, verdicts, strict=True):
-            for (start, end), verdict in zip(ask.ranges, judged, strict=True):
-                self._judge(ask, start, end, verdict)
+        for ask, found in zip(asked, verdicts, strict=True):
+            for (start, end), verdict in zip(ask.ranges, found, strict=True):
+                self._decide_range(ask, start, end, verdict)
         self._release()
 
     def let_pass(self) -> None:
@@ -316,7 +316,7 @@ class Gate:
         track.torn = part if torn else None
         track.reach = reach
 
-    def _judge(self, ask: Ask, start: int, end: int, verdict: Verdict) -> None:
+    def _decide_range(self, ask: Ask, start: int, end: int, verdict: Verdict) -> None:
         index, text = ask.choice, ask.text
         track = self._tracks[index]
         gated = track.gated

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import IntEnum, auto
 
 from truthlens.api.sse.chunk_edits import content_chunk
 from truthlens.api.sse.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, is_torn, parse_chunk, skimmed
@@ -26,6 +27,19 @@ MOST_FRAME_BYTES = 4 * MAX_FRAME_BYTES
 MOST_TEXT_CHARS = 1 << 20
 # Of what is not read any more: how much of it is text, nobody knows.
 _BYTES_PER_TOKEN = 4
+
+
+class _Leave(IntEnum):
+    """What may leave, from the least on."""
+
+    HELD = auto()
+    """What a gate has decided, and without one all but the end of the answer."""
+    END = auto()
+    """The end as well."""
+    ALL = auto()
+    """Whatever comes, undecided."""
+    NOTHING = auto()
+    """What was put in last, and nothing that comes behind it: the stream was cut."""
 
 
 @dataclass(slots=True)
@@ -75,10 +89,9 @@ class Relay:
         self._decoder = Decoder(max_frame_bytes=MOST_FRAME_BYTES, merge_silent=True)
         self._choices = choices
         self._max_bytes = max_bytes
-        self._gated = gated
-        self._open = False  # the end may go
+        self._has_gate = gated
+        self._leave = _Leave.HELD
         self._done_seen = False
-        self._stopped = False
         self._waiting = False  # the end of the answer seems to have come
         self._truncated = False
         self._unended = b""  # the line ends that a last frame lacks which says all that it has to say
@@ -94,6 +107,25 @@ class Relay:
         self._released = 0  # bytes of the stream whose messages were acknowledged
         self._carried_to = 0
         self._tail = Tail()
+
+    @property
+    def _gated(self) -> bool:
+        """Whether somebody decides what leaves."""
+        return self._has_gate and self._leave < _Leave.ALL
+
+    @property
+    def _open(self) -> bool:
+        """Whether the end may go."""
+        return self._leave is not _Leave.HELD
+
+    @property
+    def _passing(self) -> bool:
+        """Whether all leaves as it comes, and nothing of it is scored."""
+        return self._open and not self._gated
+
+    @property
+    def _cut(self) -> bool:
+        return self._leave is _Leave.NOTHING
 
     @property
     def held_bytes(self) -> int:
@@ -162,7 +194,7 @@ class Relay:
             placed = self._place(frame, place)
             place = placed.end
             entries.append(placed.entry)
-            if take is not None and self._gated and not (self._stopped or placed.entry.decided):
+            if take is not None and self._gated and not (self._cut or placed.entry.decided):
                 take(placed.entry)
                 placed.entry.decided = placed.entry.decided or not self._gated
         self._newline = next((frame.newline for frame in reversed(frames) if frame.whole), self._newline)
@@ -172,7 +204,7 @@ class Relay:
         if message is not None:
             self.ended = message.last = True
             message.extra, self._closing = self._closing, b""
-            if not self._truncated and not self._stopped:
+            if not self._truncated and not self._cut:
                 message.extra += self._pending
         return entries
 
@@ -203,8 +235,8 @@ class Relay:
             self._carried_to = self._read_bytes
 
     def open(self) -> None:
-        """Let everything pass that is held and that follows."""
-        self._open, self._gated = True, False
+        """Let everything pass that is held and that follows, unless the stream was cut."""
+        self._leave = max(self._leave, _Leave.ALL)
         self._frames.decide_all()
 
     def close(self, closing: Mapping[int, str], final: bytes) -> None:
@@ -220,11 +252,11 @@ class Relay:
         for choice, text in closing.items():
             self._append(choice, text)
         self._put(self._frames.end(over=self.ended), final)
-        self._open = True
+        self.let_end_go()
 
     def let_end_go(self) -> None:
         """Let the end of the answer go as it is; a gate goes on deciding what comes."""
-        self._open = True
+        self._leave = max(self._leave, _Leave.END)
 
     def hold(self, entry: Entry) -> None:
         """Let ``entry`` and what follows it wait for ``stop``: the answer has ended there."""
@@ -236,7 +268,7 @@ class Relay:
 
     def stop(self, entry: Entry, final: bytes) -> None:
         """End the stream behind ``entry`` with the frames ``final``; nothing that follows leaves."""
-        self._stopped = True
+        self._leave = _Leave.NOTHING
         left = all(placed.entry is not entry for placed in self._frames)
         found = left
         for placed in self._frames:
@@ -263,7 +295,7 @@ class Relay:
 
     def cut(self, final: bytes) -> None:
         """End the stream with the frames ``final`` before whatever is not decided yet; nothing else leaves."""
-        self._stopped = True
+        self._leave = _Leave.NOTHING
         undecided = self._frames.undecided()
         for placed in undecided:
             placed.drop()
@@ -286,7 +318,7 @@ class Relay:
             entry.output = entry.frame.raw
         placed = Placed(start, end, entry, carried=carried)
         self._frames.add(placed)
-        if self._stopped:
+        if self._cut:
             entry.output, self._closing = self._closing, b""
             entry.decided = True
             return placed
@@ -305,7 +337,7 @@ class Relay:
         return placed
 
     def _place_behind(self, entry: Entry) -> None:
-        """What stands behind the marker: no client reads it, and under a gate no data leaves that nobody has judged."""
+        """What stands behind the marker: no client reads it, and under a gate no data leaves that nobody has scored."""
         if self._gated and entry.chunk.kind not in (ChunkKind.BLANK, ChunkKind.DONE):
             entry.output = b""
         entry.decided = True
@@ -323,12 +355,12 @@ class Relay:
             self.finished = self._waiting = done
 
     def _read(self, frame: Frame, end: int) -> Entry:
-        if self._stopped:
+        if self._cut:
             return Entry(frame, _NOTHING)
         too_many = len(self.transcript.choices) > MOST_CHOICES
         self.overflowed = self.overflowed or too_many or end > self._max_bytes or frame.oversize
-        if self._open and not self._gated:
-            # Nobody judges it any more: only what a backend says in our name, and the marker, are of interest.
+        if self._passing:
+            # Nobody scores it any more: only what a backend says in our name, and the marker, are of interest.
             chunk = skimmed(frame, self.transcript.endpoint)
         else:
             chunk = parse_chunk(frame, self.transcript.endpoint)
@@ -336,7 +368,7 @@ class Relay:
             self.overflowed = self.overflowed or grown > MOST_TEXT_CHARS
         entry = disowned(frame, chunk) if chunk.forged else Entry(frame, chunk)
         chunk = entry.chunk
-        if self._done_seen or (self._open and not self._gated):
+        if self._done_seen or self._passing:
             return entry
         if self.overflowed:
             self.transcript.unread_tokens += len(frame.raw) // _BYTES_PER_TOKEN
@@ -362,14 +394,12 @@ class Relay:
         if held is not None:
             return held
         whole = self._read_bytes - self._decoder.held_bytes
-        if self._stopped:
+        if self._cut:
             return self._read_bytes
         if whole < self._carried_to:
             # What had come of this frame was kept back: what follows of it waits with it.
             return self._carried_to
-        if self._tail.is_comment or (
-            self._open and not self._gated and not (self._pending and self._tail.may_be_done)
-        ):
+        if self._tail.is_comment or (self._passing and not (self._pending and self._tail.may_be_done)):
             return self._read_bytes
         if not (self._gated or self._waiting or self.ended or self._tail.may_be_done):
             return self._read_bytes
@@ -403,7 +433,7 @@ class Relay:
             if placed.end <= end:
                 pieces.append(placed.after)
             place = min(placed.end, end)
-        if not self._stopped and end > self._carried_to:
+        if not self._cut and end > self._carried_to:
             pieces.append(message.data[place - start :])
         if message.extra:
             pieces += (self._unended, message.extra)

@@ -15,7 +15,7 @@ from truthlens.api.sse.completeness import limited, reason_of
 from truthlens.api.sse.frames import encode
 from truthlens.core.enums import AnswerKind, OnUnchecked, Reason, Streaming
 from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.mitigation_result import Judged
+from truthlens.core.mitigation_result import Assessment
 from truthlens.core.outcome import Outcome
 from truthlens.core.plan import MARGIN_S, Plan
 from truthlens.core.verdict import Verdict, unchecked
@@ -31,7 +31,7 @@ _AHEAD_CHARS = 256
 _LEAST_TIME_S = 0.05
 
 
-class Judging:
+class StreamScorer:
     """What is known of one streamed answer's worth, and what is said about it within the stream.
 
     Args:
@@ -68,15 +68,15 @@ class Judging:
         self._hold_s = hold_s
         self._clock = clock
         self._must_check = plan.streaming is Streaming.GATE and plan.on_unchecked is OnUnchecked.BLOCK
-        self._judged: tuple[tuple[Answer, ...], tuple[Verdict, ...]] | None = None
+        self._scored: tuple[tuple[Answer, ...], tuple[Verdict, ...]] | None = None
         self._looked = 0
         self._ended_at: float | None = None
         self._longest_held_s = 0.0
 
     @property
-    def judged(self) -> bool:
+    def scored(self) -> bool:
         """Whether a scoring of whole answers has been made."""
-        return self._judged is not None
+        return self._scored is not None
 
     @property
     def beyond(self) -> Reason | None:
@@ -146,7 +146,7 @@ class Judging:
         asked = {ask.choice: ask for ask in asks}
         ranges = [_of_answer(asked[each.index]) if each.index in asked else () for each in answers]
         followed = await self._following.detect(answers, ranges, timeout_s=time_s)
-        self._judged = (answers, followed.verdicts)
+        self._scored = (answers, followed.verdicts)
         found = {each.index: verdicts for each, verdicts in zip(answers, followed.ranges, strict=True)}
         return tuple(found[ask.choice] for ask in asks)
 
@@ -158,11 +158,11 @@ class Judging:
 
     async def _verdicts(self, answers: tuple[Answer, ...]) -> tuple[Verdict, ...]:
         """The verdicts on whole answers, unless the last scoring gave them already."""
-        if self._judged is None or self._judged[0] != answers:
+        if self._scored is None or self._scored[0] != answers:
             since = self._ended_at if self._ended_at is not None else self._clock()
             followed = await self._following.detect(answers, timeout_s=self._time_s(since))
-            self._judged = (answers, followed.verdicts)
-        return self._judged[1]
+            self._scored = (answers, followed.verdicts)
+        return self._scored[1]
 
     async def _reasoning(self, answers: Sequence[Answer]) -> tuple[Verdict | None, ...]:
         """The verdicts on the reasoning beside the answers, where the plan has it scored."""
@@ -181,7 +181,7 @@ class Judging:
     # --- the end ------------------------------------------------------------------------------------------
 
     async def finish(self, *, cut: Reason | None = None) -> Outcome:
-        """Judge the whole answers, and let the end of the stream go, or nothing more where it is ``cut``."""
+        """Score the whole answers, and let the end of the stream go, or nothing more where it is ``cut``."""
         gate, relay = self._gate, self._relay
         reason = cut or reason_of(relay.transcript, overflowed=relay.overflowed)
         if reason is None and gate is not None:
@@ -208,8 +208,8 @@ class Judging:
             )
         if self._details:
             verdicts = await self._engine.explain(self._exchange, answers, verdicts, time_s=MARGIN_S / 2)
-        judged = Judged(verdicts, first, reasoning=await self._reasoning(answers))
-        ending = self._ending(answers, judged, gated=gated, reason=reason)
+        assessment = Assessment(verdicts, first, reasoning=await self._reasoning(answers))
+        ending = self._ending(answers, assessment, gated=gated, reason=reason)
         final = self._final(ending)
         if cut is not None:
             relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
@@ -235,7 +235,7 @@ class Judging:
         gated = None
         if gate is not None:
             gated = Gated(stopped=self._must_check) if broken else _gated(gate, cut=self._must_check)
-        ending = self._ending(answers, Judged(verdicts, verdicts), gated=gated, reason=reason)
+        ending = self._ending(answers, Assessment(verdicts, verdicts), gated=gated, reason=reason)
         final = self._final(ending)
         if self._must_check:
             relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
@@ -250,13 +250,13 @@ class Judging:
         return ending.outcome
 
     def _ending(
-        self, answers: Sequence[Answer], judged: Judged, *, gated: Gated | None, reason: Reason | None
+        self, answers: Sequence[Answer], assessment: Assessment, *, gated: Gated | None, reason: Reason | None
     ) -> Ending:
         return ending_of(
             self._plan,
             self._exchange,
             answers,
-            judged,
+            assessment,
             model=self._model,
             details=self._details,
             gated=gated,

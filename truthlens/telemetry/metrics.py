@@ -51,7 +51,7 @@ class Signals:
         self.registry = registry = CollectorRegistry()
         self.detections = Counter(
             "truthlens_detections",
-            "Choices that were scored, as they were delivered: detected says whether a mended one is still flagged.",
+            "Choices that were scored, as they were delivered: detected says whether a corrected one is still flagged.",
             ("decision", "mode", "detected"),
             registry=registry,
         )
@@ -223,7 +223,7 @@ class Signals:
         ):
             self.latency.labels(mode, operation).observe(seconds)
         self.actions.labels(decision, outcome.action.value).inc()
-        self._observe_mending(outcome)
+        self._observe_mitigation(outcome)
         self._observe_stream(outcome)
         if verdict.reason is not None and verdict.status is not Status.CHECKED:
             self.unchecked.labels(decision, verdict.reason.value).inc()
@@ -267,13 +267,13 @@ class Signals:
         if call.cost_usd is not None:
             self.cost.labels(label).inc(call.cost_usd)
 
-    def _observe_mending(self, outcome: Outcome) -> None:
+    def _observe_mitigation(self, outcome: Outcome) -> None:
         decision = outcome.plan.decision
-        if outcome.mending_s:
-            self.latency.labels(outcome.mode.value, "mitigation").observe(outcome.mending_s)
-        for mended in outcome.mended:
-            if mended is not None:
-                self.mitigations.labels(decision, mended.mode.value, mended.stop.value).inc()
+        if outcome.mitigation_s:
+            self.latency.labels(outcome.mode.value, "mitigation").observe(outcome.mitigation_s)
+        for correction in outcome.corrections:
+            if correction is not None:
+                self.mitigations.labels(decision, correction.mode.value, correction.stop.value).inc()
 
     def _observe_stream(self, outcome: Outcome) -> None:
         stream = outcome.stream

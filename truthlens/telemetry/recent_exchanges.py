@@ -15,7 +15,7 @@ from datetime import datetime
 
 from truthlens.core.enums import Action, Status
 from truthlens.core.exchange import Exchange
-from truthlens.core.mitigation_result import Mended
+from truthlens.core.mitigation_result import Correction
 from truthlens.core.outcome import Outcome
 from truthlens.core.verdict import Span, Verdict
 
@@ -160,7 +160,7 @@ def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
         body=None,
         verdict=_bounded_verdict(outcome.verdict),
         verdicts=tuple(map(_bounded_verdict, outcome.verdicts[:_MOST_CHOICES])),
-        mended=tuple(each and _bounded_mended(each) for each in outcome.mended[:_MOST_CHOICES]),
+        corrections=tuple(each and _bounded_correction(each) for each in outcome.corrections[:_MOST_CHOICES]),
         calls=tuple(replace(call, model=call.model[:_LONGEST_NAME]) for call in outcome.calls[:_MOST_CALLS]),
         answers=outcome.answers[:_MOST_CHOICES] if text else (),
     )
@@ -184,17 +184,17 @@ def _bounded_span(span: Span) -> Span:
     return replace(span, explanation=replace(explanation, differences=differences))
 
 
-def _bounded_mended(mended: Mended) -> Mended:
+def _bounded_correction(correction: Correction) -> Correction:
     # Text and verdict stand in the outcome's answers and verdicts as well.
     attempts = tuple(
-        replace(each, model=each.model[:_LONGEST_NAME]) for each in mended.attempts[:_MOST_CALLS]
+        replace(each, model=each.model[:_LONGEST_NAME]) for each in correction.attempts[:_MOST_CALLS]
     )
-    return replace(mended, text="", verdict=Verdict(mended.verdict.status), attempts=attempts)
+    return replace(correction, text="", verdict=Verdict(correction.verdict.status), attempts=attempts)
 
 
 def _records(outcome: Outcome) -> int:
     """Return how many records hang on an outcome."""
-    count = len(outcome.calls) + sum(len(each.attempts) for each in outcome.mended if each is not None)
+    count = len(outcome.calls) + sum(len(each.attempts) for each in outcome.corrections if each is not None)
     for verdict in outcome.verdicts:
         count += 2 + len(verdict.results) + len(verdict.spans)
         count += sum(len(span.explanation.differences) for span in verdict.spans if span.explanation)

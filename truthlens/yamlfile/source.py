@@ -51,7 +51,7 @@ def read_document(text: str, *, file: str) -> Document:
         mark = error.problem_mark or error.context_mark
         lines[()] = mark.line + 1 if mark else 1
         problem = error.problem or error.context or "syntax error"
-        report.error((), f"not valid YAML: {problem}", "mend the syntax (indent with spaces, quote text)")
+        report.error((), f"not valid YAML: {problem}", "fix the syntax (indent with spaces, quote text)")
         return Document(None, report)
     except yaml.reader.ReaderError as error:
         lines[()] = text.count("\n", 0, error.position) + 1

@@ -15,7 +15,7 @@ from bench.mitigation.simulation.backend import Backend, Speed, tokens
 from bench.mitigation.simulation.panel import Script
 from truthlens.core.deadline import Deadline
 from truthlens.core.enums import Mode
-from truthlens.mitigation.interfaces import Mended, Stop, Task, Tools
+from truthlens.mitigation.interfaces import Correction, Stop, Task, Tools
 from truthlens.mitigation.premium.opinions import opinions
 from truthlens.mitigation.premium.panel import premium
 from truthlens.mitigation.standard.loop import standard
@@ -45,33 +45,33 @@ async def exchange(case: Case, configuration: Configuration, detector: Detector)
     asked = asyncio.create_task(panel()) if configuration.always else None
     (verdict,) = await scorer([case.first.text])
     task = Task(plan, request, case.request, case.first.model, case.answer, verdict, models)
-    mended = Mended(case.first.text, verdict, plan.mode, Stop.CLEAN)
+    corrected = Correction(case.first.text, verdict, plan.mode, Stop.CLEAN)
     if plan.mode is Mode.STANDARD:
-        mended = await standard(task, tools)
+        corrected = await standard(task, tools)
     elif plan.mode is Mode.PREMIUM and (asked or verdict.flagged):
-        mended = await premium(task, tools, await (asked or panel()))
-    before, after = sources.tally(case.first.text), sources.tally(mended.text)
+        corrected = await premium(task, tools, await (asked or panel()))
+    before, after = sources.tally(case.first.text), sources.tally(corrected.text)
     return {
         "id": case.id,
         "group": case.prompt.group,
         "flagged": verdict.flagged,
-        "flagged_after": mended.verdict.flagged,
+        "flagged_after": corrected.verdict.flagged,
         "score": verdict.score,
-        "score_after": mended.verdict.score,
+        "score_after": corrected.verdict.score,
         "before": asdict(before),
         "after": asdict(after),
-        "loss": asdict(sources.loss(mended.text)),
-        "changed": mended.changed(case.first.text),
-        "replaced": mended.replaced,
-        "consensus": mended.consensus,
-        "stop": mended.stop.value,
-        "attempts": [f"{each.role} {each.fate} {each.reason}".strip() for each in mended.attempts],
-        "notes": list(mended.notes),
+        "loss": asdict(sources.loss(corrected.text)),
+        "changed": corrected.changed(case.first.text),
+        "replaced": corrected.replaced,
+        "consensus": corrected.consensus,
+        "stop": corrected.stop.value,
+        "attempts": [f"{each.role} {each.fate} {each.reason}".strip() for each in corrected.attempts],
+        "notes": list(corrected.notes),
         "calls": [role.value for role in backend.calls],
         "prompt_tokens": backend.usage.prompt_tokens,
         "completion_tokens": backend.usage.completion_tokens,
         "first_tokens": tokens(case.request) + -(-len(case.first.text) // 4),
         "latency_s": loop.time(),
         "detection_s": scorer.seconds,
-        "text": mended.text if mended.changed(case.first.text) else None,
+        "text": corrected.text if corrected.changed(case.first.text) else None,
     }

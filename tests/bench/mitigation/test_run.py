@@ -81,7 +81,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_mode_mends_what_honest_models_know(name: str) -> None:
+def test_every_mode_corrects_what_honest_models_know(name: str) -> None:
     """With models that see everything the unsupported sentence goes, at a counted price."""
     (found,) = [each for each in configurations(0.3) if each.name == name]
     sure = Configuration(
@@ -106,7 +106,7 @@ def test_lightweight_changes_nothing_and_calls_nobody() -> None:
     assert row["latency_s"] == pytest.approx(0.1)
 
 
-def test_a_supported_answer_passes_where_only_flagged_ones_are_mended() -> None:
+def test_a_supported_answer_passes_where_only_flagged_ones_are_corrected() -> None:
     """Nobody is asked about an answer that is not flagged."""
     (found,) = [each for each in configurations(0.3) if each.name == "premium judge, flagged only"]
     row = simulate(exchange(Case(PROMPT, 1), found, PlainDetector()))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Policies behind Envoy configurations: what does not fit, and that the remedies mend it.
+"""Policies behind Envoy configurations: what does not fit, and that the remedies fix it.
 
 Each file in ``envoys`` is checked against ``careful-policy.yaml``, each in ``envoys-of-streams`` against
 ``streaming-policy.yaml``, and gives exactly the lines of the text file beside it.
@@ -183,7 +183,7 @@ seconds = st.floats(0.1, 300).map(lambda value: round(value, 1))
     most=seconds,
     idle=seconds,
 )
-def test_each_remedy_mends_its_mistake(
+def test_each_remedy_fixes_its_mistake(
     *,
     mode: Mode,
     deadline_s: float | None,

@@ -48,7 +48,7 @@ def test_ten_seconds_and_ten_thousand_tokens_cost_their_weights() -> None:
     assert reward(**kwargs, latency_s=5.0, tokens=5_000) == pytest.approx(0.75)
 
 
-def test_a_mode_that_mends_nothing_is_worth_less_than_the_warning_alone() -> None:
+def test_a_mode_that_corrects_nothing_is_worth_less_than_the_warning_alone() -> None:
     warned = reward(first=0.9, final=0.9, threshold=0.6, latency_s=0.0, tokens=0, settings=AutoSettings())
     failed = reward(first=0.9, final=0.9, threshold=0.6, latency_s=1.0, tokens=900, settings=AutoSettings())
     assert failed < warned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truthlens.mitigation.editing.smoothing import capitalised, mended, without_connective
+from truthlens.mitigation.editing.smoothing import capitalised, smoothed, without_connective
 
 
 @pytest.mark.parametrize(
@@ -31,10 +31,10 @@ def test_a_connective_needs_its_comma_and_something_behind_it() -> None:
 
 
 def test_a_middle_clause_that_goes_leaves_the_joint_behind_it() -> None:
-    left, right = mended("It is red, and ", "it is old", "", ", but it is big.", ends_line=False)
+    left, right = smoothed("It is red, and ", "it is old", "", ", but it is big.", ends_line=False)
     assert left + right == "It is red, but it is big."
 
 
 def test_words_cut_out_of_a_sentence_leave_one_space() -> None:
-    left, right = mended("The big ", "old", "", " hall is red.", ends_line=False)
+    left, right = smoothed("The big ", "old", "", " hall is red.", ends_line=False)
     assert left + right == "The big hall is red."

@@ -168,8 +168,8 @@ def test_nothing_of_the_clients_own_goes_to_another_model() -> None:
     tools = [{"type": "function", "function": {"name": "f"}}]
     body = same_request(_OF_THE_CLIENT, Endpoint.CHAT)
     assert body == {"messages": said, "tools": tools, "tool_choice": "none"}
-    judged = follow_up(task(request=_OF_THE_CLIENT), prompt="Mend it.", own=False)
-    assert judged == {"messages": [{"role": "user", "content": "Mend it."}]}
+    asked = follow_up(task(request=_OF_THE_CLIENT), prompt="Mend it.", own=False)
+    assert asked == {"messages": [{"role": "user", "content": "Mend it."}]}
     text = {**_OF_THE_CLIENT, "prompt": "Q:"}
     assert same_request(text, Endpoint.COMPLETIONS) == {"prompt": "Q:"}
     completed = follow_up(task(request=text, endpoint=Endpoint.COMPLETIONS), prompt="p", own=False)

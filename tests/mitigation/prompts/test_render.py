@@ -157,25 +157,27 @@ def test_the_nearest_sentence_of_a_long_passage_is_quoted_once() -> None:
 
 def test_the_chinese_correction_prompt() -> None:
     """A Chinese answer gets the same prompt in Chinese, here with the reason for which a try was rejected."""
-    mended = task(
+    corrected = task(
         "水泵的转速是每分钟900转。",
         0.9,
         flagged=["900转"],
         query="水泵转速是多少？",
         passage="水泵的转速是每分钟600转。",
     )
-    prompt = correction_prompt(mended.exchange, mended.answer.text, mended.verdict, missed="language")
+    prompt = correction_prompt(
+        corrected.exchange, corrected.answer.text, corrected.verdict, missed="language"
+    )
     assert prompt == _CHINESE
 
 
 def test_json_and_completions_get_a_line_of_their_own() -> None:
     """JSON answers are asked for as JSON, a completions prompt ends by opening the answer, pairs of a check stand in it."""
-    mended = task('{"rpm": 900}', 0.9, flagged=["900"], endpoint=Endpoint.COMPLETIONS)
-    prompt = correction_prompt(mended.exchange, mended.answer.text, mended.verdict, checks="CHECKS")
+    corrected = task('{"rpm": 900}', 0.9, flagged=["900"], endpoint=Endpoint.COMPLETIONS)
+    prompt = correction_prompt(corrected.exchange, corrected.answer.text, corrected.verdict, checks="CHECKS")
     assert "\nCHECKS\n" in prompt
     assert "- valid JSON with the same structure and the same keys" in prompt
     assert prompt.endswith("\n\nCorrected answer:")
-    assert not correction_prompt(mended.exchange, "x", mended.verdict, cue=False).endswith("answer:")
+    assert not correction_prompt(corrected.exchange, "x", corrected.verdict, cue=False).endswith("answer:")
 
 
 def test_only_so_many_spans_are_listed() -> None:
@@ -220,6 +222,6 @@ def test_phrases_are_lines_of_the_wording_in_both_languages() -> None:
 
 def test_an_answer_in_which_nothing_stands_out_is_marked_whole() -> None:
     """Many slight doubts flag an answer too; the prompt still says what is in doubt."""
-    mended = task("The pump runs at 900 rpm.", 0.3, flagged=[], passage="The pump runs at 600 rpm.")
-    prompt = correction_prompt(mended.exchange, mended.answer.text, mended.verdict)
+    corrected = task("The pump runs at 900 rpm.", 0.3, flagged=[], passage="The pump runs at 600 rpm.")
+    prompt = correction_prompt(corrected.exchange, corrected.answer.text, corrected.verdict)
     assert '<truthlens:span n="1" confidence="0.30">The pump runs at 900 rpm.</truthlens:span>' in prompt

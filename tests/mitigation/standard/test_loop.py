@@ -27,7 +27,7 @@ from truthlens.core.enums import Endpoint, Mode, Reason, Status
 from truthlens.core.plan import Plan, StandardSettings
 from truthlens.core.verdict import Coverage, Verdict, unchecked
 from truthlens.mitigation.gain import Draft, less_checked
-from truthlens.mitigation.interfaces import Attempt, Fate, Mended, Stop, Tools
+from truthlens.mitigation.interfaces import Attempt, Correction, Fate, Stop, Tools
 from truthlens.mitigation.standard.loop import correct, standard, target_of
 
 _HALF = "The pump runs at 600 rpm. It was built in Ulm. The housing is made of cast iron."
@@ -43,20 +43,20 @@ async def _mend(
     *replies: object,
     scores: dict[str, float | Verdict] | None = None,
     settings: StandardSettings | None = None,
-) -> tuple[Mended, ScriptedAsk]:
+) -> tuple[Correction, ScriptedAsk]:
     ask = ScriptedAsk(*replies)  # type: ignore[arg-type]
-    mended = await standard(task(settings=settings), tools(ask, ScriptedRescore(scores or {})))
-    return mended, ask
+    corrected = await standard(task(settings=settings), tools(ask, ScriptedRescore(scores or {})))
+    return corrected, ask
 
 
 async def test_an_answer_that_is_good_enough_after_one_round_is_delivered() -> None:
     """The loop converges as soon as a candidate's score is below the threshold."""
-    mended, ask = await _mend(_GOOD, scores={_GOOD: 0.2})
-    assert (mended.text, mended.verdict.score, mended.stop) == (_GOOD, 0.2, Stop.CONVERGED)
-    assert mended.mode is Mode.STANDARD
-    assert mended.attempts == (_attempt(Fate.BETTER, 0.2),)
-    assert not mended.replaced
-    assert mended.consensus is None
+    corrected, ask = await _mend(_GOOD, scores={_GOOD: 0.2})
+    assert (corrected.text, corrected.verdict.score, corrected.stop) == (_GOOD, 0.2, Stop.CONVERGED)
+    assert corrected.mode is Mode.STANDARD
+    assert corrected.attempts == (_attempt(Fate.BETTER, 0.2),)
+    assert not corrected.replaced
+    assert corrected.consensus is None
     (request,) = ask.requests
     assert (request.model, request.role, request.endpoint, request.own) == (
         "m",
@@ -68,11 +68,11 @@ async def test_an_answer_that_is_good_enough_after_one_round_is_delivered() -> N
 
 async def test_each_round_corrects_the_best_text_so_far() -> None:
     """The second prompt shows the first candidate with what is still flagged in it."""
-    mended, ask = await _mend(
+    corrected, ask = await _mend(
         _HALF, _GOOD, scores={_HALF: verdict_of(0.7, _HALF, "built in Ulm"), _GOOD: 0.1}
     )
-    assert (mended.text, mended.stop) == (_GOOD, Stop.CONVERGED)
-    assert [attempt.score for attempt in mended.attempts] == [0.7, 0.1]
+    assert (corrected.text, corrected.stop) == (_GOOD, Stop.CONVERGED)
+    assert [attempt.score for attempt in corrected.attempts] == [0.7, 0.1]
     assert '<truthlens:span n="1" confidence="0.90">900 rpm</truthlens:span>' in ask.prompts[0]
     assert '<truthlens:span n="2" confidence="0.90">It was built in Ulm</truthlens:span>' in ask.prompts[0]
     assert (
@@ -86,23 +86,28 @@ async def test_each_round_corrects_the_best_text_so_far() -> None:
 )
 async def test_nothing_is_asked_of_an_answer_that_is_not_flagged(verdict: Verdict) -> None:
     """Below the threshold, or without a score, there is nothing to be corrected."""
-    mended = await standard(task(score=verdict), tools(ScriptedAsk(), ScriptedRescore({})))
-    assert (mended.text, mended.verdict, mended.stop, mended.attempts) == (FIRST, verdict, Stop.CLEAN, ())
+    corrected = await standard(task(score=verdict), tools(ScriptedAsk(), ScriptedRescore({})))
+    assert (corrected.text, corrected.verdict, corrected.stop, corrected.attempts) == (
+        FIRST,
+        verdict,
+        Stop.CLEAN,
+        (),
+    )
 
 
 async def test_at_the_threshold_an_answer_is_corrected() -> None:
     """A score that equals the threshold counts as flagged, one that equals the target as not yet mended."""
-    mended = await standard(task(score=0.5), tools(ScriptedAsk(_GOOD), ScriptedRescore({_GOOD: 0.3})))
-    assert (mended.text, mended.stop) == (_GOOD, Stop.CONVERGED)
-    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.5, _GOOD: 0.3})
-    assert (mended.text, len(ask.requests)) == (_GOOD, 2)
+    corrected = await standard(task(score=0.5), tools(ScriptedAsk(_GOOD), ScriptedRescore({_GOOD: 0.3})))
+    assert (corrected.text, corrected.stop) == (_GOOD, Stop.CONVERGED)
+    corrected, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.5, _GOOD: 0.3})
+    assert (corrected.text, len(ask.requests)) == (_GOOD, 2)
 
 
 async def test_it_goes_on_below_the_threshold_until_the_convergence_threshold() -> None:
     """With a convergence threshold, being below the threshold is not enough."""
     settings = StandardSettings(convergence_threshold=0.2)
-    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.4, _GOOD: 0.1}, settings=settings)
-    assert (mended.text, mended.stop, len(ask.requests)) == (_GOOD, Stop.CONVERGED, 2)
+    corrected, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.4, _GOOD: 0.1}, settings=settings)
+    assert (corrected.text, corrected.stop, len(ask.requests)) == (_GOOD, Stop.CONVERGED, 2)
 
 
 @pytest.mark.parametrize(("convergence", "target"), [(None, 0.5), (0.2, 0.2), (0.0, 0.0), (0.9, 0.5)])
@@ -115,9 +120,9 @@ def test_the_target_is_never_above_the_threshold(convergence: float | None, targ
 async def test_a_worse_text_is_never_delivered() -> None:
     """Candidates that score higher, or the same, end the loop with the second, and the best text stays."""
     for score in (0.95, 0.9):
-        mended, ask = await _mend(_GOOD, _HALF, scores={_GOOD: score, _HALF: 0.97})
-        assert (mended.text, mended.verdict.score, mended.stop) == (FIRST, 0.9, Stop.NO_GAIN)
-        assert mended.attempts == (_attempt(Fate.WORSE, score), _attempt(Fate.WORSE, 0.97))
+        corrected, ask = await _mend(_GOOD, _HALF, scores={_GOOD: score, _HALF: 0.97})
+        assert (corrected.text, corrected.verdict.score, corrected.stop) == (FIRST, 0.9, Stop.NO_GAIN)
+        assert corrected.attempts == (_attempt(Fate.WORSE, score), _attempt(Fate.WORSE, 0.97))
         # The second prompt says what was wrong with the first try: no model is asked the same twice.
         first, second = (request.body["messages"][-1]["content"] for request in ask.requests)  # type: ignore[index]
         assert "it said more that the evidence does not support" in second
@@ -126,8 +131,8 @@ async def test_a_worse_text_is_never_delivered() -> None:
 
 async def test_one_miss_is_forgiven() -> None:
     """A model that misses once may hit with its next try."""
-    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.95, _GOOD: 0.1})
-    assert (mended.text, mended.stop, len(ask.requests)) == (_GOOD, Stop.CONVERGED, 2)
+    corrected, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.95, _GOOD: 0.1})
+    assert (corrected.text, corrected.stop, len(ask.requests)) == (_GOOD, Stop.CONVERGED, 2)
 
 
 async def test_small_gains_are_kept_where_a_finding_is_gone() -> None:
@@ -136,48 +141,48 @@ async def test_small_gains_are_kept_where_a_finding_is_gone() -> None:
         _HALF: verdict_of(0.895, _HALF, "It was built in Ulm"),
         _GOOD: Verdict(Status.CHECKED, None, 0.89, 0.5),
     }
-    mended, ask = await _mend(_HALF, _GOOD, scores=scores)
-    assert (mended.text, mended.stop, len(ask.requests)) == (_GOOD, Stop.NO_GAIN, 2)
+    corrected, ask = await _mend(_HALF, _GOOD, scores=scores)
+    assert (corrected.text, corrected.stop, len(ask.requests)) == (_GOOD, Stop.NO_GAIN, 2)
 
 
 async def test_a_small_gain_with_other_findings_is_none() -> None:
     """Inventions in the place of inventions do not win by a hair; the next prompt says why."""
-    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.895, _GOOD: 0.88})
-    assert (mended.text, mended.verdict.score, mended.stop) == (FIRST, 0.9, Stop.NO_GAIN)
-    assert [(each.fate, each.reason) for each in mended.attempts] == [(Fate.REJECTED, "small-gain")] * 2
+    corrected, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.895, _GOOD: 0.88})
+    assert (corrected.text, corrected.verdict.score, corrected.stop) == (FIRST, 0.9, Stop.NO_GAIN)
+    assert [(each.fate, each.reason) for each in corrected.attempts] == [(Fate.REJECTED, "small-gain")] * 2
     assert "hardly better supported" in ask.prompts[1]
 
 
 async def test_the_best_text_is_delivered_after_a_setback() -> None:
     """What was gained before a worse candidate is not lost."""
-    mended, _ = await _mend(_HALF, _GOOD, FIRST, scores={_HALF: 0.6, _GOOD: 0.8})
-    assert (mended.text, mended.verdict.score, mended.stop) == (_HALF, 0.6, Stop.NO_GAIN)
-    assert [attempt.fate for attempt in mended.attempts] == [Fate.BETTER, Fate.WORSE, Fate.UNCHANGED]
+    corrected, _ = await _mend(_HALF, _GOOD, FIRST, scores={_HALF: 0.6, _GOOD: 0.8})
+    assert (corrected.text, corrected.verdict.score, corrected.stop) == (_HALF, 0.6, Stop.NO_GAIN)
+    assert [attempt.fate for attempt in corrected.attempts] == [Fate.BETTER, Fate.WORSE, Fate.UNCHANGED]
 
 
 @pytest.mark.parametrize("most", [0, 1, 2])
 async def test_no_more_than_max_iterations_are_asked_for(most: int) -> None:
     """The number of corrections is bounded; the best one so far is delivered."""
     settings = StandardSettings(max_iterations=most)
-    mended, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.8, _GOOD: 0.7}, settings=settings)
+    corrected, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.8, _GOOD: 0.7}, settings=settings)
     assert len(ask.requests) == most
-    assert (mended.text, mended.stop) == ((FIRST, _HALF, _GOOD)[most], Stop.MAX_ITERATIONS)
+    assert (corrected.text, corrected.stop) == ((FIRST, _HALF, _GOOD)[most], Stop.MAX_ITERATIONS)
 
 
 @pytest.mark.parametrize("again", [FIRST, f"\n{FIRST}\n"])
 async def test_the_same_text_again_ends_it(again: str) -> None:
     """A model that changes nothing twice is asked no more, and its text is not scored again."""
-    mended, ask = await _mend(again, again)
-    assert (mended.text, mended.stop, len(ask.requests)) == (FIRST, Stop.NO_GAIN, 2)
-    assert mended.attempts == (_attempt(Fate.UNCHANGED), _attempt(Fate.UNCHANGED))
+    corrected, ask = await _mend(again, again)
+    assert (corrected.text, corrected.stop, len(ask.requests)) == (FIRST, Stop.NO_GAIN, 2)
+    assert corrected.attempts == (_attempt(Fate.UNCHANGED), _attempt(Fate.UNCHANGED))
 
 
 async def test_going_back_and_forth_ends_it() -> None:
     """Texts that were seen before, here the first answer and the best one, end the loop: it goes round in circles."""
     settings = StandardSettings(max_iterations=9)
-    mended, ask = await _mend(_HALF, FIRST, _HALF, scores={_HALF: 0.7}, settings=settings)
-    assert (mended.text, mended.stop, len(ask.requests)) == (_HALF, Stop.NO_GAIN, 3)
-    assert mended.attempts[-1] == _attempt(Fate.UNCHANGED)
+    corrected, ask = await _mend(_HALF, FIRST, _HALF, scores={_HALF: 0.7}, settings=settings)
+    assert (corrected.text, corrected.stop, len(ask.requests)) == (_HALF, Stop.NO_GAIN, 3)
+    assert corrected.attempts[-1] == _attempt(Fate.UNCHANGED)
 
 
 _GERMAN = (
@@ -206,10 +211,10 @@ _LONG_FIRST = (
 async def test_a_rejected_text_is_asked_for_once_more(first: str, reply: str | Completion, code: str) -> None:
     """A text that may not stand in is never scored; the next prompt says why, and a second one in a row ends it."""
     ask = ScriptedAsk(reply, Completion("garbage" * 300, "m"))
-    mended = await standard(task(first, flagged=["900"]), tools(ask, ScriptedRescore({})))
-    assert (mended.text, mended.verdict.score, mended.stop) == (first, 0.9, Stop.NO_GAIN)
-    assert [attempt.fate for attempt in mended.attempts] == [Fate.REJECTED] * 2
-    assert mended.attempts[0] == _attempt(Fate.REJECTED, reason=code)
+    corrected = await standard(task(first, flagged=["900"]), tools(ask, ScriptedRescore({})))
+    assert (corrected.text, corrected.verdict.score, corrected.stop) == (first, 0.9, Stop.NO_GAIN)
+    assert [attempt.fate for attempt in corrected.attempts] == [Fate.REJECTED] * 2
+    assert corrected.attempts[0] == _attempt(Fate.REJECTED, reason=code)
     assert "An earlier try could not be used: it " not in ask.prompts[0]
     assert "An earlier try could not be used: it" in ask.prompts[1]
     assert len(set(ask.prompts)) == 2
@@ -217,32 +222,32 @@ async def test_a_rejected_text_is_asked_for_once_more(first: str, reply: str | C
 
 async def test_a_text_beyond_all_measure_is_not_even_read() -> None:
     """A model that floods costs an attempt and no time."""
-    mended, _ = await _mend("<" * 5_000_000, _GOOD, scores={_GOOD: 0.2})
-    assert mended.text == _GOOD
-    assert mended.attempts[0] == _attempt(Fate.REJECTED, reason="too-long")
+    corrected, _ = await _mend("<" * 5_000_000, _GOOD, scores={_GOOD: 0.2})
+    assert corrected.text == _GOOD
+    assert corrected.attempts[0] == _attempt(Fate.REJECTED, reason="too-long")
 
 
 async def test_a_good_text_after_a_rejected_one_is_taken() -> None:
     """Sampling differs: one useless reply does not end the loop."""
-    mended, _ = await _mend("I can't help with that.", _GOOD, scores={_GOOD: 0.2})
-    assert (mended.text, mended.stop) == (_GOOD, Stop.CONVERGED)
+    corrected, _ = await _mend("I can't help with that.", _GOOD, scores={_GOOD: 0.2})
+    assert (corrected.text, corrected.stop) == (_GOOD, Stop.CONVERGED)
 
 
 async def test_a_rejected_text_that_comes_again_ends_it() -> None:
     """The same useless reply twice is a circle as well."""
-    mended, ask = await _mend("I can't help with that.", "I can't help with that.")
-    assert (mended.stop, len(ask.requests)) == (Stop.NO_GAIN, 2)
-    assert [attempt.fate for attempt in mended.attempts] == [Fate.REJECTED, Fate.UNCHANGED]
+    corrected, ask = await _mend("I can't help with that.", "I can't help with that.")
+    assert (corrected.stop, len(ask.requests)) == (Stop.NO_GAIN, 2)
+    assert [attempt.fate for attempt in corrected.attempts] == [Fate.REJECTED, Fate.UNCHANGED]
 
 
 @pytest.mark.parametrize("failure", CallFailure)
 async def test_every_failure_of_a_call_leaves_the_best_text(failure: CallFailure) -> None:
     """A call that fails costs a correction, never the answer, and says why in the attempts."""
-    mended, ask = await _mend(_HALF, failure, scores={_HALF: 0.7})
+    corrected, ask = await _mend(_HALF, failure, scores={_HALF: 0.7})
     stops = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
-    assert (mended.text, mended.verdict.score) == (_HALF, 0.7)
-    assert mended.stop is stops.get(failure, Stop.CALL_FAILED)
-    assert mended.attempts[-1] == _attempt(Fate.FAILED, reason=failure.value)
+    assert (corrected.text, corrected.verdict.score) == (_HALF, 0.7)
+    assert corrected.stop is stops.get(failure, Stop.CALL_FAILED)
+    assert corrected.attempts[-1] == _attempt(Fate.FAILED, reason=failure.value)
     assert len(ask.requests) == 2
 
 
@@ -257,18 +262,20 @@ async def test_a_text_that_was_checked_less_is_not_better(
     verdict: Verdict, first: Verdict, reason: str, score: float | None
 ) -> None:
     """A low score that rests on less than the first one's does not count, nor does a missing one."""
-    mended = await standard(task(score=first), tools(ScriptedAsk(_GOOD), ScriptedRescore({_GOOD: verdict})))
-    assert (mended.text, mended.stop) == (FIRST, Stop.NO_GAIN)
-    assert mended.attempts == (_attempt(Fate.REJECTED, score, reason),)
+    corrected = await standard(
+        task(score=first), tools(ScriptedAsk(_GOOD), ScriptedRescore({_GOOD: verdict}))
+    )
+    assert (corrected.text, corrected.stop) == (FIRST, Stop.NO_GAIN)
+    assert corrected.attempts == (_attempt(Fate.REJECTED, score, reason),)
 
 
-async def test_a_partly_checked_answer_may_be_mended_by_a_partly_checked_one() -> None:
+async def test_a_partly_checked_answer_may_be_corrected_by_a_partly_checked_one() -> None:
     """Where the first verdict was partial, so may the next be; a complete one is welcome."""
     for verdict in (partial(0.1), verdict_of(0.1, _GOOD)):
-        mended = await standard(
+        corrected = await standard(
             task(score=partial(0.9)), tools(ScriptedAsk(_GOOD), ScriptedRescore({_GOOD: verdict}))
         )
-        assert (mended.text, mended.stop) == (_GOOD, Stop.CONVERGED)
+        assert (corrected.text, corrected.stop) == (_GOOD, Stop.CONVERGED)
 
 
 @pytest.mark.parametrize(
@@ -288,8 +295,8 @@ def test_of_two_partial_verdicts_the_one_with_clearly_less_coverage_is_less(
 async def test_no_call_is_made_that_could_not_be_scored_in_time() -> None:
     """With less time left than a scoring takes, the loop ends before it asks."""
     clock = Clock()
-    mended = await standard(task(), tools(ScriptedAsk(), ScriptedRescore({}), clock=clock, seconds=0.2))
-    assert (mended.text, mended.stop, mended.attempts) == (FIRST, Stop.DEADLINE, ())
+    corrected = await standard(task(), tools(ScriptedAsk(), ScriptedRescore({}), clock=clock, seconds=0.2))
+    assert (corrected.text, corrected.stop, corrected.attempts) == (FIRST, Stop.DEADLINE, ())
 
 
 async def test_the_time_of_a_scoring_is_learnt() -> None:
@@ -297,17 +304,17 @@ async def test_the_time_of_a_scoring_is_learnt() -> None:
     clock = Clock()
     ask = ScriptedAsk(_HALF, clock=clock, call_s=5.0)
     rescore = ScriptedRescore({_HALF: 0.7}, clock=clock, scoring_s=3.0)
-    mended = await standard(task(), tools(ask, rescore, clock=clock, seconds=10.0))
-    assert (mended.text, mended.stop, len(ask.requests)) == (_HALF, Stop.DEADLINE, 1)
+    corrected = await standard(task(), tools(ask, rescore, clock=clock, seconds=10.0))
+    assert (corrected.text, corrected.stop, len(ask.requests)) == (_HALF, Stop.DEADLINE, 1)
 
 
 async def test_a_call_that_hangs_ends_with_the_deadline() -> None:
     """A model that never answers is given up in time, and the answer is delivered."""
     ask = HangingAsk()
-    mended = await standard(task(), tools(ask, ScriptedRescore({}), seconds=1.0))
+    corrected = await standard(task(), tools(ask, ScriptedRescore({}), seconds=1.0))
     assert ask.cancelled
-    assert (mended.text, mended.stop) == (FIRST, Stop.DEADLINE)
-    assert mended.attempts == (_attempt(Fate.FAILED, reason="deadline"),)
+    assert (corrected.text, corrected.stop) == (FIRST, Stop.DEADLINE)
+    assert corrected.attempts == (_attempt(Fate.FAILED, reason="deadline"),)
 
 
 async def test_a_scoring_that_hangs_ends_with_the_deadline() -> None:
@@ -318,9 +325,9 @@ async def test_a_scoring_that_hangs_ends_with_the_deadline() -> None:
         raise AssertionError
 
     good = tools(ScriptedAsk(_GOOD), ScriptedRescore({}), seconds=1.0)
-    mended = await standard(task(), Tools(good.ask, hang, good.compare, good.deadline))
-    assert (mended.text, mended.stop) == (FIRST, Stop.DEADLINE)
-    assert mended.attempts == (_attempt(Fate.REJECTED, reason="unscored"),)
+    corrected = await standard(task(), Tools(good.ask, hang, good.compare, good.deadline))
+    assert (corrected.text, corrected.stop) == (FIRST, Stop.DEADLINE)
+    assert corrected.attempts == (_attempt(Fate.REJECTED, reason="unscored"),)
 
 
 async def test_cancellation_goes_through() -> None:
@@ -337,8 +344,8 @@ async def test_cancellation_goes_through() -> None:
 async def test_prefaces_tags_and_fences_of_a_reply_are_taken_off_before_it_is_scored() -> None:
     """What a model puts around the answer reaches neither the detectors nor the client."""
     reply = f"Here is the corrected answer:\n\n<truthlens:answer>\n{_GOOD}\n</truthlens:answer>"
-    mended, _ = await _mend(reply, scores={_GOOD: 0.2})
-    assert mended.text == _GOOD
+    corrected, _ = await _mend(reply, scores={_GOOD: 0.2})
+    assert corrected.text == _GOOD
 
 
 async def test_how_the_client_asked_is_respected_and_nothing_is_said_twice() -> None:
@@ -377,11 +384,11 @@ async def test_a_chinese_answer_is_corrected_in_chinese() -> None:
     good = "水泵的转速是每分钟600转。外壳由铸铁制成，适合在室外长期使用。"
     english = "The pump runs at 600 rpm. The housing is made of cast iron and fit for use in the open."
     ask = ScriptedAsk(english, f"以下是修正后的回答：\n{good}")
-    mended = await standard(
+    corrected = await standard(
         task(first, flagged=["900转"], query="转速是多少？"), tools(ask, ScriptedRescore({good: 0.1}))
     )
-    assert (mended.text, mended.stop) == (good, Stop.CONVERGED)
-    assert mended.attempts[0].reason == "language"
+    assert (corrected.text, corrected.stop) == (good, Stop.CONVERGED)
+    assert corrected.attempts[0].reason == "language"
     assert "对照证据核实每一处标出的文字" in ask.prompts[0]
     assert "换成了另一种语言" in ask.prompts[1]
 
@@ -390,11 +397,11 @@ async def test_a_completions_exchange_is_corrected_as_one_text() -> None:
     """The model that continued a text gets the correction prompt as a text to continue."""
     ask = ScriptedAsk(f" {_GOOD}")
     request = {"model": "m", "prompt": "Q: How fast is the pump?\nA:", "max_tokens": 50}
-    mended = await standard(
+    corrected = await standard(
         task(f" {FIRST}", request=request, endpoint=Endpoint.COMPLETIONS),
         tools(ask, ScriptedRescore({f" {_GOOD}": 0.1})),
     )
-    assert mended.text == f" {_GOOD}"
+    assert corrected.text == f" {_GOOD}"
     (asked,) = ask.requests
     assert asked.endpoint is Endpoint.COMPLETIONS
     prompt = asked.body["prompt"]
@@ -407,12 +414,12 @@ async def test_a_completions_exchange_is_corrected_as_one_text() -> None:
 async def test_another_model_can_correct(endpoint: Endpoint) -> None:
     """With a judge in the loop the accounts name it, and its words count as another model's."""
     request = {"prompt": "How fast?"} if endpoint is Endpoint.COMPLETIONS else None
-    mended = task(request=request, endpoint=endpoint)
+    corrected = task(request=request, endpoint=endpoint)
     ask = ScriptedAsk(_GOOD)
     done = await correct(
-        mended,
+        corrected,
         tools(ask, ScriptedRescore({_GOOD: 0.1})),
-        Draft(FIRST, mended.verdict),
+        Draft(FIRST, corrected.verdict),
         model="judge",
         own=False,
         role=Role.JUDGE,
@@ -430,12 +437,12 @@ async def test_another_model_is_not_told_the_clients_own() -> None:
     """A judge that corrects gets the conversation without the client's keys; the model that answered gets all."""
     request = {"messages": [{"role": "user", "content": "How fast?"}], "api_key": "k", "user": "u", "seed": 1}
     for own, told in ((False, {"messages", "seed"}), (True, set(request))):
-        mended = task(request=request)
+        corrected = task(request=request)
         ask = ScriptedAsk(_GOOD)
         await correct(
-            mended,
+            corrected,
             tools(ask, ScriptedRescore({_GOOD: 0.1})),
-            Draft(FIRST, mended.verdict),
+            Draft(FIRST, corrected.verdict),
             model="j",
             own=own,
             role=Role.JUDGE,
@@ -446,9 +453,9 @@ async def test_another_model_is_not_told_the_clients_own() -> None:
 
 async def test_another_models_draft_stays_another_models() -> None:
     """A draft in another model's words remains one when the answering model corrects it."""
-    mended = task()
+    corrected = task()
     done = await correct(
-        mended,
+        corrected,
         tools(ScriptedAsk(_OTHER), ScriptedRescore({_OTHER: 0.1})),
         Draft(_HALF, verdict_of(0.7, _HALF), replaced=True),
         model="m",
@@ -502,16 +509,18 @@ def test_whatever_happens_the_answer_is_never_worse_and_the_loop_ends(
             script.append(reply)
     ask = ScriptedAsk(*script)
     settings = StandardSettings(max_iterations=most, convergence_threshold=convergence)
-    mended = asyncio.run(standard(task(score=first, settings=settings), tools(ask, ScriptedRescore(scores))))
+    corrected = asyncio.run(
+        standard(task(score=first, settings=settings), tools(ask, ScriptedRescore(scores)))
+    )
     assert len(ask.requests) <= most
-    assert len(mended.attempts) == len(ask.requests)
-    assert mended.verdict.score is not None
-    assert mended.verdict.score <= first
-    assert mended.verdict.status is Status.CHECKED
+    assert len(corrected.attempts) == len(ask.requests)
+    assert corrected.verdict.score is not None
+    assert corrected.verdict.score <= first
+    assert corrected.verdict.status is Status.CHECKED
     assert len(set(ask.prompts)) == len(ask.prompts)
-    if mended.text == FIRST:
-        assert mended.verdict.score == first
+    if corrected.text == FIRST:
+        assert corrected.verdict.score == first
     else:
-        assert scores[mended.text] == mended.verdict.score < first
-    if mended.stop is Stop.CONVERGED:
-        assert mended.verdict.score < min(0.5, 0.5 if convergence is None else convergence)
+        assert scores[corrected.text] == corrected.verdict.score < first
+    if corrected.stop is Stop.CONVERGED:
+        assert corrected.verdict.score < min(0.5, 0.5 if convergence is None else convergence)

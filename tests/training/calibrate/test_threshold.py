@@ -20,7 +20,7 @@ def example(label: int, group: str, score: float | None) -> Example:
     return Example(group, "made", "qa", "q", ("c",), str(score), label, None, group)
 
 
-def judge(query: str, passages: Sequence[str], answer: str) -> Verdict:
+def scorer(query: str, passages: Sequence[str], answer: str) -> Verdict:
     assert (query, list(passages)) == ("q", ["c"])
     if answer == "None":
         return unchecked(Reason.NO_CONTEXT)
@@ -36,11 +36,11 @@ ROWS = [
 
 def test_scores_labels_and_reasons() -> None:
     """What has no score is told by its reason and never flagged."""
-    scored = score_labelled(ROWS, judge)
+    scored = score_labelled(ROWS, scorer)
     assert scored.labels.sum() == 20
     assert scored.base_rate == pytest.approx(20 / 31)
     assert (scored.unscored, scored.scores[-1]) == ({"no-context": 1}, UNSCORED)
-    assert score_labelled([], judge).base_rate == 0.0
+    assert score_labelled([], scorer).base_rate == 0.0
 
 
 @pytest.mark.parametrize("reason", [Reason.DETECTOR_ERROR, Reason.TIMEOUT, Reason.OVERLOADED])
@@ -50,7 +50,7 @@ def test_a_failing_detector_stops_it(reason: Reason, score: float | None) -> Non
     status = Status.UNCHECKED if score is None else Status.PARTIAL
 
     def failing(query: str, passages: Sequence[str], answer: str) -> Verdict:
-        return Verdict(status, reason, score) if answer == "0.51" else judge(query, passages, answer)
+        return Verdict(status, reason, score) if answer == "0.51" else scorer(query, passages, answer)
 
     with pytest.raises(DetectorError, match=rf"on row 2 \({reason.value}\)"):
         score_labelled(ROWS, failing)
@@ -58,7 +58,7 @@ def test_a_failing_detector_stops_it(reason: Reason, score: float | None) -> Non
 
 def test_a_miss_rate_counts_texts() -> None:
     """Ten texts of two answers: at 0.2 (eleven times that, less one, is 1.2) two answers may be missed."""
-    choice = choose(score_labelled(ROWS, judge), MissRateGoal(max_miss_rate=0.2), others={"half": 0.5})
+    choice = choose(score_labelled(ROWS, scorer), MissRateGoal(max_miss_rate=0.2), others={"half": 0.5})
     assert choice.threshold == 0.52
     assert (choice.counts.unsupported, choice.counts.unsupported_texts, choice.counts.supported) == (
         20,
@@ -74,7 +74,7 @@ def test_a_miss_rate_counts_texts() -> None:
 
 def test_costs_are_measured_and_by_formula() -> None:
     """Here the measured minimum is the lowest unsupported score; the formula knows nothing of it."""
-    choice = choose(score_labelled(ROWS, judge), CostGoal(cost_ratio=4, prior=0.5))
+    choice = choose(score_labelled(ROWS, scorer), CostGoal(cost_ratio=4, prior=0.5))
     assert choice.threshold == 0.5
     assert (choice.measured.miss_rate, choice.measured.miss_bound) == (0.0, None)
     assert choice.compared["least cost"].threshold == 0.5
@@ -85,7 +85,7 @@ def test_costs_are_measured_and_by_formula() -> None:
 
 def test_one_kind_of_answers() -> None:
     """Without supported answers nothing is compared; without unsupported ones there is no threshold."""
-    unsupported, supported = score_labelled(ROWS[:20], judge), score_labelled(ROWS[20:], judge)
+    unsupported, supported = score_labelled(ROWS[:20], scorer), score_labelled(ROWS[20:], scorer)
     choice = choose(unsupported, MissRateGoal(max_miss_rate=0.2))
     assert (choice.measured.supported_flagged, choice.compared) == (None, {})
     with pytest.raises(UnattainableError, match="no unsupported answers"):

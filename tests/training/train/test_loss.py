@@ -69,7 +69,7 @@ def test_unmarked_answers_teach_by_their_worst_tokens() -> None:
     assert found == pytest.approx(0.25 * math.log1p(math.exp(2.0)), rel=1e-5)
 
 
-def test_the_hazard_of_all_tokens_is_judged_too() -> None:
+def test_the_hazard_of_all_tokens_is_scored_too() -> None:
     """The second judgement is a logistic of the log of the summed hazard."""
     batch = _batch([[IGNORED] * 4], [1.0], answer=[[1] * 4])
     found = batch_loss(_logits([[0.0] * 4]), batch, torch.tensor([2.0, -1.0])).item()

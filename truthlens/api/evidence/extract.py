@@ -105,7 +105,7 @@ def _compiled(pattern: str) -> regex.Pattern[str]:
     try:
         compiled = regex.compile(pattern, regex.MULTILINE | regex.DOTALL)
     except regex.error as error:
-        raise ValueError(f"user pattern {pattern!r} is no regular expression: {error}; mend it") from error
+        raise ValueError(f"user pattern {pattern!r} is no regular expression: {error}; fix it") from error
     if compiled.groups != 1:
         raise ValueError(f"user pattern {pattern!r} has {compiled.groups} groups; expected one, the passage")
     return compiled

@@ -257,7 +257,7 @@ class _Reader:
         if cluster is None:
             if name.written and not self.root.under("dynamic_resources", "cds_config").written:
                 self.report.error(
-                    name.path, f"there is no cluster {name.text!r} in this file", "add it, or mend the name"
+                    name.path, f"there is no cluster {name.text!r} in this file", "add it, or fix the name"
                 )
             return None
         limits = cluster.under("circuit_breakers", "thresholds")

@@ -45,7 +45,7 @@ _ADDING = re.compile(
 )
 
 
-def mended(left: str, original: str, replacement: str, right: str, *, ends_line: bool) -> tuple[str, str]:
+def smoothed(left: str, original: str, replacement: str, right: str, *, ends_line: bool) -> tuple[str, str]:
     """Return the text to write up to the edit's end, and the text to write after it.
 
     Args:
@@ -118,7 +118,7 @@ def _cut(left: str, original: str, right: str, *, ends_line: bool) -> tuple[str,
 def _put(left: str, original: str, wording: str, right: str, *, ends_line: bool) -> tuple[str, str]:
     glue = None if _is_finished(left) else _glue_before(left)
     if not _is_finished(left) and glue is None and original:
-        # Words within a sentence: nothing to mend but what is doubled.
+        # Words within a sentence: nothing to smooth but what is doubled.
         return left + wording, right
     end = "。" if _CJK.search(wording[-2:]) else "."
     if glue is not None:

@@ -2,7 +2,7 @@
 
 Pure.
 
-Mended are: spacing, sentence ends and capitals at the seams, connectives that lost what they connect to, list
+Correction are: spacing, sentence ends and capitals at the seams, connectives that lost what they connect to, list
 items that became empty and the numbers of their list, and lead-ins and headings with nothing left below them.
 Not smoothed: pronouns ("It" keeps whatever precedes it), counts in words ("three reasons"), the wording of
 anything.
@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from truthlens.mitigation.editing.smoothing import capitalised, ends_line, mended, without_connective
+from truthlens.mitigation.editing.smoothing import capitalised, ends_line, smoothed, without_connective
 from truthlens.mitigation.editing.text_layout import Line, last_below, outline, renumbered, vacated
 from truthlens.text.sentences import sentences
 
@@ -99,7 +99,7 @@ def _built(text: str, *, seams: Sequence[Edit], exact: Sequence[Edit]) -> str:
         line, kept = before[start:], text[edit.end : following]
         if is_seam:
             rest = ends_line(text[edit.end : _line_end(text, edit.end)])
-            line, kept = mended(line, text[edit.start : edit.end], edit.replacement, kept, ends_line=rest)
+            line, kept = smoothed(line, text[edit.start : edit.end], edit.replacement, kept, ends_line=rest)
         elif edit.replacement.startswith("\n") and not line:
             line = edit.replacement[1:] if done else edit.replacement
         else:

@@ -18,7 +18,7 @@ from truthlens.core.enums import Mode
 from truthlens.core.plan import Consensus
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import Draft
-from truthlens.mitigation.interfaces import Mended, Stop, Task, Tools
+from truthlens.mitigation.interfaces import Correction, Stop, Task, Tools
 from truthlens.mitigation.premium.candidate_selection import Contest
 from truthlens.mitigation.premium.consensus.alignment import INCOMPLETE
 from truthlens.mitigation.premium.consensus.answer_diff import compare
@@ -45,7 +45,7 @@ _SPLICING = frozenset({Consensus.SEGMENT_VOTE, Consensus.REPLACEMENT})
 _LEAST_SCORING_S = 0.25
 
 
-async def premium(task: Task, tools: Tools, opinions: Sequence[Opinion]) -> Mended:
+async def premium(task: Task, tools: Tools, opinions: Sequence[Opinion]) -> Correction:
     """Return the best answer made of the first one, the opinions and the judge; the first if none is better.
 
     Args:
@@ -60,7 +60,7 @@ async def premium(task: Task, tools: Tools, opinions: Sequence[Opinion]) -> Mend
     except TimeoutError:
         stop = Stop.DEADLINE
     # The loop watches the deadline itself and keeps what it has found until then.
-    return panel.mended(await panel.correct() if stop is None else stop)
+    return panel.correction(await panel.correct() if stop is None else stop)
 
 
 @dataclass(slots=True)
@@ -123,10 +123,10 @@ class _Panel:
             left -= used
         return (await self._corrected(self.task.model, own=True, most=left))[0]
 
-    def mended(self, stop: Stop) -> Mended:
+    def correction(self, stop: Stop) -> Correction:
         """Return what is delivered."""
         best = self.contest.best
-        return Mended(
+        return Correction(
             text=best.text,
             verdict=best.verdict,
             mode=Mode.PREMIUM,

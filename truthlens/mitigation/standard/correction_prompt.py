@@ -21,7 +21,7 @@ from truthlens.text.sentences import is_json, sentences
 from truthlens.text.spans import touching
 
 MOST_CHARS = 60_000
-"""Characters of evidence in a correction prompt at most: a model that wrote from much must see it to mend."""
+"""Characters of evidence in a correction prompt at most: a model that wrote from much must see it to correct."""
 
 # More than this no model works through one by one; all stay marked in the answer.
 _MOST_LISTED = 40

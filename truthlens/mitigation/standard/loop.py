@@ -17,7 +17,7 @@ from truthlens.core.plan import Plan
 from truthlens.core.verdict import Verdict
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, Draft, weighed
-from truthlens.mitigation.interfaces import Attempt, Fate, Mended, Stop, Task, Tools, failed
+from truthlens.mitigation.interfaces import Attempt, Correction, Fate, Stop, Task, Tools, failed
 from truthlens.mitigation.prompts import follow_up, render
 from truthlens.mitigation.standard.correction_prompt import MOST_CHARS, correction_prompt, with_evidence
 from truthlens.mitigation.standard.self_check import self_check
@@ -51,7 +51,7 @@ class Corrected:
     notes: tuple[str, ...]
 
 
-async def standard(task: Task, tools: Tools) -> Mended:
+async def standard(task: Task, tools: Tools) -> Correction:
     """Return the answer as corrected by the model that gave it. Source: white paper 3.2, 5.4."""
     done = await correct(
         task,
@@ -62,7 +62,7 @@ async def standard(task: Task, tools: Tools) -> Mended:
         role=Role.REFINER,
         max_iterations=task.plan.standard.max_iterations,
     )
-    return Mended(
+    return Correction(
         text=done.draft.text,
         verdict=done.draft.verdict,
         mode=Mode.STANDARD,
@@ -177,9 +177,9 @@ class _Loop:
         if code is not None:
             self._note(Fate.REJECTED, reason=code)
             return code
-        return await self._judge(text)
+        return await self._assess(text)
 
-    async def _judge(self, text: str) -> Stop | str:
+    async def _assess(self, text: str) -> Stop | str:
         """Score the candidate and keep it where it is better."""
         verdict = await self._score_of(text)
         if verdict is None:

@@ -205,7 +205,7 @@ class PlanBuilder:
             # What it is matched with. The two differ in details, and the first one's messages are the better ones.
             regex.compile(pattern, regex.MULTILINE | regex.DOTALL)
         except (re.error, regex.error) as error:
-            self.report.error(path, f"not a regular expression: {error}", "mend it (Python's re syntax)")
+            self.report.error(path, f"not a regular expression: {error}", "fix it (Python's re syntax)")
             return
         except (RecursionError, OverflowError):
             self.report.error(path, "the pattern nests too deeply", "write it flatter")
@@ -220,7 +220,7 @@ class PlanBuilder:
             self.report.warn(
                 (*path, "model_id"),
                 f"there is no model folder {plan.model_id!r}; the bundled model is used instead",
-                "put the model there, mend the path, or remove the key",
+                "put the model there, fix the path, or remove the key",
             )
 
 

@@ -47,7 +47,7 @@ def with_threshold(text: str, value: Value, *, decision: str, file: str) -> str:
     before = read_document(text, file=file).data
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if before is None or not isinstance(root, yaml.MappingNode):
-        raise EditError(f"{file}: expected a mapping at the top; mend the file (`truthlens check {file}`)")
+        raise EditError(f"{file}: expected a mapping at the top; fix the file (`truthlens check {file}`)")
     expected = copy.deepcopy(before)
     path, missing = _place(expected, decision, file)
     _holder(expected, path)[missing[0]] = _wrapped(missing, value)

@@ -123,7 +123,7 @@ class Calibrations:
                 message = (
                     f"the plan's model cannot be read, so its calibrated threshold cannot be checked: {error}"
                 )
-                self.report.error(path, message, "mend the model")
+                self.report.error(path, message, "fix the model")
                 return
             aggregation = aggregation or model.aggregation
             if model.sha256 != made.model_sha256:

@@ -112,7 +112,7 @@ def control_miss_rate(scores: ArrayLike, groups: Sequence[str], *, max_miss_rate
         unscored = [share for value, share in rows if value == UNSCORED]
         raise UnattainableError(
             f"{len(unscored)} of {len(rows)} unsupported answers were not scored and count as missed at every"
-            f" threshold, so a miss rate of at most {max_miss_rate:g} cannot be had; mend or remove those rows, or ask"
+            f" threshold, so a miss rate of at most {max_miss_rate:g} cannot be had; fix or remove those rows, or ask"
             f" for {_rounded_up(Fraction(sum(unscored) + unit, unit * (count + 1)))} or more"
         )
     return ControlledMisses(

@@ -29,7 +29,7 @@ from truthlens.training.calibrate.conformal import (
 )
 from truthlens.training.data.dataset import Example
 
-Judge = Callable[[str, Sequence[str], str], Verdict]
+Scorer = Callable[[str, Sequence[str], str], Verdict]
 """From query, passages and answer to the verdict."""
 
 # With one of these the score is not what the plan gives when nothing goes wrong.
@@ -71,7 +71,7 @@ class Choice:
 
 
 def score_labelled(
-    examples: Sequence[Example], judge: Judge, *, console: Console | None = None, title: str = "scoring"
+    examples: Sequence[Example], scorer: Scorer, *, console: Console | None = None, title: str = "scoring"
 ) -> LabelledScores:
     """Score ``examples`` once, one after another, with a progress bar on ``console``.
 
@@ -83,10 +83,10 @@ def score_labelled(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console or Console(quiet=True)) as progress:
         for row, example in enumerate(progress.track(examples, description=title), 1):
-            verdict = judge(example.query, example.context, example.response)
+            verdict = scorer(example.query, example.context, example.response)
             if verdict.reason in _FAILURES:
                 raise DetectorError(
-                    f"the detector failed on row {row} ({verdict.reason}); mend the model or remove that row"
+                    f"the detector failed on row {row} ({verdict.reason}); fix the model or remove that row"
                 )
             if verdict.score is None:
                 unscored[str(verdict.reason)] += 1

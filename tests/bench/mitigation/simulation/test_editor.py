@@ -38,7 +38,7 @@ def test_a_sentence_is_rewritten_from_the_evidence() -> None:
     assert found == ANSWER.replace("Heat it for nine hours.", "Heating takes eleven hours.")
 
 
-def test_an_editor_that_never_mends_returns_the_answer() -> None:
+def test_an_editor_that_never_corrects_returns_the_answer() -> None:
     """With probability 0 nothing changes."""
     assert editor(Habits(mends=0.0, errs=0.0)).edit(ANSWER, told("nine"), PASSAGES) == ANSWER
 

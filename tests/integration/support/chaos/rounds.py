@@ -171,7 +171,7 @@ def complaints(stack: Stack) -> list[str]:
         "Traceback",
         "never awaited",
         "never retrieved",
-        "judging failed",
+        "assessment failed",
         "mitigation failed",
         "stream aborted",
     )

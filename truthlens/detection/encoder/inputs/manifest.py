@@ -153,7 +153,7 @@ def load_manifest(folder: Path) -> Manifest:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "the file"
             raise ModelError(
-                f"{path}: {where}: {first['msg']}; mend the manifest or export the model again"
+                f"{path}: {where}: {first['msg']}; fix the manifest or export the model again"
             ) from error
     config_path = folder / "config.json"
     if not config_path.is_file():
