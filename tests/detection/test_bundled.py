@@ -245,7 +245,7 @@ async def test_an_answer_in_another_language_of_latin_letters_is_not_checked(
     encoder: EncoderDetector, answer: str
 ) -> None:
     """The bundled model reads English: its figure on German would mean nothing."""
-    verdict = await judge(
+    verdict = await assess(
         encoder, ["The fee is twelve euros. Berlin has 3.7 million inhabitants."], "", answer
     )
     assert (verdict.status, verdict.reason, verdict.score) == (Status.UNCHECKED, Reason.LANGUAGE, None)
