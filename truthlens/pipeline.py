@@ -174,7 +174,10 @@ class Pipeline:
         return replace(self._keeping(opened), request_s=self._clock() - started)
 
     async def prepare(self, ticket: Ticket) -> Ticket:
-        """Look for evidence in the request, the dearest part of reading it; nobody waits for that but the model."""
+        """Extract the evidence, the most expensive step of reading a request.
+
+        It runs while the backend generates, so that it adds no latency.
+        """
         reading = ticket.reading
         if reading is None:
             return ticket

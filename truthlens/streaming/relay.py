@@ -29,6 +29,18 @@ MOST_TEXT_CHARS = 1 << 20
 _BYTES_PER_TOKEN = 4
 
 
+class _Phase(IntEnum):
+    """How far the answer has come, as far as the stream tells."""
+
+    TEXT = auto()
+    FINISHED = auto()
+    """Every choice has finished, as far as it could be told: more may follow all the same."""
+    ENDED = auto()
+    """The body has ended, or ``hold`` was told that nothing else counts."""
+    DONE = auto()
+    """The marker was seen."""
+
+
 class _Leave(IntEnum):
     """What may leave, from the least on."""
 
@@ -80,10 +92,6 @@ class Relay:
         """Characters of all choices."""
         self.reasoning_length = 0
         """Characters of reasoning in fields of its own."""
-        self.finished = False
-        """Whether every choice has finished, as far as it could be told: more may follow all the same."""
-        self.ended = False
-        """Whether the marker or the end of the body was seen, or ``hold`` was told that nothing else counts."""
         self.overflowed = False
         """Whether the stream went beyond its bounds: the transcript lacks what came after."""
         self._decoder = Decoder(max_frame_bytes=MOST_FRAME_BYTES, merge_silent=True)
@@ -91,7 +99,7 @@ class Relay:
         self._max_bytes = max_bytes
         self._has_gate = gated
         self._leave = _Leave.HELD
-        self._done_seen = False
+        self._phase = _Phase.TEXT
         self._waiting = False  # the end of the answer seems to have come
         self._truncated = False
         self._unended = b""  # the line ends that a last frame lacks which says all that it has to say
@@ -107,6 +115,16 @@ class Relay:
         self._released = 0  # bytes of the stream whose messages were acknowledged
         self._carried_to = 0
         self._tail = Tail()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the answer has come to its end, as far as it could be told: more may follow all the same."""
+        return self._phase >= _Phase.FINISHED
+
+    @property
+    def ended(self) -> bool:
+        """Whether the marker or the end of the body was seen, or ``hold`` was told that nothing else counts."""
+        return self._phase >= _Phase.ENDED
 
     @property
     def _gated(self) -> bool:
@@ -202,7 +220,7 @@ class Relay:
             self._truncated = is_torn(rest, entries[-1].chunk)
             self._unended = self._newline * (1 if rest.raw.endswith((b"\r", b"\n")) else 2)
         if message is not None:
-            self.ended = message.last = True
+            self._phase, message.last = max(self._phase, _Phase.ENDED), True
             message.extra, self._closing = self._closing, b""
             if not self._truncated and not self._cut:
                 message.extra += self._pending
@@ -260,7 +278,7 @@ class Relay:
 
     def hold(self, entry: Entry) -> None:
         """Let ``entry`` and what follows it wait for ``stop``: the answer has ended there."""
-        self.ended = self._waiting = True
+        self._phase, self._waiting = max(self._phase, _Phase.ENDED), True
         found = False
         for placed in self._frames:
             found = found or placed.entry is entry
@@ -323,13 +341,12 @@ class Relay:
             entry.decided = True
             return placed
         entry.decided = not self._gated
-        if self._done_seen:
+        if self._phase is _Phase.DONE:
             self._place_behind(entry)
         elif entry.chunk.kind is ChunkKind.DONE:
-            self._done_seen = True
+            self._phase = _Phase.DONE
             if not left:
                 placed.before, self._pending = self._pending, b""
-            self.ended = True
             placed.waits = not self._open
         else:
             self._watch_end(entry)
@@ -352,7 +369,9 @@ class Relay:
         elif any(delta.finish_reason is not None for delta in entry.chunk.deltas):
             found = self.transcript.choices
             done = len(found) >= self._choices and all(choice.finished for choice in found.values())
-            self.finished = self._waiting = done
+            self._waiting = done
+            if done:
+                self._phase = _Phase.FINISHED
 
     def _read(self, frame: Frame, end: int) -> Entry:
         if self._cut:
@@ -368,7 +387,7 @@ class Relay:
             self.overflowed = self.overflowed or grown > MOST_TEXT_CHARS
         entry = disowned(frame, chunk) if chunk.forged else Entry(frame, chunk)
         chunk = entry.chunk
-        if self._done_seen or self._passing:
+        if self._phase is _Phase.DONE or self._passing:
             return entry
         if self.overflowed:
             self.transcript.unread_tokens += len(frame.raw) // _BYTES_PER_TOKEN
