@@ -1,4 +1,4 @@
-"""The composition root: builds every part once, connects them, and runs them until told to stop.
+"""Compose the application: build every part once, connect them, and run them until told to stop.
 
 Order of start: policy, models, warm-up, ext_proc (health NOT_SERVING), console, then SERVING. Order of stop:
 NOT_SERVING, wait for Envoy to notice, let exchanges in flight finish, stop the console.
@@ -73,7 +73,7 @@ class Node:
 async def node(
     settings: Settings, *, addresses: Callable[[], list[tuple[str, str]]] = list
 ) -> AsyncIterator[Node]:
-    """A running ext_proc server with its console; on leaving everything has been closed.
+    """Run the ext_proc server with its console; on leaving everything has been closed.
 
     Args:
         settings: where to listen and what to load.
@@ -172,7 +172,7 @@ def _console_access(settings: Settings) -> Access:
 
 
 def _settle() -> None:
-    """Spare the garbage collector what is loaded by now: a round over all of it stops every stream for tens of ms."""
+    """Exclude what is loaded from garbage collection: a round over all of it stops streams for tens of ms."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()
@@ -189,7 +189,7 @@ class Parts:
     drain_grace_s: float | None
 
     def prepare(self, policy: Policy, *, environ: Mapping[str, str]) -> None:
-        """Let what calls models know those of ``policy``, and say what this process cannot call or finish."""
+        """Give the models of ``policy`` to their callers, and report what this process cannot call."""
         models = policy.models or {}
         plans = [plan for plan in (policy.default, *policy.plans) if calls_models(plan)]
         self.client.use(models)

@@ -1,4 +1,4 @@
-"""Where mode auto keeps what it learns, and how its arms reach the metrics."""
+"""Store what mode auto learns, and export its arms as metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from truthlens.telemetry.metrics import Signals
 
 
 def arm_store(settings: Settings) -> MemoryArms | RedisArms:
-    """The store that the settings name: Redis, or the memory of this process.
+    """Return the store that the settings name: Redis, or the memory of this process.
 
     Raises:
         StartError: the URL of Redis cannot be used.
@@ -19,7 +19,7 @@ def arm_store(settings: Settings) -> MemoryArms | RedisArms:
 
 
 class ArmMetrics:
-    """Sets ``truthlens_auto_*`` from a bandit and its store whenever somebody reads the metrics."""
+    """Sets ``truthlens_auto_*`` from a bandit and its store whenever the metrics are read."""
 
     def __init__(self, bandit: Bandit, store: MemoryArms | RedisArms, signals: Signals) -> None:
         self._bandit = bandit

@@ -1,7 +1,7 @@
 """Compares texts with each other: by meaning, and by whether one supports the other.
 
-Meaning is the similarity model's business; support is the plan's own detector, given the other text as the only
-evidence: what the detector was trained for.
+Meaning is the similarity model's business; support is the plan's own detector, given the other text as the
+only evidence: what the detector was trained for.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ class Comparer:
     exchange: Exchange
 
     async def similar(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Semantic similarity of each left text to each right one, 0..1; shape (left, right)."""
+        """Return the semantic similarity of each left text to each right one, 0..1; shape (left, right)."""
         model = await self.load()
         matrix = await asyncio.to_thread(model.similar, left, right)
         return [[float(value) for value in row] for row in matrix]
 
     async def support(self, claims: Sequence[str], text: str) -> Sequence[float | None]:
-        """How far ``text`` supports each claim, 0..1; ``None`` for a claim that could not be scored."""
+        """Return how far ``text`` supports each claim, 0..1.
+
+        It is ``None`` for a claim that could not be scored.
+        """
         if not claims:
             return []
         evidence = replace(self.exchange, passages=(Passage(text, Provenance.DOCUMENTS),))

@@ -26,7 +26,7 @@ _RAW_WBITS = -15
 
 
 def decode_body(body: bytes, content_encoding: str, *, limit: int) -> bytes:
-    """Bytes of ``body`` with every content coding undone.
+    """Return the bytes of ``body`` with every content coding undone.
 
     Args:
         body: The body as it was transferred.

@@ -1,8 +1,9 @@
-"""Which requests get an answer of a model, told by method and path: the one rule for gateway and Envoy configuration.
+"""Decide by method and path which requests get a model's answer: one rule for gateway and Envoy.
 
-The two sides of the rule are read differently. That a request gets *no* answer is believed only of paths that are spelled
-plainly, so that no reading of any server makes another path of them. That it gets one that can be checked is believed of
-whatever a lenient server would serve as such. Everything between is an answer in a dialect that is not spoken here.
+The two sides of the rule are read differently. That a request gets *no* answer is believed only of paths that
+are spelled plainly, so that no reading of any server makes another path of them. That it gets one that can be
+checked is believed of whatever a lenient server would serve as such. Everything between is an answer in a
+dialect that is not supported here.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def kind_of(method: str, path: str, headers: Mapping[str, str]) -> Kind:
 
 
 def _method(method: str, headers: Mapping[str, str]) -> str:
-    """Return the method that a server goes by; where it may be told to go by another, one that is not the request's."""
+    """Return the method that a server goes by; if it may be told another, one that is not the request's."""
     if method in PASSING_METHODS and any(re.fullmatch(METHOD_OVERRIDE, name) for name in headers):
         return ""
     return method

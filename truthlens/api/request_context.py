@@ -1,4 +1,4 @@
-"""All that a request says outside of its user messages: the question may stand in any of it.
+"""Collect all that a request says outside of its user messages, where the question may be as well.
 
 Only for choosing a plan. What of it is evidence is for ``evidence``.
 """
@@ -22,7 +22,7 @@ _DATA_URL = re.compile(r"data:[\w.+/-]{1,100};base64,")
 
 
 def context_texts(request: Mapping[str, object]) -> tuple[str, ...]:
-    """The texts of a request's JSON, but for plain user messages and a prompt, its tools and its settings.
+    """Return the texts of a request's JSON, except plain user messages, a prompt, its tools and settings.
 
     User messages in parts are among them, for parts of unknown kinds are in no message's text.
     """
@@ -44,7 +44,10 @@ def _without_plain_text(message: object) -> object:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every string in ``value`` that may be a text, in order; on a stack of its own, for JSON may be deep."""
+    """Yield every string in ``value`` that may be a text, in order.
+
+    It keeps its own stack, as JSON may be deep.
+    """
     stack = [value]
     while stack:
         value = stack.pop()

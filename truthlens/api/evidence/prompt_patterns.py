@@ -98,7 +98,7 @@ _ASKED_CHARS = 400
 
 
 def is_asking(paragraph: str) -> bool:
-    """Whether a paragraph at the end of a prompt reads as the user's own question or order."""
+    """Return whether a paragraph at the end of a prompt reads as the user's own question or order."""
     text = paragraph.strip()
     if not text or len(text) > _ASKED_CHARS:
         return False
