@@ -1,7 +1,7 @@
-"""The two calls of the Hugging Face hub that fetching a model takes: what a revision holds, and one file of it.
+"""Fetch from the Hugging Face hub with two calls: what a revision holds, and one file of it.
 
-``huggingface_hub`` asks, resumes and writes; here a file is compared with the digest that the hub lists for it, nothing
-stays in a cache, and what goes wrong becomes one line with a remedy.
+``huggingface_hub`` asks, resumes and writes; here a file is compared with the digest that the hub lists for
+it, nothing stays in a cache, and what goes wrong becomes one line with a remedy.
 """
 
 from __future__ import annotations
