@@ -49,11 +49,11 @@ from truthlens.telemetry.tracing import Tracer
 
 log = structlog.get_logger("truthlens.app")
 
-# How long a thread that reads a large body may keep the interpreter from the event loop, which needs it several times for
-# each exchange. Python's own 5 ms made others wait a tenth of a second.
+# How long a thread that reads a large body may keep the interpreter from the event loop, which needs it
+# several times for each exchange. Python's own 5 ms made others wait a tenth of a second.
 _SWITCH_S = 0.0005
-# Objects made before the garbage collector looks at the youngest. At Python's own 700 it looks at all objects of a large
-# body several times while they are made, each time for longer, and everybody waits.
+# Objects made before the garbage collector looks at the youngest. At Python's own 700 it looks at all objects
+# of a large body several times while they are made, each time for longer, and everybody waits.
 _YOUNG_OBJECTS = 5_000
 
 
@@ -233,8 +233,8 @@ async def _watch(
     readiness: Readiness,
 ) -> None:
     async def use(policy: Policy) -> None:
-        # Models first: the plan that needs one must never be in force without it, and a policy that is refused must
-        # change nothing.
+        # Models first: the plan that needs one must never be in force without it, and a policy that is
+        # refused must change nothing.
         ready = await make_ready(policy, shelf, similarity, environ=os.environ)
         parts.prepare(policy, environ=os.environ)
         parts.engine.use(ready.detectors)

@@ -51,8 +51,9 @@ FLOORS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6)
 HALVES = Shares(calibration=0.0, test=0.5)
 SALT = "similarity-1"
 
-# Sentences of one model's answer, and those of another's that say the same of the same matter, chosen by a reader who saw
-# no figures: (row, row): {sentence: sentences}. Sentences that are not named claim nothing, or are open to argument.
+# Sentences of one model's answer, and those of another's that say the same of the same matter, chosen by a
+# reader who saw no figures: (row, row): {sentence: sentences}. Sentences that are not named claim nothing, or
+# are open to argument.
 READ = {
     (16769, 16768): {1: [3], 2: [4, 5], 3: [6], 4: []},
     (13451, 13448): {2: [1], 3: [1], 4: [3], 5: [], 6: [4], 7: [], 8: []},

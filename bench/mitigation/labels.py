@@ -2,7 +2,7 @@
 
 No detector is asked. Sources are the real answers with their human marks, the evidence (all supported), and
 invented sentences (all unsupported). A sentence that occurs in a source has that source's labels; what is
-left is tiled with the longest runs of at least three words that stand in a source. Of equal matches that in
+left is tiled with the longest runs of at least three words that are in a source. Of equal matches that in
 the earlier source counts. What no source holds is *unknown*: counted by itself, neither supported nor
 unsupported. Lengths are characters of words, without white space and punctuation.
 """
@@ -42,7 +42,7 @@ class Loss:
 
     ``characters`` of ``of_characters`` are no longer there word by word; ``sentences`` of ``of_sentences``
     wholly supported sentences lost more than half of theirs; ``content`` of ``of_content`` distinct content
-    words stand nowhere in the final text.
+    words occur nowhere in the final text.
     """
 
     characters: int

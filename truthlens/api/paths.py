@@ -38,7 +38,8 @@ PASSING_METHODS = ("GET", "HEAD", "OPTIONS", "DELETE")
 # Headers by which some servers take another method than the request's. RE2 reads this pattern too.
 METHOD_OVERRIDE = "x[^a-z0-9](http[^a-z0-9]method([^a-z0-9]override)?|method[^a-z0-9]override)"
 
-# Endings of paths to which requests are posted that no answer of a model comes back for; ``*`` is one segment.
+# Endings of paths to which requests are posted that no answer of a model comes back for; ``*`` is one
+# segment.
 NO_ANSWERS = (
     # vectors, scores, tokens
     "embeddings",

@@ -27,7 +27,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
 _HEADERS = {
-    # Nothing but what the console serves itself: no inline script or style, no frame around it, no form to elsewhere.
+    # Nothing but what the console serves itself: no inline script or style, no frame around it, no form to
+    # elsewhere.
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
         "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -48,7 +49,7 @@ class Access:
     """Who may use the console.
 
     ``hosts`` are names in addition to the loopback ones and the console's own address, ``None`` for any (a
-    unix socket, where whoever stands before it checks them). ``token`` is wanted where there is one.
+    unix socket, where the proxy in front of it checks them). ``token`` is wanted where there is one.
     """
 
     hosts: frozenset[str] | None = frozenset()

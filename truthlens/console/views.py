@@ -10,7 +10,8 @@ from truthlens.core.mitigation_result import Attempt, Mended
 from truthlens.core.records import Passage, Span, Verdict
 from truthlens.telemetry.recent_exchanges import Entry
 
-# A model that the configuration does not name is one that a client's request names: its name is a client's text.
+# A model that the configuration does not name is one that a client's request names: its name is a client's
+# text.
 _BACKEND = "the backend's"
 
 

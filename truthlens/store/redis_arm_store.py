@@ -229,7 +229,7 @@ class RedisArms:
         except ResponseError as error:
             if "WRONGTYPE" not in str(error):
                 raise
-            # Somebody else's key: waiting mends nothing, and all other rewards would wait behind this one.
+            # Somebody else's key: waiting fixes nothing, and all other rewards would wait behind this one.
             self._count(error)
             self.dropped += 1
             return

@@ -182,7 +182,7 @@ def _bounded_span(span: Span) -> Span:
 
 
 def _bounded_mended(mended: Mended) -> Mended:
-    # Text and verdict stand in the outcome's answers and verdicts as well.
+    # Text and verdict are in the outcome's answers and verdicts as well.
     attempts = tuple(
         replace(each, model=each.model[:_LONGEST_NAME]) for each in mended.attempts[:_MOST_CALLS]
     )

@@ -113,7 +113,7 @@ def rewrite_stream(
     answer comes in a chunk of its own; an answer that is new itself takes the places of the old one's text,
     sentence by sentence. The frames whose text changed lose their ``logprobs``, and all frames of an answer
     that is new itself whatever may repeat the old one; ``truthlens.notes`` says so, also where no object was
-    asked for. The ``truthlens`` chunk stands before the marker of the end and the count of tokens before it,
+    asked for. The ``truthlens`` chunk is before the marker of the end and the count of tokens before it,
     or last where there is none. A ``truthlens`` member that the backend sent is removed.
 
     Args:
@@ -135,7 +135,7 @@ def rewrite_stream(
     if not changed and truthlens is None and not response.forged:
         return b"".join(frame.raw for frame in response.frames)
     if not response.frames:
-        # A body without a byte: there is nothing to change, and nothing to stand before.
+        # A body without a byte: there is nothing to change, and nothing to insert text before.
         return b"" if truthlens is None else encode(final_chunk(response.transcript, truthlens))
     draft = Draft(response.frames, response.chunks, response.transcript)
     for answer, echo in zip(response.answers, response.echoes, strict=True):

@@ -50,7 +50,7 @@ class Delta:
     ``text`` is answer text, that of refusals and transcripts included; half a surrogate pair at its ends is
     kept. ``elsewhere``: some of it is outside of the content, where it cannot be edited; ``only_refused``:
     all of it is a refusal. ``beside`` is what else a client can show: the answer once more, or text that
-    nobody reads. ``call_tokens`` estimates what stands in tool calls. The flags say what else is there.
+    nobody reads. ``call_tokens`` estimates what is in tool calls. The flags say what else is there.
     """
 
     index: int

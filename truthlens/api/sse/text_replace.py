@@ -35,7 +35,7 @@ def retell(draft: Draft, answer: Answer, new: str, *, echo: str) -> None:
         draft: The stream.
         answer: A choice of the stream that holds text.
         new: Its new text, another than it has.
-        echo: What stands before the answer in the choice's text, and stays.
+        echo: What is before the answer in the choice's text, and stays.
     """
     if new.endswith(answer.text):
         _put_before(draft, answer.index, new[: len(new) - len(answer.text)], at=len(echo))

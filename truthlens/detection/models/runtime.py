@@ -24,8 +24,9 @@ from truthlens.detection.encoder.inputs.windows import Window
 
 Device = Literal["auto", "cpu", "cuda"]
 """Where a model runs; ``auto`` is a GPU where there is one."""
-# On a CPU a batch gains nothing over its windows one by one, and padding costs. And an int8 graph takes one scale for
-# all of a batch, so that a window's scores would depend on its companions: on a CPU windows go one by one.
+# On a CPU a batch gains nothing over its windows one by one, and padding costs. And an int8 graph takes one
+# scale for all of a batch, so that a window's scores would depend on its companions: on a CPU windows go one
+# by one.
 BUDGET_TOKENS_CPU = 1
 BUDGET_TOKENS_GPU = 32_768
 
@@ -53,7 +54,7 @@ class TokenModel(Protocol):
 
 @runtime_checkable
 class PartedModel(Protocol):
-    """A token model that may have two parts, of which the costly one does not read the windows' features.
+    """A token model that may have two parts, of which the expensive one does not read the windows' features.
 
     Both in turn give what ``log_odds`` gives, to the bit.
     """

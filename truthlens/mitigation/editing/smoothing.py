@@ -36,7 +36,7 @@ _LEANING = re.compile(
     r"|(?:然而|但是|不过|因此|所以|于是|例如|比如|相反|换句话说|也就是说|具体来说|由此可见|尽管如此)[，,]?",
     re.IGNORECASE,
 )
-# They only add, and read well wherever something stands before them.
+# They only add, and read well whatever precedes them.
 _ADDING = re.compile(
     r"(?:in addition|additionally|also|moreover|furthermore|besides|further|what is more),[ \t]*"
     r"|(?:此外|另外|同时|而且|并且|再者)[，,]?",
@@ -117,7 +117,7 @@ def _cut(left: str, original: str, right: str, *, ends_line: bool) -> tuple[str,
 def _put(left: str, original: str, wording: str, right: str, *, ends_line: bool) -> tuple[str, str]:
     glue = None if _is_finished(left) else _glue_before(left)
     if not _is_finished(left) and glue is None and original:
-        # Words within a sentence: nothing to mend but what is doubled.
+        # Words within a sentence: nothing to correct but what is doubled.
         return left + wording, right
     end = "。" if _CJK.search(wording[-2:]) else "."
     if glue is not None:

@@ -2,10 +2,10 @@
 
 Pure.
 
-Mended are: spacing, sentence ends and capitals at the seams, connectives that lost what they connect to, list
-items that became empty and the numbers of their list, and lead-ins and headings with nothing left below them.
-Not smoothed: pronouns ("It" keeps whatever precedes it), counts in words ("three reasons"), the wording of
-anything.
+Corrected are: spacing, sentence ends and capitals at the seams, connectives that lost what they connect to,
+list items that became empty and the numbers of their list, and lead-ins and headings with nothing left below
+them. Not smoothed: pronouns ("It" keeps whatever precedes it), counts in words ("three reasons"), the wording
+of anything.
 """
 
 from __future__ import annotations

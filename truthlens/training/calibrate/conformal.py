@@ -104,7 +104,8 @@ def control_miss_rate(scores: ArrayLike, groups: Sequence[str], *, max_miss_rate
             f" {least_groups(max_miss_rate)} source texts, and the file has {count}; label more answers, or ask for"
             f" {_rounded_up(Fraction(1, count + 1))} or more"
         )
-    # Whole numbers from here on: a missed answer counts as its share of its text, in units that divide every text.
+    # Whole numbers from here on: a missed answer counts as its share of its text, in units that divide every
+    # text.
     unit = math.lcm(*sizes.values())
     shares = {group: unit // size for group, size in sizes.items()}
     rows = sorted((value, shares[group]) for value, group in zip(values.tolist(), groups, strict=True))

@@ -256,7 +256,8 @@ def _best(tally: Tally, weights: Floats) -> Figures | None:
 
 def _per_1000_tokens(tally: Tally) -> float | None:
     tokens = float(tally.tokens.sum())
-    # Only rows whose tokens are known: an answer that was not scored has none, and its time says nothing of them.
+    # Only rows whose tokens are known: an answer that was not scored has none, and its time says nothing of
+    # them.
     return round(float(tally.seconds[tally.tokens > 0].sum()) * 1e6 / tokens, 2) if tokens else None
 
 

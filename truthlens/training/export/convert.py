@@ -152,8 +152,8 @@ def trace(graph: nn.Module, file: Path, *, names: Sequence[str]) -> None:
     segments[:, 11:] = 1
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
     with warnings.catch_warnings():
-        # The exporter that follows the deprecated one cannot write this opset; and shapes that tracing froze would
-        # show in the comparison with the original.
+        # The exporter that follows the deprecated one cannot write this opset; and shapes that tracing froze
+        # would show in the comparison with the original.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]

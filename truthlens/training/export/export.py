@@ -161,8 +161,8 @@ def to_onnx(model: ExportedClassifier, file: Path) -> None:
     features = torch.rand(2, 20, FEATURE_COUNT)
     axes = {name: {0: "batch", 1: "tokens"} for name in (*_INPUTS, "logits")}
     with warnings.catch_warnings():
-        # The exporter that follows the deprecated one cannot write opset 17, which int8 needs; and shapes that
-        # tracing freezes would show in the comparison with the trained model.
+        # The exporter that follows the deprecated one cannot write opset 17, which int8 needs; and shapes
+        # that tracing freezes would show in the comparison with the trained model.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
         torch.onnx.export(

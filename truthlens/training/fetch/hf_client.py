@@ -127,7 +127,7 @@ class Hub:
         try:
             yield
         except (OSError, httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
-            # For a file, the reason stands behind "and it is not in the cache either".
+            # For a file, the reason is after "and it is not in the cache either".
             behind = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else None
             raise ModelError(self._problem(what, behind or error)) from error
 

@@ -137,8 +137,8 @@ def write_graph(encoder: Any, probes: list[torch.Tensor], file: Path) -> None:
     mask[1, 13:] = 0
     axes = {name: {0: "batch", 1: "tokens"} for name in _INPUTS} | {OUTPUT_NAME: {0: "batch"}}
     with warnings.catch_warnings():
-        # The exporter that follows the deprecated one cannot write this opset; and shapes that tracing froze would
-        # show in the comparison with the original.
+        # The exporter that follows the deprecated one cannot write this opset; and shapes that tracing froze
+        # would show in the comparison with the original.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
         torch.onnx.export(

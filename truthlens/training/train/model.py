@@ -106,7 +106,8 @@ class TokenClassifier(nn.Module):
         )
         self.compares = True
         """Whether the head gets the comparison; ablations leave it out."""
-        # Slope and intercept from the log of the summed hazard to the answer's log-odds; training alone uses them.
+        # Slope and intercept from the log of the summed hazard to the answer's log-odds; training alone uses
+        # them.
         self.response = nn.Parameter(torch.tensor([1.0, 0.0]))
 
     def forward(

@@ -77,7 +77,7 @@ async def debate(task: Task, tools: Tools, comparison: Comparison) -> Debated:
     grounded extension (``result``).
 
     Args:
-        task: the answer to be mended.
+        task: the answer to be corrected.
         tools: at most six calls per model, two a round, and one of the judge are made.
         comparison: of the first answer with at least one other.
     """

@@ -56,7 +56,7 @@ async def close(
     told which those are.
 
     Args:
-        task: the answer to be mended.
+        task: the answer to be corrected.
         tools: one call is made at most.
         comparison: of the voices.
         start: the claims, which are the first arguments of ``graph``.
