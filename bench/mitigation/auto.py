@@ -2,10 +2,11 @@
 
 python bench/mitigation/auto.py [--days 28] [--per-day 150] [--runs 20] [--half-life-days 7] [--out bench/results]
 
-"thompson" is what TruthLens does; "no bound" lets an arm add up without end, "no decay" lets it forget nothing either.
-Flagged answers come evenly over the days; at half time the world changes. Regret of an exchange is the expected reward
-of the mode that is best at that time, less that of the mode taken. No model is called: how often a mode corrects, how long
-it takes and what it spends are made up, and are printed with the result.
+"thompson" is what TruthLens does; "no bound" lets an arm add up without end, "no decay" lets it forget
+nothing either. Flagged answers come evenly over the days; at half time the world changes. Regret of an
+exchange is the expected reward of the mode that is best at that time, less that of the mode taken. No model
+is called: how often a mode corrects, how long it takes and what it spends are made up, and are printed with
+the result.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@ Probes and Prometheus reach ``/healthz``, ``/readyz`` and ``/metrics`` by whatev
 these hold figures and names from the configuration alone: they are open. Everything else is checked, in this
 order:
 
-1. ``Host`` must be a loopback name, the address that the connection came in at, or a configured name. A page of
-   another site whose name was pointed at this machine (DNS rebinding) cannot send one of these.
+1. ``Host`` must be a loopback name, the address that the connection came in at, or a configured name. A page
+   of another site whose name was pointed at this machine (DNS rebinding) cannot send one of these.
 2. ``Origin``, where a browser sends one, must be the console's own: other sites' pages get 403.
-3. A token, where one is configured: ``Authorization: Bearer TOKEN``, or Basic with it as the password (browsers ask).
+3. A token, where one is configured: ``Authorization: Bearer TOKEN``, or Basic with it as the password
+   (browsers ask).
 4. A body must be ``application/json``, which other sites' forms cannot send: else 415.
 """
 
