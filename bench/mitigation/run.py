@@ -4,7 +4,7 @@ python bench/mitigation/run.py --data FOLDER [--rows 492] [--modes standard prem
 
 Held-out prompts of RAGTruth were each answered by four models; people marked the unsupported spans. Detection
 is the bundled model. The models that a mode calls are scripted from these answers and from an honest,
-imperfect editor and judge (``mitigation_editor``, ``mitigation_panel``). Every finished exchange is kept in
+imperfect editor and judge (``simulation/editor``, ``simulation/panel``). Every finished exchange is kept in
 OUT/mitigation/, one file a configuration, so that a run can be broken off and taken up again; files of other
 code are begun anew.
 """

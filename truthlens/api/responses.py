@@ -1,6 +1,6 @@
 """Responses of the OpenAI chat and completions APIs: their answers, and their bodies with new answers.
 
-Deliberately not here: deciding what an answer's new text is (``finalize``), streams.
+Deliberately not here: deciding what an answer's new text is (``delivery``), streams.
 """
 
 from __future__ import annotations

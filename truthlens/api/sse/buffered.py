@@ -1,7 +1,7 @@
 """Whole streams of the OpenAI chat and completions APIs: their answers, and their bytes with new answers.
 
-The counterpart of ``response`` for bodies of server-sent events. Deliberately not here: deciding what an
-answer's new text is (``finalize``), streams that are passed on while they come (``streaming``).
+The counterpart of ``responses`` for bodies of server-sent events. Deliberately not here: deciding what an
+answer's new text is (``delivery``), streams that are passed on while they come (``streaming``).
 """
 
 from __future__ import annotations

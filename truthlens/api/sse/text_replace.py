@@ -1,6 +1,6 @@
 """Replace the answer text of a buffered SSE stream.
 
-Deliberately not here: how frames are changed (``rewriter``), what the new text is (``finalize``).
+Deliberately not here: how frames are changed (``rewriter``), what the new text is (``delivery``).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A model returns log-odds and not probabilities, because the temperature divides 
 probability near 1 has already lost what the temperature needs. The encoder applies temperature and sigmoid.
 
 Deliberately not here: windowing, calibration, merging of windows. The two kinds of model are in
-``runtime_onnx`` and ``runtime_torch``; ``loading`` picks one for a folder.
+``onnx_runtime`` and ``torch_runtime``; ``loading`` picks one for a folder.
 """
 
 from __future__ import annotations

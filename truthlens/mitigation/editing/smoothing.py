@@ -2,7 +2,7 @@
 
 Pure.
 
-Sees only what is left and right of the edit; lists and paragraphs are the business of ``outline``.
+Sees only what is left and right of the edit; lists and paragraphs are the business of ``text_layout``.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Tally:
     """Scored answers by row; every column has shape (rows,) unless it says otherwise.
 
     ``marked``: whether people marked spans. ``chars`` (rows, 3) and ``spans`` (rows, 4) are the counts of
-    ``figures.char_counts`` and ``figures.span_counts``, zeros where nothing was marked. ``any_span``: whether
+    ``metrics.char_counts`` and ``metrics.span_counts``, zeros where nothing was marked. ``any_span``: whether
     a span was predicted. ``task``, ``source`` and ``generator`` are ``""`` where a row has none.
     """
 

@@ -1,6 +1,6 @@
 """Build the similarity model's folder: all-MiniLM-L6-v2 as one small ONNX file, compared with its original.
 
-Pooling and normalisation are part of the graph; ``embedder_graph`` says how it is laid out and rounded.
+Pooling and normalisation are part of the graph; ``graph`` says how it is laid out and rounded.
 Nothing is trained here.
 
     python -m truthlens.training.similarity.embedder models/truthlens-similarity-en-v1
