@@ -1,4 +1,4 @@
-"""The composition root: builds every part once, connects them, and runs them until told to stop.
+"""Compose the application: build every part once, connect them, and run them until told to stop.
 
 Order of start: policy, models, warm-up, ext_proc (health NOT_SERVING), console, then SERVING. Order of stop:
 NOT_SERVING, wait for Envoy to notice, let exchanges in flight finish, stop the console.
@@ -47,11 +47,11 @@ from truthlens.telemetry.tracing import Tracer
 
 log = structlog.get_logger("truthlens.app")
 
-# How long a thread that reads a large body may keep the interpreter from the event loop, which needs it several times for
-# each exchange. Python's own 5 ms made others wait a tenth of a second.
+# How long a thread that reads a large body may keep the interpreter from the event loop, which needs it
+# several times for each exchange. Python's own 5 ms made others wait a tenth of a second.
 _SWITCH_S = 0.0005
-# Objects made before the garbage collector looks at the youngest. At Python's own 700 it looks at all objects of a large
-# body several times while they are made, each time for longer, and everybody waits.
+# Objects made before the garbage collector looks at the youngest. At Python's own 700 it looks at all objects
+# of a large body several times while they are made, each time for longer, and everybody waits.
 _YOUNG_OBJECTS = 5_000
 
 
@@ -71,7 +71,7 @@ class Node:
 async def node(
     settings: Settings, *, addresses: Callable[[], list[tuple[str, str]]] = list
 ) -> AsyncIterator[Node]:
-    """A running ext_proc server with its console; on leaving everything has been closed.
+    """Run the ext_proc server with its console; on leaving everything has been closed.
 
     Args:
         settings: where to listen and what to load.
@@ -190,7 +190,7 @@ def _console_access(settings: Settings) -> Access:
 
 
 def _settle() -> None:
-    """Spare the garbage collector what is loaded by now: a round over all of it stops every stream for tens of ms."""
+    """Exclude what is loaded from garbage collection: a round over all of it stops streams for tens of ms."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()
@@ -207,7 +207,7 @@ class Parts:
     drain_grace_s: float | None
 
     def prepare(self, policy: Policy, *, environ: Mapping[str, str]) -> None:
-        """Let what calls models know those of ``policy``, and say what this process cannot call or finish."""
+        """Give the models of ``policy`` to their callers, and report what this process cannot call."""
         models = policy.models or {}
         plans = [plan for plan in (policy.default, *policy.plans) if plan.calls_models]
         self.client.use(models)
@@ -251,8 +251,8 @@ async def _watch(
     readiness: Readiness,
 ) -> None:
     async def use(policy: Policy) -> None:
-        # Models first: the plan that needs one must never be in force without it, and a policy that is refused must
-        # change nothing.
+        # Models first: the plan that needs one must never be in force without it, and a policy that is
+        # refused must change nothing.
         ready = await make_ready(policy, shelf, similarity, environ=os.environ)
         parts.prepare(policy, environ=os.environ)
         parts.engine.use(ready.detectors)

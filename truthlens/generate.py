@@ -1,4 +1,4 @@
-"""``python -m truthlens.generate``: write the generated files of the repository again, or say which are stale.
+"""Write the generated files of the repository again, or report which are stale.
 
 Works in a checkout only; an installed package has no such files.
 """
@@ -27,7 +27,7 @@ _EVERYWHERE = "0.0.0.0"  # noqa: S104 - inside a container; what is published is
 
 
 def generated(root: Path = ROOT) -> dict[Path, str]:
-    """Path (below ``root``) and text of every generated file.
+    """Return the path (below ``root``) and text of every generated file.
 
     Raises:
         OSError: a file that another one is made of cannot be read.
@@ -59,7 +59,7 @@ def generated(root: Path = ROOT) -> dict[Path, str]:
 
 
 def stale(root: Path = ROOT) -> list[Path]:
-    """Generated files that are missing or differ from what would be written now."""
+    """Return the generated files that are missing or differ from what would be written now."""
     return [
         path
         for path, text in generated(root).items()
@@ -69,7 +69,7 @@ def stale(root: Path = ROOT) -> list[Path]:
 
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
-        """Shared parts are written out: anchors are hard to read and to copy from."""
+        """Write shared parts out: anchors are hard to read and to copy from."""
         return True
 
 
@@ -100,7 +100,7 @@ def _envoy(
 
 
 def _operator_rules(root: Path) -> str:
-    """The Prometheus rules, wrapped for the Prometheus operator."""
+    """Return the Prometheus rules, wrapped for the Prometheus operator."""
     rules = yaml.safe_load((root / "deploy" / "prometheus" / "rules.yaml").read_text("utf-8"))
     resource = {
         "apiVersion": "monitoring.coreos.com/v1",

@@ -1,6 +1,7 @@
 """Memory that a large exchange took, given back to the system.
 
-The C library keeps freed memory for the next large body; in a process that meets few of them that is held for nothing.
+The C library keeps freed memory for the next large body; in a process that meets few of them that is held for
+nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class GiveBack:
 
     Args:
         trim: does it; by default the C library's way, where it has one.
-        delay_s: how long after an exchange, when its last references are gone; further ones in that time share a round.
+        delay_s: how long after an exchange, when its last references are gone; further ones in that time
+            share a round.
     """
 
     def __init__(self, trim: Callable[[], None] | None = None, *, delay_s: float = _DELAY_S) -> None:
@@ -31,7 +33,7 @@ class GiveBack:
         self._task: asyncio.Task[None] | None = None
 
     def after(self, size: int) -> None:
-        """Take note that an exchange of so many bytes has ended."""
+        """Note that an exchange of so many bytes has ended."""
         if size >= WORTH_BYTES and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._later())
 

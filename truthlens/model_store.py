@@ -27,7 +27,7 @@ SIMILARITY_MODEL = "truthlens-similarity-en-v1"
 
 
 def has_model(model_id: str, settings: Settings) -> bool:
-    """Whether there is a folder for ``model_id``."""
+    """Return whether there is a folder for ``model_id``."""
     try:
         find_model(model_id, settings)
     except ModelError:
@@ -36,7 +36,10 @@ def has_model(model_id: str, settings: Settings) -> bool:
 
 
 def scoring_folder(model_id: str | None, settings: Settings) -> Path:
-    """The folder of the model that scores for ``model_id``: the bundled one where there is no such folder."""
+    """Return the folder of the model that scores for ``model_id``.
+
+    The bundled one if there is no such folder.
+    """
     return find_model(model_id if model_id is not None and has_model(model_id, settings) else None, settings)
 
 
@@ -49,7 +52,7 @@ class SimilarityShelf:
         self._loaded: Similarity | None = None
 
     async def __call__(self) -> Similarity:
-        """The model, loaded and warm.
+        """Return the model, loaded and warm.
 
         Raises:
             ModelError: its folder is missing or damaged.
@@ -107,7 +110,7 @@ class ModelShelf:
         return self.encoder_of(plan, self.max_windows)
 
     def encoder_of(self, plan: Plan, max_windows: int) -> EncoderDetector:
-        """The encoder of one plan, loaded and warm.
+        """Return the encoder of one plan, loaded and warm.
 
         Raises:
             ModelError: its folder, or that of the bundled model, cannot be used.
@@ -116,15 +119,15 @@ class ModelShelf:
         return self._load(find_model(named, self._settings), plan.use_cpu or named is None, max_windows)
 
     def is_named(self, model_id: str | None) -> bool:
-        """Whether ``model_id`` names a model of its own; where it does not, the bundled one scores."""
+        """Return whether ``model_id`` names a model of its own; otherwise the bundled one scores."""
         return model_id is not None and self.has(model_id)
 
     def identity(self, model_id: str | None) -> ModelIdentity:
-        """Which model scores for ``model_id``."""
+        """Return which model scores for ``model_id``."""
         return model_identity(scoring_folder(model_id, self._settings))
 
     def has(self, model_id: str) -> bool:
-        """Whether there is a folder for ``model_id``."""
+        """Return whether there is a folder for ``model_id``."""
         return has_model(model_id, self._settings)
 
     def _load(self, folder: Path, use_cpu: bool, max_windows: int) -> EncoderDetector:
@@ -139,7 +142,7 @@ class ModelShelf:
 
 
 def find_model(model_id: str | None, settings: Settings) -> Path:
-    """The folder of a model: a path as it stands, or a name below the models folder.
+    """Return the folder of a model: a path unchanged, or a name below the models folder.
 
     Raises:
         ModelError: there is none.

@@ -1,6 +1,6 @@
-"""Work whose size a client decides: on few threads, with a bounded queue, for a bounded time.
+"""Run work whose size a client decides: on few threads, with a bounded queue, for a bounded time.
 
-Large work has a thread of its own, so that it neither stands in the way of small work nor adds up in memory.
+Large work has a thread of its own, so that it neither delays small work nor adds up in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Pool:
         self._large = _Lane(1, queue_limit, name="truthlens-read-large")
 
     async def run(self, work: Callable[[], _T], *, size: int, timeout_s: float) -> _T:
-        """The result of ``work``; where it is late, or whoever asked is cancelled, it ends at its next checkpoint.
+        """Run ``work`` and return its result.
+
+        If it is late, or the caller is cancelled, it ends at its next checkpoint.
 
         Args:
             work: asks ``stopping.checkpoint`` in loops whose length a client decides.
@@ -97,6 +99,6 @@ class _Lane:
 
 
 def _look(future: asyncio.Future[_T]) -> None:
-    """See the exception of work that was given up, so that nobody is told that nobody saw it."""
+    """Read the exception of abandoned work, so that asyncio does not report it as never retrieved."""
     if not future.cancelled():
         future.exception()

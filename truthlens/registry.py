@@ -1,9 +1,9 @@
 """Registry of detectors: what each one declares about itself, found without a list to keep.
 
-A detector is one module in ``truthlens/detection/detectors`` with a ``DETECTOR``, or an entry point of the group
-``truthlens.detectors`` in another distribution that names one. The policy takes names and options from here, the
-engine builds from here. Declarations are read when they are first asked for, so a module that declares a detector
-imports models and libraries only in ``build``.
+A detector is one module in ``truthlens/detection/detectors`` with a ``DETECTOR``, or an entry point of the
+group ``truthlens.detectors`` in another distribution that names one. The policy takes names and options from
+here, the engine builds from here. Declarations are read when they are first asked for, so a module that
+declares a detector imports models and libraries only in ``build``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class DetectorType:
         name: What a policy lists.
         build: Builds it for one plan; what it returns is a ``detection.detectors.base.Detector``.
         options: The pydantic model (frozen, ``extra="forbid"``) of the keys that a policy may give it.
-        needs: What it needs to run; one that needs no model is built once for all plans with the same options.
+        needs: What it needs to run; one that needs no model is built once for all plans with the same
+            options.
         follows: Whether it can score an answer that is still being written.
     """
 

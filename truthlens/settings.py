@@ -1,4 +1,6 @@
-"""What a process is told from outside: addresses, paths, sizes. Read once, by the command line.
+"""Define the settings of a process: addresses, paths, sizes.
+
+Read once, by the command line.
 
 Every field has a flag and an environment variable (``TRUTHLENS_<FIELD>``, see ``truthlens serve --help``).
 """
@@ -34,8 +36,8 @@ class Settings:
         reload: whether the policy file is watched.
         upstream: the backend that models without a base URL of their own are asked at; ``None`` for none.
         redis: URL of the Redis that keeps what mode auto has learned; ``None`` for this process's memory.
-        secret: shared by the processes of a fleet, so that each knows the calls of the others when they come back
-            through the gateway; ``None`` for one that the processes of this user on this machine share.
+        secret: shared by the processes of a fleet, so that each knows the calls of the others when they come
+            back through the gateway; ``None`` for one that the processes of this user on this machine share.
         console_hosts: names, beside loopback and its own address, by which browsers may call the console.
         console_token: what the console wants of everybody but probes and Prometheus; ``None`` for nothing.
     """
@@ -60,7 +62,7 @@ class Settings:
 
 
 def models_folder(override: Path | None = None) -> Path:
-    """The folder of model folders: ``override``, else the repository's ``models/``, else the installed one."""
+    """Return the folder of model folders: ``override``, the repository's ``models/`` or the installed one."""
     if override is not None:
         return override
     package = Path(__file__).parent
@@ -69,7 +71,7 @@ def models_folder(override: Path | None = None) -> Path:
 
 
 def shipped_policy() -> Path:
-    """The policy file that TruthLens ships with: the repository's ``config/truthlens.yaml``, else the installed one."""
+    """Return the policy file that TruthLens ships with: the repository's or the installed one."""
     package = Path(__file__).parent
     checkout = package.parent / "config" / "truthlens.yaml"
     return checkout if checkout.is_file() else package / "_config" / "truthlens.yaml"

@@ -1,7 +1,7 @@
-"""What a policy needs of the place where it is served: one check for ``truthlens check``, the start and every reload.
+"""Check what a policy needs of the place where it is served: for ``check``, the start and every reload.
 
-Not here: what does not depend on the policy (ports, certificates, Envoy), and what depends on how the server is called
-(whether it has an upstream).
+Not here: what does not depend on the policy (ports, certificates, Envoy), and what depends on how the server
+is called (whether it has an upstream).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _plans(policy: Policy) -> Iterator[Plan]:
 
 
 def _by_model(policy: Policy) -> Iterator[Plan]:
-    """The first plan of each model: the default, whose model is always loaded, and those that are switched on."""
+    """Yield the first plan of each model: the default, whose model is always loaded, and enabled ones."""
     seen: set[str | None] = set()
     for plan in _plans(policy):
         if plan.model_id not in seen and (plan.enabled or plan is policy.default):
@@ -85,7 +85,7 @@ def _by_model(policy: Policy) -> Iterator[Plan]:
 
 
 def _elsewhere(policy: Policy, shelf: ModelShelf) -> Iterator[Diagnostic]:
-    """Plans whose ``use_cpu`` is not followed: a model runs in one place, the bundled one on the CPU."""
+    """Report plans whose ``use_cpu`` has no effect: a model runs in one place, the bundled one on the CPU."""
     first = {plan.model_id: plan for plan in reversed(list(_by_model(policy)))}
     for plan in _plans(policy):
         on_cpu = not shelf.is_named(plan.model_id) or first.get(plan.model_id, plan).use_cpu

@@ -1,7 +1,9 @@
-"""The least that a Python external processor can do: acknowledge every message. What TruthLens is compared with.
+"""The least that a Python external processor can do: acknowledge every message.
 
-Asks for both bodies like TruthLens, or for none where the request has ``x-domain: bypass``, and sets one response header.
-It health-checks as serving and knows no policy, no JSON and no log.
+What TruthLens is compared with.
+
+Asks for both bodies like TruthLens, or for none where the request has ``x-domain: bypass``, and sets one
+response header. It health-checks as serving and knows no policy, no JSON and no log.
 """
 
 from __future__ import annotations

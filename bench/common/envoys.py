@@ -21,10 +21,10 @@ def another_envoy(
     *,
     answers: Callable[[str], bool],
 ) -> tuple[Address, int]:
-    """An Envoy in front of the stack's backend, and its process id.
+    """Start an Envoy in front of the stack's backend, and return it and its process id.
 
     Args:
-        stack: whose backend it stands before.
+        stack: whose backend it fronts.
         extproc: another processor; ``None`` for no filter at all.
         processes: ends it.
         answers: whether the processor answers at a URL; Envoy finds it healthy only after its first check.

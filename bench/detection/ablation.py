@@ -1,10 +1,11 @@
-"""What each ingredient of the bundled model gives: the same short training with one of them left out.
+"""Measure what each ingredient of the bundled model gives: short training runs, each without one.
 
 python bench/detection/ablation.py --data FOLDER [--rows 300] [--variants all,no-pairs] [--out bench/results]
 
-Every variant sees the same number of rows of every source (``--rows``), for one epoch, from the same seed. Figures are
-AUROCs on the calibration side of the main data and on held-out rows of the other sources. Trainings are kept under
-``--runs`` and not run again, so that the benchmark can be interrupted. About ten minutes a variant on two cores.
+Every variant sees the same number of rows of every source (``--rows``), for one epoch, from the same seed.
+Figures are AUROCs on the calibration side of the main data and on held-out rows of the other sources.
+Trainings are kept under ``--runs`` and not run again, so that the benchmark can be interrupted. About ten
+minutes a variant on two cores.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Long evidence: what irrelevant passages do to detection, by the way in which evidence is read and windows are merged.
+"""Measure what irrelevant passages do to detection on long evidence, by way of reading and merging.
 
 python bench/detection/distractors.py --data FOLDER [--rows 120] [--points 0 1 5 20 80] [--kinds random hard] [--threads N]
 
-Held-out answers stand among N passages of other source texts, drawn at random or nearest in words. Thresholds are those
-of the best F1 without distractors. Writes distractors.json, .md and .png; docs/long-evidence.md says what is compared.
+Held-out answers are put among N passages of other source texts, drawn at random or nearest in words.
+Thresholds are those of the best F1 without distractors. Writes distractors.json, .md and .png;
+docs/long-evidence.md says what is compared.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Reader:
     def read(
         self, example: Example, reading: str, seen: dict[bytes, np.ndarray] | None = None
     ) -> tuple[Windows, list[np.ndarray]]:
-        """Windows and raw log-odds of each."""
+        """Return the windows and the raw log-odds of each."""
         fmt = InputFormat.model_validate(
             self._manifest.input.model_dump()
             | PLAIN
@@ -102,7 +103,7 @@ class Reader:
         return built, [seen[key] for key in keys]
 
     def say_all(self, example: Example) -> Iterator[tuple[str, Said]]:
-        """Every strategy's say on one answer."""
+        """Yield every strategy's result on one answer."""
         seen: dict[bytes, np.ndarray] = {}
         for reading in READINGS:
             built, odds = self.read(example, reading, seen)
@@ -175,7 +176,7 @@ class Material:
     def rows(
         self, count: int, *, side: str = "test", sources: Sequence[str] = SOURCES, label: int | None = None
     ) -> list[Example]:
-        """About ``count`` rows, half of them of the first source, as many supported as unsupported ones."""
+        """Return about ``count`` rows, half of the first source, as many supported as unsupported ones."""
         dice = random.Random(self._seed)
         chosen: list[Example] = []
         for number, source in enumerate(sources):
@@ -190,19 +191,19 @@ class Material:
     def distractors(
         self, row: Example, kind: str, count: int, without: frozenset[str] = frozenset()
     ) -> list[str]:
-        """Passages of other source texts, ``random`` or ``hard`` ones."""
+        """Return passages of other source texts, ``random`` or ``hard`` ones."""
         pool = self._pools[row.source]
         if kind == "hard":
             return pool.hard(row, count, without=without)
         return pool.random(row, count, seed=self._seed, without=without)
 
     def among(self, row: Example, others: Sequence[str], *, own_last: bool = False) -> Example:
-        """``row`` with ``others`` around its own passages."""
+        """Return ``row`` with ``others`` around its own passages."""
         return crowd(row, others, seed=self._seed, own_last=own_last).example
 
 
 def curve(reader: Reader, material: Material, options: argparse.Namespace, progress: Progress) -> dict:
-    """Per kind, number of distractors and strategy what was said of each row."""
+    """Return, per kind, number of distractors and strategy, the results of each row."""
     said: dict = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for row in progress.track(material.rows(options.rows), description="curve"):
         for kind in options.kinds:
@@ -237,7 +238,7 @@ def figures(rows: Sequence[Said], threshold: float) -> dict:
 def planted(
     reader: Reader, material: Material, options: argparse.Namespace, thresholds: dict, progress: Progress
 ) -> dict:
-    """How often a planted unsupported claim is found, without and with distractors that come near."""
+    """Return how often a planted unsupported claim is found, without and with similar distractors."""
     found: dict = defaultdict(lambda: defaultdict(list))
     rows = material.rows(max(options.rows // 3, 2), sources=(MAIN_SOURCE,), label=0)
     for row in progress.track(rows, description="planted claims"):
@@ -266,7 +267,7 @@ def planted(
 def last_passage(
     reader: Reader, material: Material, options: argparse.Namespace, thresholds: dict, progress: Progress
 ) -> dict:
-    """How often a true claim is flagged whose only support is the last of many passages."""
+    """Return how often a true claim is flagged whose only support is the last of many passages."""
     most = max(options.points)
     flagged: dict = defaultdict(lambda: defaultdict(list))
     rows = material.rows(max(options.rows // 3, 2), sources=SHORT_SOURCES, label=0)
@@ -282,7 +283,7 @@ def last_passage(
 
 
 def latency(reader: Reader, material: Material, options: argparse.Namespace) -> dict:
-    """Median milliseconds of one scoring, windows included, and how many windows it took."""
+    """Return the median milliseconds of one scoring, windows included, and how many windows it took."""
     result: dict = {}
     for reading in READINGS:
         result[reading] = {}
@@ -299,7 +300,7 @@ def latency(reader: Reader, material: Material, options: argparse.Namespace) -> 
 
 
 def table(result: dict) -> str:
-    """The results as Markdown."""
+    """Return the results as Markdown."""
     points = result["points"]
     lines = [
         f"{result['machine']}, model {result['model']}, {result['threads']} threads, {result['rows']} rows a point.",
@@ -343,7 +344,7 @@ def _short(value: float | None) -> str:
 
 
 def plot(result: dict, file: Path) -> None:
-    """The curves: a row for each kind of distractors, a column for each figure."""
+    """Plot the curves: a row for each kind of distractors, a column for each figure."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -1,10 +1,11 @@
-"""How well the kind of a flagged span, its nearest sentence and its differences are told; refits the coefficients.
+"""Measure the explanations of flagged spans (kind, nearest sentence, differences); refit coefficients.
 
 python bench/detection/explanations.py --data FOLDER [--limit 300] [--fit] [--out bench/results]
 
-The spans are those that people marked, so that this is independent of any detector. Conflicts and minimal edits are
-*contradicted*; baseless spans and unsupported parts of claims are not; sentences of another source and attributions
-to people who do not exist are *fabricated*. Groups are split as in training; figures are of the held-out side.
+The spans are those that people marked, so that this is independent of any detector. Conflicts and minimal
+edits are *contradicted*; baseless spans and unsupported parts of claims are not; sentences of another source
+and attributions to people who do not exist are *fabricated*. Groups are split as in training; figures are of
+the held-out side.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ AUXILIARY = re.compile(r"\b(?:is|are|was|were|can|will|should|has|does|did|may|m
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One span to explain: ``kind`` as people or the making of it say, ``baseless`` where it is one of two."""
+    """One span to explain: ``kind`` as people or its making say; ``baseless`` where it is one of two."""
 
     source: str
     side: str
@@ -71,7 +72,7 @@ def rows(folder: Path, name: str) -> list[dict]:
 
 
 def cases(folder: Path, limit: int, seed: int) -> list[Case]:
-    """At most ``limit`` cases of every source and kind and side."""
+    """Return at most ``limit`` cases of every source, kind and side."""
     dice = random.Random(seed)
     found: dict[tuple[str, str, str], list[Case]] = {}
     for case in (*marked(folder), *made(folder, dice)):
@@ -116,7 +117,10 @@ def made(folder: Path, dice: random.Random) -> Iterator[Case]:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A sentence of the evidence made false: ``text`` with the new part at ``start`` to ``end``; ``was`` the old."""
+    """A sentence of the evidence made false.
+
+    ``text`` has the new part at ``start`` to ``end``; ``was`` is the old one.
+    """
 
     text: str
     start: int
@@ -126,7 +130,7 @@ class Edit:
 
 
 def edited(passage: str, context: str, dice: random.Random, *, numbers_only: bool = False) -> Edit | None:
-    """One sentence of ``passage`` with another number, another name or a negation in it."""
+    """Return one sentence of ``passage`` with another number, another name or a negation in it."""
     pattern = NUMBER if numbers_only else dice.choice((NUMBER, AUXILIARY, NAME))
     pool = [(s, e) for s, e in sentences(passage) if 40 <= e - s <= 300 and pattern.search(passage, s, e)]
     if not pool:
@@ -188,7 +192,7 @@ def ece(confidence: np.ndarray, right: np.ndarray, weight: np.ndarray) -> float:
 
 
 def fit(x: np.ndarray, y: np.ndarray, weight: np.ndarray, ridge: float) -> np.ndarray:
-    """Bias and weights of a ridge logistic, by Newton steps."""
+    """Fit the bias and weights of a ridge logistic, by Newton steps."""
     full = np.hstack([np.ones((len(x), 1)), x])
     penalty = np.full(full.shape[1], ridge)
     penalty[0] = 0.0
@@ -280,7 +284,7 @@ def figures(listed: list[Case], found: list[Standing]) -> dict:
 
 
 def retrieval(listed: list[Case], dice: random.Random) -> dict:
-    """A sentence of the evidence with one number changed: is it found again, and is its number named?"""
+    """Return whether a sentence with one number changed is found again, and whether its number is named."""
     asked = found = named = 0
     for case in listed:
         edit = edited(dice.choice(case.context), " ".join(case.context), dice, numbers_only=True)
@@ -306,7 +310,7 @@ def retrieval(listed: list[Case], dice: random.Random) -> dict:
 
 
 def duration(repeats: int = 9) -> dict:
-    """Ten spans over forty passages of own text: milliseconds, and as a multiple of splitting it into words."""
+    """Time ten spans over forty passages of our own text, in milliseconds and relative to tokenising it."""
     from truthlens.text.words import words
 
     dice = random.Random(5)

@@ -1,4 +1,4 @@
-"""The weights of the learned merge, from held-out answers whose chunks stand in several windows."""
+"""Fit the weights of the learned merge, from held-out answers whose chunks are in several windows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _RIDGE = 1.0
 def fit_merge(
     statistics: Sequence[NDArray[np.float64]], labels: Sequence[NDArray[np.int16]], *, temperature: float
 ) -> MergeWeights:
-    """A logistic over lowest, highest, mean and weighted log-odds, as the manifest's ``merge_weights``.
+    """Fit a logistic over lowest, highest, mean and weighted log-odds, as the manifest's ``merge_weights``.
 
     Args:
         statistics: per chunk of ``merging.statistics``, shape (4, tokens), of raw log-odds.
-        labels: per chunk, shape (tokens,): 1 unsupported, 0 supported, ``batches.IGNORED`` where nobody marked it.
+        labels: per chunk, shape (tokens,): 1 unsupported, 0 supported, ``batches.IGNORED`` where it was not
+            marked.
         temperature: the model's; what the merge gives is divided by it afterwards, as other log-odds are.
 
     Raises:

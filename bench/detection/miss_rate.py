@@ -1,4 +1,4 @@
-"""Does the promised miss rate hold? Calibrates on half of the source texts, measures on the other half, many times.
+"""Check the promised miss rate: calibrate on half of the source texts, often, and measure on the rest.
 
 python bench/detection/miss_rate.py FILE... [--model NAME] [--split test] [--rounds 500] [--limit N]
 
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def halves(scored: LabelledScores, rate: float, *, rounds: int) -> dict[str, object]:
-    """Miss rate (mean over source texts) and flagged share of supported answers on the halves not calibrated on."""
+    """Return miss rate (mean over source texts) and flagged supported share on the other halves."""
     dice = np.random.default_rng(0)
     groups = np.array(scored.groups)
     names = np.unique(groups)

@@ -1,13 +1,13 @@
-"""Latency and peak memory on one core beside ``lettucedetect``: the same input, runs in turn, a process each.
+"""Compare latency and peak memory on one core with ``lettucedetect``: same input, a process each.
 
 python bench/detection/peer.py [--shape base] [--repeats 9] [--sizes 300+80,1000+80,3000+200]
 python bench/detection/peer.py --parity --shape base        # token probabilities of one short input, theirs against ours
 
-On a shared machine the wall clock counts the neighbours too; CPU time does so less, and stands beside it.
+On a shared machine the wall clock counts the neighbours too; CPU time does so less, and is shown next to it.
 
-Systems: the bundled int8 model; ``lettucedetect`` (its PyPI package, PyTorch) on ModernBERT weights; and the same
-weights exported here: block-local attention, int8. The weights are random: speed and memory don't depend on them.
-Both sides tokenise with the bundled model's tokenizer, so that one text is as many tokens to all.
+Systems: the bundled int8 model; ``lettucedetect`` (its PyPI package, PyTorch) on ModernBERT weights; and the
+same weights exported here: block-local attention, int8. The weights are random: speed and memory don't depend
+on them. Both sides tokenise with the bundled model's tokenizer, so that one text is as many tokens to all.
 The first run writes the checkpoint and its export into --work (about 1 GB for base) and keeps them.
 """
 
@@ -60,7 +60,7 @@ QUERY = "What does the museum keep?"
 
 
 def text(tokenizer: Any, tokens: int) -> str:
-    """Own prose of at least ``tokens`` tokens."""
+    """Return our own prose of at least ``tokens`` tokens."""
     parts: list[str] = []
     while len(tokenizer.encode(" ".join(parts), add_special_tokens=False).ids) < tokens:
         parts.append(SENTENCES[len(parts) % 4].format(n=len(parts) * 7 + 3))
@@ -68,7 +68,7 @@ def text(tokenizer: Any, tokens: int) -> str:
 
 
 def inputs(size: str) -> tuple[list[str], str]:
-    """Three passages and an answer of ``CONTEXT+ANSWER`` tokens."""
+    """Return three passages and an answer of ``CONTEXT+ANSWER`` tokens."""
     from truthlens.detection.encoder.inputs.windows import load_tokenizer
 
     tokenizer = load_tokenizer(ROOT / "models" / "truthlens-minilm-en-v1")
@@ -77,7 +77,7 @@ def inputs(size: str) -> tuple[list[str], str]:
 
 
 def prepare(shape: str, work: Path, *, rounded: bool = True) -> tuple[Path, Path]:
-    """The random checkpoint and its export, made where they are missing; with ``rounded`` the export is int8."""
+    """Make the random checkpoint and its export where they are missing; with ``rounded`` in int8."""
     import torch
     import transformers
 
@@ -118,7 +118,7 @@ def prepare(shape: str, work: Path, *, rounded: bool = True) -> tuple[Path, Path
 
 
 def loaded(system: str, checkpoint: Path, exported: Path) -> Any:
-    """A function that scores one answer, by the system's own public way in."""
+    """Return a function that scores one answer, by the system's own public way in."""
     if system == PEER:
         import torch
         from lettucedetect.models.inference import HallucinationDetector
@@ -145,7 +145,7 @@ def loaded(system: str, checkpoint: Path, exported: Path) -> Any:
 
 
 def work_as(system: str, checkpoint: Path, exported: Path) -> None:
-    """A child: for each size that comes in on a line, score once and answer with the milliseconds."""
+    """Run a child process: for each size on a line, score once and answer with the milliseconds."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     score = loaded(system, checkpoint, exported)
@@ -163,7 +163,10 @@ def work_as(system: str, checkpoint: Path, exported: Path) -> None:
 
 
 def peak_mb() -> float:
-    """Most resident memory of this process. Not from getrusage, which counts the parent's before exec too."""
+    """Return the most resident memory of this process; getrusage would count the parent's before exec.
+
+    Not from getrusage, which counts the parent's before exec too.
+    """
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
@@ -186,7 +189,7 @@ class Child:
                 raise SystemExit(f"{system} ended before it was ready; run it alone: {' '.join(names)}")
 
     def run(self, size: str) -> dict[str, float]:
-        """Milliseconds and peak memory of scoring once."""
+        """Return the milliseconds and peak memory of scoring once."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{size}\n")
         self.process.stdin.flush()
@@ -279,7 +282,7 @@ def machine() -> str:
 
 
 def parity(options: argparse.Namespace) -> None:
-    """One short input: probabilities of the package against the exported fp32 file here."""
+    """Compare the probabilities of one short input: the package against the exported fp32 file here."""
     import numpy as np
     import torch
 

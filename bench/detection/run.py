@@ -28,7 +28,7 @@ SENTENCES = [
 
 
 def text(tokenizer, tokens: int) -> str:
-    """Own prose of about ``tokens`` tokens."""
+    """Return our own prose of about ``tokens`` tokens."""
     parts: list[str] = []
     while True:
         parts.append(SENTENCES[len(parts) % 4].format(n=len(parts) * 7 + 3))

@@ -1,10 +1,11 @@
-"""Selection of evidence by words alone: how much of an answer's own support stays in the window among distractors.
+"""Measure how much of an answer's own support stays in the window among distractors, by words alone.
 
 python bench/detection/selection.py --data FOLDER [--rows 40] [--distractors 20 80] [--budget 300] [--side test]
 
-No model runs. Of supported answers it measures, for each ranking: own share (tokens of the answer's own passages in the
-window, of those that would fit), support kept (idf share of the answer's words that its own passages hold and the
-chosen part of them still holds) and pairs kept (the same for pairs of neighbouring words). Writes selection.json, .md.
+No model runs. Of supported answers it measures, for each ranking: own share (tokens of the answer's own
+passages in the window, of those that would fit), support kept (idf share of the answer's words that its own
+passages hold and the chosen part of them still holds) and pairs kept (the same for pairs of neighbouring
+words). Writes selection.json, .md.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ MOST_TOKENS = 200_000
 
 
 def kept(tokenizer: Tokenizer, crowded: Crowd, *, budget: int) -> dict[str, tuple[float, float, float]]:
-    """Per ranking the three figures of one answer."""
+    """Return the three figures of one answer per ranking."""
     example = crowded.example
     evidence = encode_evidence(tokenizer, example.context, max_tokens=MOST_TOKENS)
     index = evidence.index

@@ -1,11 +1,11 @@
-"""How well claims are aligned by meaning and by words, what int8 costs, how fast it is, and what memory it takes.
+"""Measure claim alignment by meaning and by words, the cost of int8, speed, and memory.
 
 python bench/detection/similarity.py --data FOLDER [--model FOLDER] [--most 300] [--skip-original] [--output bench/results]
 
-Each question is one claim and up to twenty candidates, one of which (or, among answers of two models to one prompt,
-any of those that a reader chose, or none) says the same. Half of the source texts choose the mix of meaning, words and
-characters, the other half is reported. ``--skip-original`` leaves out the comparison with float32, which needs PyTorch.
-Writes similarity.json and similarity.md.
+Each question is one claim and up to twenty candidates, one of which (or, among answers of two models to one
+prompt, any of those that a reader chose, or none) says the same. Half of the source texts choose the mix of
+meaning, words and characters, the other half is reported. ``--skip-original`` leaves out the comparison with
+float32, which needs PyTorch. Writes similarity.json and similarity.md.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ FLOORS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6)
 HALVES = Shares(calibration=0.0, test=0.5)
 SALT = "similarity-1"
 
-# Sentences of one model's answer, and those of another's that say the same of the same matter, chosen by a reader who saw
-# no figures: (row, row): {sentence: sentences}. Sentences that are not named claim nothing, or are open to argument.
+# Sentences of one model's answer, and those of another's that say the same of the same matter, chosen by a
+# reader who saw no figures: (row, row): {sentence: sentences}. Sentences that are not named claim nothing, or
+# are open to argument.
 READ = {
     (16769, 16768): {1: [3], 2: [4, 5], 3: [6], 4: []},
     (13451, 13448): {2: [1], 3: [1], 4: [3], 5: [], 6: [4], 7: [], 8: []},
@@ -87,7 +88,7 @@ READ = {
 class Question:
     """A claim, candidates, and the numbers of those that say the same, which may be none.
 
-    ``beside`` are the other claims that are compared in the same call.
+    ``beside`` holds the other claims that are compared in the same call.
     """
 
     group: str
@@ -98,7 +99,7 @@ class Question:
 
 
 def two_answers(rows: Sequence[Example]) -> Iterator[Question]:
-    """Claims of one model's answer among the sentences of another's to the same prompt."""
+    """Yield the claims of one model's answer among the sentences of another's to the same prompt."""
     by_id = {row.id: row for row in rows}
     for (first, second), chosen in READ.items():
         one, other = by_id[f"ragtruth-{first}"], by_id[f"ragtruth-{second}"]
@@ -109,7 +110,7 @@ def two_answers(rows: Sequence[Example]) -> Iterator[Question]:
 
 
 def edited(rows: Sequence[Example], dice: random.Random) -> Iterator[Question]:
-    """Sentences of one version of a summary among another version's and the article's own."""
+    """Yield the sentences of one version of a summary among another version's and the article's own."""
     groups = defaultdict(list)
     for row in rows:
         groups[row.group].append(row)
@@ -131,7 +132,7 @@ def edited(rows: Sequence[Example], dice: random.Random) -> Iterator[Question]:
 
 
 def supported(rows: Sequence[Example], dice: random.Random) -> Iterator[Question]:
-    """Supported texts of one sentence or two, their only passage among those of other rows."""
+    """Yield the supported texts of one or two sentences, their only passage among those of other rows."""
     chosen = [row for row in rows if not row.label and len(row.context) == 1]
     dice.shuffle(chosen)
     passages = sorted({row.context[0] for row in chosen})
@@ -145,7 +146,7 @@ def cut(text: str) -> list[str]:
 
 
 def questions(folder: Path, *, most: int) -> dict[str, list[Question]]:
-    """Per data set its questions, always the same."""
+    """Return the questions of each data set, always the same."""
 
     def read(name: str) -> list[Example]:
         return read_examples(folder / f"{name}.jsonl.gz")
@@ -172,7 +173,7 @@ class Compared:
     parts: NDArray[np.float32]
 
     def by(self, mix: str) -> NDArray[np.float32]:
-        """Shape (candidates,)."""
+        """Return the similarities, shape (candidates,)."""
         return np.array(MIXES[mix]) @ self.parts
 
 
@@ -185,12 +186,12 @@ def compare(model: Similarity, question: Question) -> Compared:
 
 
 def accuracy(compared: Sequence[Compared], mix: str) -> float:
-    """Share of the questions with a right candidate whose nearest candidate is right."""
+    """Return the share of questions with a right candidate whose nearest candidate is right."""
     return statistics.fmean(int(c.by(mix).argmax()) in c.question.right for c in compared if c.question.right)
 
 
 def floors(compared: Sequence[Compared]) -> list[dict[str, float]]:
-    """What a lowest similarity for a partner does, with the mix that is served."""
+    """Return the effect of a lowest similarity for a partner, with the mix that is served."""
     rows = []
     partners = sum(bool(c.question.right) for c in compared)
     for floor in FLOORS:
@@ -202,7 +203,7 @@ def floors(compared: Sequence[Compared]) -> list[dict[str, float]]:
 
 
 def separation(compared: Sequence[Compared], mix: str) -> float:
-    """AUROC of the nearest candidate's figure: is there a partner at all?"""
+    """Return the AUROC of the nearest candidate's figure: is there a partner at all?"""
     top: dict[bool, list[float]] = {True: [], False: []}
     for c in compared:
         top[bool(c.question.right)].append(float(c.by(mix).max()))
@@ -210,7 +211,7 @@ def separation(compared: Sequence[Compared], mix: str) -> float:
 
 
 def alignment(model: Similarity, sets: dict[str, list[Question]]) -> dict[str, Any]:
-    """Per side of the split: accuracy by data set and mix, and what only answers of two models can show."""
+    """Return accuracy by data set and mix per side of the split, and what only two models' answers show."""
     result: dict[str, Any] = {}
     for side, name in (("choosing", "train"), ("reported", "test")):
         compared = {
@@ -231,7 +232,7 @@ def alignment(model: Similarity, sets: dict[str, list[Question]]) -> dict[str, A
 
 
 def original_cost(folder: Path, model: Similarity, sets: dict[str, list[Question]]) -> dict[str, float]:
-    """What rounding changed, over real sentences."""
+    """Return what rounding changed, over real sentences."""
     import torch
 
     from truthlens.detection.encoder.inputs.windows import load_tokenizer
@@ -264,7 +265,7 @@ def original_cost(folder: Path, model: Similarity, sets: dict[str, list[Question
 
 
 def speed(folder: Path, sets: dict[str, list[Question]]) -> dict[str, float]:
-    """Milliseconds of one 20 × 20 comparison on one thread, each of texts that were not seen before.
+    """Return the milliseconds of one 20 × 20 comparison on one thread, each of unseen texts.
 
     ``cpu`` is the time of the thread, which other processes on the machine disturb less.
     """

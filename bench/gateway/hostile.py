@@ -1,13 +1,14 @@
-"""What one hostile body costs everybody else: through a real Envoy, beside small normal exchanges, at three sizes.
+"""Measure what one hostile body costs other traffic, through a real Envoy, at three sizes.
 
-A probe client sends one small exchange after the other, which wants a verdict, while one hostile exchange runs. Told per body
-and size: how long the longest probe took, how many probes were not checked, seconds and status of the hostile exchange
-itself, resident memory at its peak and after a while, and the CPU that was still spent on it after its reply.
+A probe client sends one small exchange after the other, which wants a verdict, while one hostile exchange
+runs. Told per body and size: how long the longest probe took, how many probes were not checked, seconds and
+status of the hostile exchange itself, resident memory at its peak and after a while, and the CPU that was
+still spent on it after its reply.
 
     python -m bench.gateway.hostile [--tree FOLDER]... [--size BYTES]... [--only NAME]...
 
-With ``--tree`` the sidecar runs the code of another working tree, which must have its own models; twice, and the
-figures stand side by side.
+With ``--tree`` the sidecar runs the code of another working tree, which must have its own models; twice, and
+the figures are side by side.
 """
 
 from __future__ import annotations
@@ -56,13 +57,13 @@ def repeated(piece: str, size: int) -> str:
 
 
 def asking(**fields: Any) -> bytes:
-    """The normal request with further members, or other messages in front of its own."""
+    """Return the normal request with further members, or other messages before its own."""
     messages = [*fields.pop("before", []), *REQUEST["messages"]]
     return json.dumps({**REQUEST, **fields, "messages": messages}, ensure_ascii=False).encode()
 
 
 def with_value(base: bytes, value: str) -> bytes:
-    """A JSON object with one more member, of JSON text."""
+    """Return a JSON object with one more member, of JSON text."""
     return base[:-1] + b', "x": ' + value.encode() + b"}"
 
 
@@ -158,7 +159,7 @@ class Peak:
 
 
 def run(tree: Path, attack: Attack, size: int) -> dict[str, Any]:
-    """The figures of one body, in a deployment of its own, so that no memory of another is counted."""
+    """Return the figures of one body, in its own deployment, so that no other's memory is counted."""
     with tempfile.TemporaryDirectory() as folder:
         hostile = attack.response(size) if attack.response else b""
 
@@ -178,7 +179,7 @@ def run(tree: Path, attack: Attack, size: int) -> dict[str, Any]:
 
 
 def _code_of(tree: Path) -> dict[str, str]:
-    """What makes Python take the code of ``tree``, and not that of the folder in which this runs."""
+    """Return what makes Python use the code of ``tree``, not that of the folder in which this runs."""
     return {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
 
 
@@ -233,7 +234,7 @@ def _said(response: httpx.Response) -> str:
 
 
 def show(rows: Sequence[dict[str, Any]], trees: Sequence[str]) -> None:
-    """The rows of all trees, those of one body and size one below the other."""
+    """Print the rows of all trees, those of one body and size one below the other."""
     table = Table(title=f"{machine()}, {os.cpu_count()} CPUs")
     columns = ("body", "MB", "tree", "worst probe s", "usual ms", "not checked", "its seconds", "its status",
                "peak MB", "after MB", "CPU s after")  # fmt: skip

@@ -1,6 +1,7 @@
-"""What a request costs that gets no answer of a model: past the sidecar, and where the sidecar lets it pass.
+"""Measure the cost of requests without a model's answer: past the sidecar, and passed by the sidecar.
 
-``python bench/gateway/passing.py``: milliseconds from the client's side, one request after the other on one connection.
+``python bench/gateway/passing.py``: milliseconds from the client's side, one request after the other on one
+connection.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MODELS = b'{"object": "list", "data": []}'
 
 
 def asking(port: int, method: str, path: str) -> Callable[[], float]:
-    """A request that can be sent again and again, and gives the milliseconds that it took."""
+    """Return a function that sends a request and returns the milliseconds that it took."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
 
     def ask() -> float:
@@ -33,7 +34,7 @@ def asking(port: int, method: str, path: str) -> Callable[[], float]:
 
 
 def main() -> None:
-    """Measure all ways in turn, so that they share whatever else the machine does."""
+    """Measure all ways in turn, so that they share the machine's other load."""
     with tempfile.TemporaryDirectory() as folder:
         stack = Stack(Path(folder), "hallucination: {enabled: true}\n")
         stack.backend.reply = lambda _request: reply(MODELS)

@@ -1,9 +1,10 @@
-"""What TruthLens costs an exchange: added latency, CPU, and throughput, through a real Envoy.
+"""Measure what TruthLens costs an exchange through a real Envoy: latency, CPU, and throughput.
 
-Side by side on one machine, with one scripted backend: Envoy alone; Envoy with a bare Python processor that only
-acknowledges messages (``bench/common/bare.py``); and TruthLens where the request head says "do not check", where the policy says
-so after reading the request, where both bodies are read and nothing can be scored, and with detection. Sequential
-requests go round-robin over them, so that a noisy moment hits all alike; CPU is told as a ratio to the bare processor.
+Side by side on one machine, with one scripted backend: Envoy alone; Envoy with a bare Python processor that
+only acknowledges messages (``bench/common/bare.py``); and TruthLens where the request head says "do not
+check", where the policy says so after reading the request, where both bodies are read and nothing can be
+scored, and with detection. Sequential requests go round-robin over them, so that a noisy moment hits all
+alike; CPU is given as a ratio to the bare processor.
 
     python bench/gateway/run.py [--requests 1000] [--clients 32] [--seconds 8]
 """
@@ -71,13 +72,13 @@ PAD = "x" * 3000  # bodies of about 4 KB
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time that a process has used."""
+    """Return the user and system time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def rss_mb(pid: int) -> float:
-    """Resident memory of a process."""
+    """Return the resident memory of a process."""
     line = next(
         line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")
     )
@@ -132,7 +133,7 @@ def _is_bare(url: str) -> bool:
 
 
 def measure(stack: Stack, direct: Address, bare: Address, bare_pid: int, options: argparse.Namespace) -> dict:
-    """All figures."""
+    """Measure all figures."""
     assert stack.sidecar is not None
     gateway, pid = f"{stack.url}/v1/chat/completions", stack.sidecar.pid
     bare_url = f"http://{bare}/v1/chat/completions"
@@ -195,7 +196,7 @@ def measure(stack: Stack, direct: Address, bare: Address, bare_pid: int, options
 
 
 def machine() -> str:
-    """The CPU's name, where the system tells it."""
+    """Return the CPU's name, if the system gives it."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
@@ -205,7 +206,10 @@ def machine() -> str:
 async def load(
     url: str, headers: dict, body: dict, clients: int, seconds: float
 ) -> tuple[int, float, dict[str, int]]:
-    """Keep ``clients`` requests in flight; returns requests done, seconds, and how often each status was seen."""
+    """Keep ``clients`` requests in flight.
+
+    Returns requests done, seconds, and how often each status was seen.
+    """
     statuses: dict[str, int] = {}
     payload = json.dumps(body).encode()
     sent = {"content-type": "application/json", **headers}
@@ -226,7 +230,7 @@ async def load(
 
 
 def show(result: dict) -> None:
-    """The figures as a table."""
+    """Print the figures as a table."""
     title = f"{result['machine']}; {result['requests']} sequential requests, then {result['clients']} clients"
     table = Table(title=title)
     columns = (

@@ -1,11 +1,12 @@
-"""Does mode auto find the best mode, and follow when it changes? A simulation with the real bandit, reward and store.
+"""Simulate whether mode auto finds the best mode and follows when it changes.
 
 python bench/mitigation/auto.py [--days 28] [--per-day 150] [--runs 20] [--half-life-days 7] [--out bench/results]
 
-"thompson" is what TruthLens does; "no bound" lets an arm add up without end, "no decay" lets it forget nothing either.
-Flagged answers come evenly over the days; at half time the world changes. Regret of an exchange is the expected reward
-of the mode that is best at that time, less that of the mode taken. No model is called: how often a mode mends, how long
-it takes and what it spends are made up, and are printed with the result.
+"thompson" is what TruthLens does; "no bound" lets an arm add up without end, "no decay" lets it forget
+nothing either. Flagged answers come evenly over the days; at half time the world changes. Regret of an
+exchange is the expected reward of the mode that is best at that time, less that of the mode taken. No model
+is called: how often a mode corrects, how long it takes and what it spends are made up, and are printed with
+the result.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ STRATEGIES = ("thompson", "thompson, no bound", "thompson, no decay", "always st
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a mode fares: share of answers mended (0..1), seconds and tokens that it takes on average."""
+    """How a mode performs: share of answers corrected (0..1), seconds and tokens on average."""
 
     corrected: float
     latency_s: float
@@ -119,7 +120,7 @@ async def play(
     apart_s: float,
     seed: int,
 ) -> tuple[list[float], list[float]]:
-    """Of each half: the mean regret, and the share of exchanges of its last fifth that got the best mode."""
+    """Return for each half the mean regret, and the share of its last fifth that got the best mode."""
     dice = random.Random(seed)
     now = 0.0
     store = MemoryArms()
@@ -150,7 +151,7 @@ async def play(
 
 
 def simulated_reward(result: Result, settings: AutoSettings, dice: random.Random) -> float:
-    """The reward of one exchange: some of the answers that are not mended score lower than before."""
+    """Return the reward of one exchange; some uncorrected answers score lower than before."""
     first = dice.uniform(THRESHOLD, 1.0)
     if dice.random() < result.corrected:
         final = dice.uniform(0.0, THRESHOLD)
@@ -168,7 +169,7 @@ def simulated_reward(result: Result, settings: AutoSettings, dice: random.Random
 
 
 def expectations(phase: World, settings: AutoSettings, *, draws: int = 20_000) -> dict[Mode, float]:
-    """The mean reward of each mode, by simulation with a fixed seed."""
+    """Return the mean reward of each mode, by simulation with a fixed seed."""
     dice = random.Random(20_000)
     return {
         mode: statistics.fmean(simulated_reward(phase[mode], settings, dice) for _ in range(draws))

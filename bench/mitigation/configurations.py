@@ -1,4 +1,4 @@
-"""What is compared: modes, consensus mechanisms, thresholds, and how good the scripted models are."""
+"""Define what is compared: modes, consensus mechanisms, thresholds, and the scripted models' quality."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SHIPPED_THRESHOLDS = (0.15, 0.25, 0.4)
 class Configuration:
     """One way to run every exchange.
 
-    ``always`` asks the verification models about every exchange, side by side with detection; otherwise they are
-    asked once an answer was flagged, and unflagged answers pass. ``converges`` is the plan's convergence threshold.
-    ``shown`` puts it into the plot.
+    ``always`` asks the verification models about every exchange, side by side with detection; otherwise they
+    are asked once an answer was flagged, and unflagged answers pass. ``converges`` is the plan's convergence
+    threshold. ``shown`` puts it into the plot.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Configuration:
     shown: bool = True
 
     def plan(self, case: Case) -> Plan:
-        """The plan for one exchange: the two models after the first one verify."""
+        """Return the plan for one exchange: the two models after the first one verify."""
         return Plan(
             decision="bench",
             mode=self.mode,
@@ -53,12 +53,12 @@ class Configuration:
 
 
 def models_of(case: Case) -> dict[str, ModelSpec]:
-    """All models of an exchange, equally reliable."""
+    """Return all models of an exchange, equally reliable."""
     return {name: ModelSpec(name) for name in (*(given.model for given in case.prompt.answers), JUDGE)}
 
 
 def configurations(recommended: float) -> list[Configuration]:
-    """All that are compared; names tell what differs from the defaults.
+    """Return all configurations that are compared; names tell what differs from the defaults.
 
     Args:
         recommended: the model's own threshold.

@@ -1,7 +1,8 @@
 """Held-out prompts of RAGTruth with the four real answers to each and what people marked in them.
 
-Only groups on the test side of the bundled model's split are read, so the detector has seen neither the prompts nor
-the answers. Every answer is the first answer of one case; the other three are what other models would have said.
+Only groups on the test side of the bundled model's split are read, so the detector has seen neither the
+prompts nor the answers. Every answer is the first answer of one case; the other three are what other models
+would have said.
 """
 
 from __future__ import annotations
@@ -57,16 +58,16 @@ class Case:
 
     @property
     def first(self) -> Given:
-        """The answer to be mended."""
+        """The answer to be corrected."""
         return self.prompt.answers[self.place]
 
     def other(self, number: int) -> Given:
-        """The answer of the model ``number`` places (1 to 3) after the first one."""
+        """Return the answer of the model ``number`` places (1 to 3) after the first one."""
         return self.prompt.answers[(self.place + number) % ANSWERS]
 
     @property
     def exchange(self) -> Exchange:
-        """The request half, its evidence as the data set tells it."""
+        """The request half, with its evidence as the data set gives it."""
         return Exchange(
             endpoint=Endpoint.CHAT,
             model=self.first.model,
@@ -91,7 +92,7 @@ class Case:
 
 
 def held_out(folder: Path, rows: int | None = None) -> list[Case]:
-    """At most ``rows`` cases, whole prompts in an order by chance that never changes: a larger number only adds.
+    """Return at most ``rows`` cases in a fixed random order of whole prompts: a larger number only adds.
 
     Raises:
         DataError: the file cannot be read.

@@ -1,9 +1,10 @@
-"""What of a text people (or the script that invented it) called unsupported, told by where its words come from.
+"""Label which parts of a text people (or its script) called unsupported, by where its words come from.
 
-No detector is asked. Sources are the real answers with their human marks, the evidence (all supported), and invented
-sentences (all unsupported). A sentence that stands in a source has that source's labels; what is left is tiled with
-the longest runs of at least three words that stand in a source. Of equal matches that in the earlier source counts.
-What no source holds is *unknown*: counted by itself, neither supported nor unsupported. Lengths are characters of words, without white space and punctuation.
+No detector is asked. Sources are the real answers with their human marks, the evidence (all supported), and
+invented sentences (all unsupported). A sentence that occurs in a source has that source's labels; what is
+left is tiled with the longest runs of at least three words that are in a source. Of equal matches that in
+the earlier source counts. What no source holds is *unknown*: counted by itself, neither supported nor
+unsupported. Lengths are characters of words, without white space and punctuation.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _LEAST_RUN = 3
 class Tally:
     """Characters of words in a text: all, unsupported (``invented`` among them), and of unknown origin.
 
-    ``wrong`` is whether a word with content of its own is unsupported: an article left over from a marked span is
-    no unsupported answer.
+    ``wrong`` is whether a word with content of its own is unsupported: an article left over from a marked
+    span is no unsupported answer.
     """
 
     characters: int = 0
@@ -39,9 +40,9 @@ class Tally:
 class Loss:
     """What a final text lost of the supported text of the first answer.
 
-    ``characters`` of ``of_characters`` no longer stand there word by word; ``sentences`` of ``of_sentences`` wholly
-    supported sentences lost more than half of theirs; ``content`` of ``of_content`` distinct content words stand
-    nowhere in the final text.
+    ``characters`` of ``of_characters`` are no longer there word by word; ``sentences`` of ``of_sentences``
+    wholly supported sentences lost more than half of theirs; ``content`` of ``of_content`` distinct content
+    words occur nowhere in the final text.
     """
 
     characters: int
@@ -66,7 +67,7 @@ class Sources:
         self._invented.append(_Source(sentence, ((0, len(sentence)),), invented=True))
 
     def tally(self, text: str) -> Tally:
-        """What of ``text`` is unsupported."""
+        """Return what of ``text`` is unsupported."""
         wanted = _Source(text)
         total = unsupported = invented = unknown = 0
         wrong = False
@@ -84,7 +85,7 @@ class Sources:
         return Tally(total, unsupported, invented, unknown, wrong)
 
     def loss(self, text: str) -> Loss:
-        """What ``text`` lost of the supported part of the first answer."""
+        """Return what ``text`` lost of the supported part of the first answer."""
         first, final = self._first, _Source(text)
         good = [not bad for bad in first.bad]
         kept = [origin is not None for origin in _tile(first, [final])]
@@ -108,7 +109,10 @@ class Sources:
 
 
 class _Source:
-    """A text as words, list marks left out; ``bad`` says of each whether a marked span holds it or a part of it."""
+    """A text as words, list marks left out.
+
+    ``bad`` says of each whether a marked span holds it or a part of it.
+    """
 
     def __init__(self, text: str, spans: Sequence[tuple[int, int]] = (), *, invented: bool = False) -> None:
         self.invented = invented
@@ -127,11 +131,11 @@ class _Source:
             self._whole.setdefault(tuple(self.keys[start:end]), start)
 
     def whole(self, sentence: tuple[str, ...]) -> int:
-        """Where the same sentence stands here, or -1."""
+        """Return where the same sentence is here, or -1."""
         return self._whole.get(sentence, -1) if sentence else -1
 
     def longest(self, keys: Sequence[str], at: int, limit: int) -> tuple[int, int]:
-        """Length and place of the longest run here that ``keys`` has from ``at`` on, at most up to ``limit``."""
+        """Return length and place of the longest run here that ``keys`` has from ``at``, up to ``limit``."""
         best = (0, 0)
         if at + _LEAST_RUN > limit:
             return best
@@ -146,7 +150,7 @@ class _Source:
 
 
 def _borders(text: str, listed: Sequence[Word]) -> list[int]:
-    """The first word of every sentence, and the number of words."""
+    """Return the first word of every sentence, and the number of words."""
     found, place = [], 0
     for _, end in sentences(text):
         found.append(place)
@@ -156,7 +160,7 @@ def _borders(text: str, listed: Sequence[Word]) -> list[int]:
 
 
 def _tile(wanted: _Source, sources: Sequence[_Source]) -> list[tuple[_Source, int] | None]:
-    """Of every word of ``wanted`` the source it comes from and its place there: whole sentences first, then runs."""
+    """Return every word of ``wanted`` with its source and place there. Whole sentences first, then runs."""
     origins: list[tuple[_Source, int] | None] = [None] * len(wanted.keys)
     for start, end in pairwise(wanted.borders):
         sentence = tuple(wanted.keys[start:end])

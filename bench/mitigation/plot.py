@@ -1,4 +1,4 @@
-"""The accuracy-cost frontier (white paper 3.4.1): unsupported answers that are left, against what mending costs."""
+"""Plot the accuracy-cost frontier (white paper 3.4.1): unsupported answers left, against cost."""
 
 from __future__ import annotations
 

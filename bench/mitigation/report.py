@@ -17,7 +17,7 @@ _ROUNDS = 1000
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Any]:
-    """All figures of one configuration, raw and weighted to the natural rate of unsupported answers."""
+    """Return all figures of one configuration, raw and weighted to the natural unsupported rate."""
     columns = _columns(rows)
     wrong = columns["wrong_before"] > 0
     groups = [row["group"] for row in rows]
@@ -38,7 +38,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def table(found: Mapping[str, Mapping[str, Any]], *, weighting: str) -> str:
-    """The main figures, one line a configuration; intervals where they matter most."""
+    """Return the main figures, one line a configuration; intervals where they matter most."""
     lines = ["| " + " | ".join(("configuration", *(title for title, _, _ in _SHOWN))) + " |"]
     lines.append("| --- |" + " ---: |" * len(_SHOWN))
     for name, result in found.items():
@@ -51,7 +51,7 @@ def table(found: Mapping[str, Mapping[str, Any]], *, weighting: str) -> str:
 
 
 def _ratio(upper: str, lower: str) -> Callable[[Mapping[str, Floats], Floats], float | None]:
-    """Weighted sum of one column over that of another; ``None`` where that is 0."""
+    """Return the weighted sum of one column over that of another; ``None`` where that is 0."""
 
     def formula(columns: Mapping[str, Floats], weights: Floats) -> float | None:
         below = float(weights @ columns[lower])

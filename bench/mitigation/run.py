@@ -1,11 +1,12 @@
-"""What each mode does to real answers, judged by people's marks and not by our detector.
+"""Measure what each mode does to real answers, by people's marks and not by our detector.
 
 python bench/mitigation/run.py --data FOLDER [--rows 492] [--modes standard premium] [--out bench/results]
 
-Held-out prompts of RAGTruth were each answered by four models; people marked the unsupported spans. Detection is the
-bundled model. The models that a mode calls are scripted from these answers and from an honest, imperfect editor and
-judge (``mitigation_editor``, ``mitigation_panel``). Every finished exchange is kept in OUT/mitigation/, one file a
-configuration, so that a run can be broken off and taken up again; files of other code are begun anew.
+Held-out prompts of RAGTruth were each answered by four models; people marked the unsupported spans. Detection
+is the bundled model. The models that a mode calls are scripted from these answers and from an honest,
+imperfect editor and judge (``simulation/editor``, ``simulation/panel``). Every finished exchange is kept in
+OUT/mitigation/, one file a configuration, so that a run can be broken off and taken up again; files of other
+code are begun anew.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Checkpoint:
 def run(
     cases: Sequence[Case], chosen: Sequence[Configuration], detector: Detector, folder: Path, *, version: str
 ) -> list[Checkpoint]:
-    """All cases under all configurations, prompt by prompt."""
+    """Run all cases under all configurations, prompt by prompt."""
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints = [Checkpoint(folder, configuration, version) for configuration in chosen]
     started = time.perf_counter()
@@ -80,7 +81,7 @@ def run(
 
 
 def version_of_code() -> str:
-    """Digest of all code that decides an exchange."""
+    """Return the digest of all code that decides an exchange."""
     root = Path(__file__).parents[2]
     files = [
         *root.glob("truthlens/mitigation/**/*"),

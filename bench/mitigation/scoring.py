@@ -1,8 +1,8 @@
-"""The bundled detector behind ``Rescore`` and ``Compare``; each pair of text and evidence is scored once.
+"""Score with the bundled detector behind ``Rescore`` and ``Compare``, each pair of texts once.
 
-Scores are those of ``Engine.detect``. They are kept on disk, each with the CPU seconds that it took, which count again
-wherever the score is asked for again; simulated time moves on by them. Scores of other weights or other code of the
-detector are not used.
+Scores are those of ``Engine.detect``. They are kept on disk, each with the CPU seconds that it took, which
+count again wherever the score is asked for again; simulated time moves on by them. Scores of other weights or
+other code of the detector are not used.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Detector:
         self._loop.close()
 
     def score(self, exchange: Exchange, texts: Sequence[str]) -> tuple[list[Verdict], float]:
-        """One verdict per text (its threshold is without meaning), and the CPU seconds that all took.
+        """Return one verdict per text (its threshold has no meaning), and the CPU seconds that all took.
 
         Texts that are new share one job, as the choices of an exchange do, and its seconds in equal parts.
         """
@@ -88,7 +88,7 @@ class Detector:
         return [found[key][0] for key in keys], sum(found[key][1] for key in keys)
 
     def similar(self, left: Sequence[str], right: Sequence[str]) -> tuple[np.ndarray, float]:
-        """Similarities, shape (left, right), and the CPU seconds that they took."""
+        """Return the similarities, shape (left, right), and the CPU seconds that they took."""
         key = self._key("similar", str(len(left)), *left, *right)
         found: tuple[np.ndarray, float] | None = self._read(key)
         if found is None:
@@ -125,7 +125,7 @@ def _version(model: Path) -> str:
 
 
 class Scorer:
-    """``Rescore`` and ``Compare`` of one exchange, on one core: what is asked side by side waits for each other.
+    """``Rescore`` and ``Compare`` of one exchange on one core: concurrent requests wait for each other.
 
     ``seconds`` is the CPU time of all that was asked.
     """
@@ -138,17 +138,17 @@ class Scorer:
         self.seconds = 0.0
 
     async def __call__(self, texts: Sequence[str]) -> Sequence[Verdict]:
-        """One verdict per text."""
+        """Return one verdict per text."""
         return await self._scored(self._exchange, texts)
 
     async def similar(self, left: Sequence[str], right: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Semantic similarity of each left text to each right one."""
+        """Return the semantic similarity of each left text to each right one."""
         found, seconds = self._detector.similar(left, right)
         await self._spend(seconds)
         return [[float(value) for value in row] for row in found]
 
     async def support(self, claims: Sequence[str], text: str) -> Sequence[float | None]:
-        """How far ``text`` supports each claim; ``None`` where that is not known."""
+        """Return how far ``text`` supports each claim; ``None`` where that is not known."""
         alone = replace(self._exchange, passages=(Passage(text, Provenance.DOCUMENTS),))
         verdicts = await self._scored(alone, claims)
         return [None if verdict.score is None else 1.0 - verdict.score for verdict in verdicts]

@@ -1,9 +1,10 @@
-"""A backend whose streams keep time: every token says when it was written, so that a client can tell how long it took.
+"""Serve streams in which every token says when it was written, so that a client can measure its delay.
 
-Deliberately as light as Python allows and in a process of its own: it takes its share of the machine on every path alike.
-The request's header ``x-bench`` says what to write: ``{"tokens": 100, "interval_s": 0.02, "first_s": 0.02, "stall_s": 0}``;
-token number n is due ``first_s + n * interval_s`` after the request, however late the one before was. After the last token
-the finish frame and the done marker follow at once, or ``stall_s`` later. A request without ``stream`` gets the text whole.
+Deliberately as light as Python allows and in a process of its own: it takes its share of the machine on every
+path alike. The request's header ``x-bench`` says what to write: ``{"tokens": 100, "interval_s": 0.02,
+"first_s": 0.02, "stall_s": 0}``; token number n is due ``first_s + n * interval_s`` after the request,
+however late the one before was. After the last token the finish frame and the done marker follow at once, or
+``stall_s`` later. A request without ``stream`` gets the text whole.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Timing:
     endless: bool = False
 
     def word(self, number: int) -> str:
-        """Token number ``number``."""
+        """Return the token number ``number``."""
         words = ENDLESS if self.endless else WORDS
         return words[number % len(words)]
 

@@ -1,4 +1,4 @@
-"""The least that a Python external processor can do with a stream: acknowledge every message, unchanged and at once.
+"""Acknowledge every message of a stream at once: the least that a Python processor can do.
 
 Like ``bare.py``, but the answer is asked for as ``STREAMED``. What TruthLens's streams are compared with.
 """

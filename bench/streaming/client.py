@@ -1,4 +1,6 @@
-"""Reads streams over raw sockets and notes when every byte came; what the bytes say is worked out once the load is over.
+"""Reads streams over raw sockets and notes when every byte came.
+
+What the bytes say is worked out once the load is over.
 
 Deliberately no HTTP library: what a client costs is the same on every path, and small.
 """
@@ -22,8 +24,8 @@ PATIENCE_S = 120.0
 class Stream:
     """One stream that was read to its end; times in nanoseconds of one clock (``time.monotonic_ns``).
 
-    ``written`` and ``received`` have one entry a token. ``done`` is when the done marker came. ``status`` is the verdict's,
-    ``""`` where the stream had none. ``size`` counts the bytes of the body.
+    ``written`` and ``received`` have one entry a token. ``done`` is when the done marker came. ``status`` is
+    the verdict's, ``""`` where the stream had none. ``size`` counts the bytes of the body.
     """
 
     started: int
@@ -72,7 +74,7 @@ class Lane(asyncio.Protocol):
 
     @classmethod
     async def open(cls, host: str, port: int) -> Lane:
-        """A connected lane."""
+        """Return a connected lane."""
         _, lane = await asyncio.get_running_loop().create_connection(cls, host, port)
         return lane
 
@@ -81,7 +83,7 @@ class Lane(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """An answer under way ends with an error."""
+        """End an answer under way with an error."""
         if self._ended is not None and not self._ended.done():
             self._ended.set_exception(error or ConnectionError("the gateway closed the connection"))
 
@@ -97,7 +99,7 @@ class Lane(asyncio.Protocol):
             self._ended.set_result(None)
 
     async def ask(self, request: bytes) -> Stream:
-        """The stream that ``request``, a whole HTTP/1.1 request, is answered with.
+        """Return the stream that answers ``request``, a whole HTTP/1.1 request.
 
         Raises:
             RuntimeError: the answer is no stream, is not whole, or does not end.
@@ -122,7 +124,7 @@ class Lane(asyncio.Protocol):
 
 
 def request_bytes(host: str, headers: dict[str, str], body: dict[str, object]) -> bytes:
-    """A POST of ``body`` to chat completions."""
+    """Return a POST of ``body`` to chat completions."""
     data = json.dumps({**body, "stream": True}).encode()
     lines = ["POST /v1/chat/completions HTTP/1.1", f"host: {host}", "content-type: application/json"]
     lines += [f"content-length: {len(data)}", *(f"{name}: {value}" for name, value in headers.items())]
@@ -130,7 +132,7 @@ def request_bytes(host: str, headers: dict[str, str], body: dict[str, object]) -
 
 
 def _announced(start: bytes) -> int | None:
-    """Bytes of an answer that says its length, from its first bytes; a head arrives in one piece here."""
+    """Return the bytes of an answer that gives its length; its first bytes hold the whole head."""
     head, _, _ = start.partition(b"\r\n\r\n")
     for line in head.lower().split(b"\r\n"):
         if line.startswith(b"content-length:"):
@@ -166,7 +168,7 @@ def _read(started: int, parts: Sequence[tuple[int, bytes]]) -> Stream:
 
 
 def _body(raw: bytes) -> tuple[bytes, list[tuple[int, int]]]:
-    """The body, and for each HTTP chunk where it begins in the body and in ``raw``."""
+    """Return the body, and for each HTTP chunk where it begins in the body and in ``raw``."""
     place = raw.index(b"\r\n\r\n") + 4
     if _announced(raw) is not None:
         return raw[place:], [(0, place)]
@@ -183,6 +185,6 @@ def _body(raw: bytes) -> tuple[bytes, list[tuple[int, int]]]:
 
 
 def _place(places: Sequence[tuple[int, int]], offset: int) -> int:
-    """Where byte ``offset`` of the body stands in the raw answer."""
+    """Return where byte ``offset`` of the body is in the raw answer."""
     begin, raw = places[bisect_left(places, (offset + 1, 0)) - 1]
     return raw + offset - begin

@@ -1,4 +1,4 @@
-"""CPU of a round of streams, from ``/proc``: of the processes that it went through, and of the whole machine."""
+"""Measure the CPU of a round of streams from ``/proc``: its processes, and the whole machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from bench.streaming.gateways import Route
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """CPU seconds: of the processor, of Envoy, of backend and client; busy ones of the machine, and all it had."""
+    """CPU seconds: of the processor, of Envoy, of backend and client.
+
+    Busy ones of the machine, and all it had.
+    """
 
     processor: float
     envoy: float
@@ -23,7 +26,7 @@ class Spent:
 
     @classmethod
     def of(cls, route: Route) -> Spent:
-        """What was spent up to now."""
+        """Return what was spent up to now."""
         fields = [int(value) for value in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
         tick = os.sysconf("SC_CLK_TCK")
         return cls(
@@ -35,12 +38,12 @@ class Spent:
         )
 
     def since(self, before: Spent) -> Spent:
-        """What was spent since ``before``."""
+        """Return what was spent since ``before``."""
         return Spent(*(now - then for now, then in zip(astuple(self), astuple(before), strict=True)))
 
 
 def cpu_figures(rounds: Sequence[Spent], streams: int, route: Route) -> dict[str, float | None]:
-    """Milliseconds a stream of processor (``None``: there is none) and Envoy; shares (0..1) of the machine that were busy.
+    """Return milliseconds a stream of processor (``None`` if none) and Envoy, and busy shares (0..1).
 
     ``others_busy`` is the share that went to what is no part of the path: what disturbed the figures.
     """

@@ -1,10 +1,11 @@
-"""What following an answer costs against scoring it once at its end, and how long the last word has to wait.
+"""Measure the cost of following an answer against scoring it once, and how long the last word waits.
 
 python bench/streaming/follow.py [--model NAME] [--repeats 3]
 
-Three ways on the same answers, in turn, through the engine and on one core: *end* scores the whole answer when its last
-word has come; *observe* runs ahead what further text cannot change, and scores at the end; *gate* does that too, and
-scores every sentence at its end. Passes are runs of the model's costly part; the lag is the time of the last call.
+Three ways on the same answers, in turn, through the engine and on one core: *end* scores the whole answer
+when its last word has come; *observe* runs ahead what further text cannot change, and scores at the end;
+*gate* does that too, and scores every sentence at its end. Passes are runs of the model's expensive part; the
+lag is the time of the last call.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ PLAN = Plan("bench", threshold=0.5, timeout_s=120.0)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one answer, one way: ``calls`` that had work to do, what the model ran, CPU seconds, and the last call."""
+    """Cost of one answer, one way: working ``calls``, what the model ran, CPU seconds, and the last call."""
 
     calls: int
     passes: int
@@ -58,7 +59,7 @@ class Cost:
 
 
 class CountingModel:
-    """Counts what the costly part of a model is asked for."""
+    """Counts calls of the expensive part of a model."""
 
     def __init__(self, model: TokenModel) -> None:
         self._model = model
@@ -90,12 +91,12 @@ class CountingModel:
 
 
 async def end(following: Following, whole: str) -> tuple[int, float, Verdict]:
-    """Only the last call."""
+    """Score only at the last call."""
     return 1, *await last(following, whole)
 
 
 async def observe(following: Following, whole: str) -> tuple[int, float, Verdict]:
-    """A look after every word, as its delta arrives."""
+    """Look after every word, as its delta arrives."""
     calls = 1
     for word in re.finditer(r"\S+\s*", whole):
         calls += await look_ahead(following, whole[: word.end()])
@@ -103,7 +104,7 @@ async def observe(following: Following, whole: str) -> tuple[int, float, Verdict
 
 
 async def gate(following: Following, whole: str) -> tuple[int, float, Verdict]:
-    """A verdict on every sentence at its end, and a look in between."""
+    """Ask for a verdict on every sentence at its end, and look in between."""
     ranges = sentences(whole)
     waiting = iter(ranges[:-1])
     start, stop = next(waiting, (0, len(whole)))
@@ -135,7 +136,7 @@ WAYS: dict[str, Callable[[Following, str], Awaitable[tuple[int, float, Verdict]]
 
 
 async def last(following: Following, whole: str, *ranges: tuple[int, int]) -> tuple[float, Verdict]:
-    """Milliseconds of the last call, and the verdict."""
+    """Return the milliseconds of the last call, and the verdict."""
     started = time.perf_counter()
     followed = await following.detect([answer(whole)], [ranges])
     return (time.perf_counter() - started) * 1000, followed.verdicts[0]
@@ -148,7 +149,7 @@ def answer(so_far: str) -> Answer:
 async def measure(
     engine: Engine, model: CountingModel, exchange: Exchange, whole: str, repeats: int
 ) -> dict[str, Cost]:
-    """The cost each way, medians over ``repeats`` rounds of all ways in turn.
+    """Return the cost of each way, medians over ``repeats`` rounds of all ways in turn.
 
     Raises:
         SystemExit: the ways do not give one verdict.

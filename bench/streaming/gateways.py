@@ -1,4 +1,4 @@
-"""What ``bench/streaming/run.py`` measures: one backend, and in front of it three Envoys, each with another processor or none."""
+"""Start what ``bench/streaming/run.py`` measures: one backend, and three Envoys before it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ decisions:
 
 @dataclass(frozen=True)
 class Route:
-    """One way to the backend; ``envoy``, ``backend`` and ``processor`` are the processes whose CPU is counted."""
+    """One way to the backend.
+
+    ``envoy``, ``backend`` and ``processor`` are the processes whose CPU is counted.
+    """
 
     name: str
     address: Address
@@ -84,7 +87,7 @@ class BackendProcess:
 
 @contextlib.contextmanager
 def truthlens(folder: Path, *, max_hold_s: float, message_timeout_s: float = 10.0) -> Iterator[Stack]:
-    """Backend, sidecar and Envoy."""
+    """Start backend, sidecar and Envoy."""
     policy = POLICY.replace("MAX_HOLD", f"{max_hold_s:g}")
     stack = Stack(folder, policy, backend=BackendProcess(), message_timeout_s=message_timeout_s)
     try:
@@ -96,7 +99,7 @@ def truthlens(folder: Path, *, max_hold_s: float, message_timeout_s: float = 10.
 
 @contextlib.contextmanager
 def paths(stack: Stack) -> Iterator[list[Route]]:
-    """Envoy alone, Envoy with a processor that only acknowledges, and the modes of streams that leave at once."""
+    """Start Envoy alone, Envoy with a processor that only acknowledges, and the immediate stream modes."""
     assert stack.envoy is not None
     assert stack.sidecar is not None
     backend = stack.backend.pid

@@ -1,7 +1,8 @@
-"""Memory of streams that are held: how much resident memory of sidecar and Envoy grows with the number of open streams.
+"""Measure how much resident memory of sidecar and Envoy grows with the number of open streams.
 
-Streams are opened in two groups, and the second is counted: what the first scorings take of memory for good is there by
-then. Each mode has a sidecar of its own, since memory that one mode has freed would be found there by the next.
+Streams are opened in two groups, and the second is counted: what the first scorings take of memory for good
+is there by then. Each mode has a sidecar of its own, since memory that one mode has freed would be found
+there by the next.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MAX_HOLD_S = MESSAGE_TIMEOUT_S = 30.0
 
 
 async def held_memory(*, streams: int) -> dict[str, Any]:
-    """For each mode the memory of ``streams`` streams whose text is complete but for the end of a sentence and the finish."""
+    """Return each mode's memory for ``streams`` streams that lack only a sentence's end and the finish."""
     rows = {}
     for mode in MODES:
         with (

@@ -1,4 +1,4 @@
-"""From streams that were read to figures, and from figures to the table."""
+"""Turn streams that were read into figures, and figures into the table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BASE, ECHO = "Envoy alone", "bare echo"
 
 
 def figures(streams: Sequence[Stream]) -> dict[str, Any]:
-    """Times in milliseconds: medians, and the 99th percentiles of what there are many of."""
+    """Return the times in milliseconds: medians, and the 99th percentiles of what there are many of."""
     gaps = [gap for stream in streams for gap in stream.gaps_ms]
     delays = [delay for stream in streams for delay in stream.delays_ms]
     first = [stream.first_token_ms for stream in streams]
@@ -32,7 +32,7 @@ def figures(streams: Sequence[Stream]) -> dict[str, Any]:
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median, 99th percentile (the largest of fewer than a hundred) and largest."""
+    """Return the median, 99th percentile (the largest of fewer than a hundred) and largest."""
     ordered = sorted(values)
     return {
         "p50": statistics.median(ordered),
@@ -42,7 +42,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def compare(rows: Mapping[str, dict[str, Any]]) -> None:
-    """Add to each row what it has more than Envoy alone has, and its CPU as a ratio to the bare processor's."""
+    """Add to each row its excess over Envoy alone, and its CPU as a ratio to the bare processor's."""
     base, echo = rows[BASE], rows[ECHO]
     for row in rows.values():
         if row["processor_cpu_ms"] is not None:
@@ -59,7 +59,7 @@ def compare(rows: Mapping[str, dict[str, Any]]) -> None:
 
 
 def show(result: Mapping[str, Any]) -> None:
-    """The figures as tables."""
+    """Print the figures as tables."""
     console = Console(width=220)
     for name, load in result["loads"].items():
         table = Table(

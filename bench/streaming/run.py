@@ -1,13 +1,14 @@
-"""What TruthLens costs a stream: first token, gaps between tokens, the verdict's lag, CPU and memory, through a real Envoy.
+"""Measure what TruthLens costs a stream through a real Envoy: delays, verdict lag, CPU and memory.
 
-Side by side on one machine, in front of one backend that notes in every token when it was written: Envoy alone; Envoy with
-a bare Python processor that only acknowledges (``stream_bare.py``); TruthLens observing; TruthLens gating. At each level of
-concurrency the paths take turns in short rounds of which all carry the same number of streams, so that a noisy moment hits
-all alike and none of them shares the machine with another. Tokens come every 20 ms, or more slowly where so many streams
-would write more than ``--rate`` tokens a second in all: the share of the machine that was busy is told with every figure.
+Side by side on one machine, in front of one backend that notes in every token when it was written: Envoy
+alone; Envoy with a bare Python processor that only acknowledges (``stream_bare.py``); TruthLens observing;
+TruthLens gating. At each level of concurrency the paths take turns in short rounds of which all carry the
+same number of streams, so that a noisy moment hits all alike and none of them shares the machine with
+another. Tokens come every 20 ms, or more slowly where so many streams would write more than ``--rate`` tokens
+a second in all: the share of the machine that was busy is given with every figure.
 
-*verdict lag* is the time from the backend's writing of the last token to the arrival of the done marker, behind the verdict,
-less the same time of Envoy alone.
+*verdict lag* is the time from the backend's writing of the last token to the arrival of the done marker,
+behind the verdict, less the same time of Envoy alone.
 
     python bench/streaming/run.py [--concurrency 1 16 64] [--tokens 100] [--rate 800] [--out bench/results]
 """
@@ -62,7 +63,7 @@ def main() -> None:
 
 
 async def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """All figures."""
+    """Measure all figures."""
     loads = {}
     with truthlens(folder, max_hold_s=3.0) as stack, paths(stack) as routes:
         for count in options.concurrency:
@@ -81,7 +82,7 @@ async def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
 async def load(
     routes: Sequence[Route], count: int, interval_s: float, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Rows of all paths at one level of concurrency, in rounds that take turns."""
+    """Return the rows of all paths at one level of concurrency, in rounds that take turns."""
     timing = {"tokens": options.tokens, "interval_s": interval_s, "first_s": FIRST_S}
     each, rounds = _shape(count, min(options.streams, 32 * count))
     streams: dict[str, list[Stream]] = {route.name: [] for route in routes}
@@ -108,13 +109,16 @@ async def load(
 
 
 def _shape(count: int, wanted: int) -> tuple[int, int]:
-    """Streams of one lane in one round, and rounds; a round has at least two streams a lane, so that most overlap."""
+    """Return the streams of a lane per round, and rounds.
+
+    At least two streams a lane, so that most overlap.
+    """
     each = max(2, 8 // count)
     return each, max(2, round(wanted / (each * count)))
 
 
 async def stream_round(route: Route, count: int, each: int, timing: dict[str, Any]) -> list[Stream]:
-    """``count`` lanes read ``each`` streams one after the other; they begin spread over the time that one takes."""
+    """Run ``count`` lanes that each read ``each`` streams in a row, begun spread over the time of one."""
     headers = {**route.headers, "x-bench": json.dumps(timing)}
     request = request_bytes(str(route.address), headers, REQUEST)
     duration_s = timing["first_s"] + timing["tokens"] * timing["interval_s"]
@@ -139,7 +143,10 @@ async def stream_round(route: Route, count: int, each: int, timing: dict[str, An
 
 
 def whole_answers(routes: Sequence[Route]) -> dict[str, float]:
-    """What scoring adds to answers that do not stream: a measure for the verdict's lag. Times in milliseconds."""
+    """Measure what scoring adds to answers that do not stream, to compare the verdict's lag; milliseconds.
+
+    Times in milliseconds.
+    """
     alone = next(route for route in routes if route.name == BASE)
     checked = next(route for route in routes if route.name == "observe")
     taken: dict[tuple[str, int], list[float]] = {}

@@ -1,4 +1,7 @@
-"""The question, the evidence and the answer of ``bench/streaming/run.py``; the answer is cut into words, one a token."""
+"""The question, the evidence and the answer of ``bench/streaming/run.py``.
+
+The answer is cut into words, one a token.
+"""
 
 from __future__ import annotations
 

@@ -256,7 +256,9 @@ async def test_of_an_answer_in_two_languages_the_foreign_part_is_not_checked(
 ) -> None:
     """The English sentence has its score, and the coverage says that it is not all."""
     answer = f"The fee for a transfer within the country is twelve euros. {GERMAN[0]}"
-    verdict = await assess(encoder, ["The fee for a transfer within the country is twelve euros."], "", answer)
+    verdict = await assess(
+        encoder, ["The fee for a transfer within the country is twelve euros."], "", answer
+    )
     assert (verdict.status, verdict.reason) == (Status.PARTIAL, Reason.LANGUAGE)
     assert verdict.score is not None
     assert verdict.coverage is not None

@@ -10,7 +10,7 @@ _REASONING = frozenset(("thinking", "reasoning"))
 
 
 def request_text(content: object) -> str | None:
-    """Text of a request message: its text parts, a blank line between them; ``""`` for null.
+    """Return the text of a request message: its text parts, a blank line between them; ``""`` for null.
 
     Parts that are not text (images, audio, files) hold nothing that is compared with an answer.
 
@@ -30,7 +30,7 @@ def request_text(content: object) -> str | None:
 
 
 def text_of_part(part: object) -> str | None:
-    """Text of one content part of an answer, whatever type it names; ``None`` where it has none, or is reasoning."""
+    """Return the text of one content part of an answer, whatever its type; ``None`` for none or reasoning."""
     if isinstance(part, str):
         return part
     if isinstance(part, dict) and not is_reasoning_part(part):
@@ -40,7 +40,7 @@ def text_of_part(part: object) -> str | None:
 
 
 def is_reasoning_part(part: Mapping[str, object]) -> bool:
-    """Whether a content part says that it holds reasoning."""
+    """Return whether a content part says that it holds reasoning."""
     kind = part.get("type")
     return isinstance(kind, str) and kind.partition(".")[0].partition("_")[0].lower() in _REASONING
 

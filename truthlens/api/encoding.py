@@ -26,7 +26,7 @@ _RAW_WBITS = -15
 
 
 def decode_body(body: bytes, content_encoding: str, *, limit: int) -> bytes:
-    """Bytes of ``body`` with every content coding undone.
+    """Return the bytes of ``body`` with every content coding undone.
 
     Args:
         body: The body as it was transferred.
@@ -94,7 +94,8 @@ def _inflate_into(plain: bytearray, body: bytes, place: int, wbits: int, limit: 
         while not stream.eof:
             checkpoint()
             if not given:
-                # In small pieces: what a stream leaves of a piece is copied, once for each of a million tiny streams.
+                # In small pieces: what a stream leaves of a piece is copied, once for each of a million tiny
+                # streams.
                 given = body[place : place + _STEP]
                 place += len(given)
             chunk = stream.decompress(given, _STEP)

@@ -21,7 +21,7 @@ _raw_decode = json.JSONDecoder().raw_decode
 
 
 def decode(body: bytes) -> str:
-    """Text of a JSON body; a byte order mark is dropped.
+    """Decode a JSON body to text; a byte order mark is dropped.
 
     Raises:
         DialectError: The bytes are not UTF-8.
@@ -79,22 +79,22 @@ class _Pairs:
 
 
 def describe(value: object) -> str:
-    """What kind of JSON value ``value`` is, in words and without its text."""
+    """Return what kind of JSON value ``value`` is, in words and without its text."""
     return _TYPE_NAMES.get(type(value), "a number")
 
 
 def show(text: str) -> str:
-    """``text`` with each lone surrogate, which no UTF-8 can hold, as U+FFFD; the length stays the same."""
+    """Return ``text`` with each lone surrogate, which UTF-8 cannot hold, as U+FFFD; same length."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def dump(value: object) -> str:
-    """Compact JSON of ``value`` that can be written as UTF-8."""
+    """Return the compact JSON of ``value`` that can be written as UTF-8."""
     return show(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def edit_object(raw: str, edit: Callable[[str, str], str | None]) -> str:
-    """``raw``, the text of an object, with each member's value replaced by ``edit(key, value text)``.
+    """Return ``raw``, the text of an object, with each member's value replaced by ``edit(key, value text)``.
 
     Where ``edit`` returns ``None`` the member is removed. Repeated keys are each edited.
     """
@@ -102,17 +102,17 @@ def edit_object(raw: str, edit: Callable[[str, str], str | None]) -> str:
 
 
 def edit_array(raw: str, edit: Callable[[int, str], str | None]) -> str:
-    """``raw``, the text of an array, with each item replaced by ``edit(position, item text)`` or removed."""
+    """Return ``raw``, the text of an array, with each item replaced by ``edit(position, text)`` or gone."""
     return _edit(raw, lambda _key, position, value: edit(position, value))
 
 
 def keys(raw: str) -> list[str]:
-    """The names of the members of ``raw``, the text of an object, in order; repeated ones each."""
+    """Return the names of the members of ``raw``, the text of an object, in order; repeated ones each."""
     return [key for key, _start, _end in _members(raw)]
 
 
 def append_member(raw: str, key: str, value: str) -> str:
-    """``raw``, the text of an object, with one more member at its end."""
+    """Return ``raw``, the text of an object, with one more member at its end."""
     end = raw.rindex("}")
     lead = "" if raw[:end].rstrip(" \t\n\r").endswith("{") else ", "
     return f"{raw[:end]}{lead}{dump(key)}: {value}{raw[end:]}"
@@ -138,7 +138,7 @@ def _edit(raw: str, edit: Callable[[str, int, str], str | None]) -> str:
 
 
 def _members(raw: str) -> Iterator[tuple[str, int, int]]:
-    """Key (``""`` in an array) and the value's start and end, for each member of valid JSON text."""
+    """Yield key (``""`` in an array) and value's start and end for each member of valid JSON text."""
     position = _skip(raw, 0)
     is_object = raw[position] == "{"
     position = _skip(raw, position + 1)

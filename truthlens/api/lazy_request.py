@@ -11,7 +11,9 @@ _DEFAULTS = Limits()
 
 
 class Reading:
-    """The request half of an exchange: its texts are searched for evidence once, when that is first asked for.
+    """The request half of an exchange.
+
+    Its texts are searched for evidence once, when that is first asked for.
 
     Args:
         request: with its texts.
@@ -32,7 +34,7 @@ class Reading:
 
         Raises:
             BodyTooLargeError: there is more evidence than the limits allow.
-            StoppedError: nobody waits for it any more.
+            StoppedError: the result is no longer needed.
         """
         unread = self._unread
         if unread is not None:
@@ -41,7 +43,7 @@ class Reading:
             self._unread = None
 
     def give_up(self) -> None:
-        """Let go of the texts: they will not be searched, and there is no exchange."""
+        """Release the texts: they will not be searched, and there is no exchange."""
         self._unread = None
 
     @property

@@ -1,8 +1,9 @@
-"""Which requests get an answer of a model, told by method and path: the one rule for gateway and Envoy configuration.
+"""Decide by method and path which requests get a model's answer: one rule for gateway and Envoy.
 
-The two sides of the rule are read differently. That a request gets *no* answer is believed only of paths that are spelled
-plainly, so that no reading of any server makes another path of them. That it gets one that can be checked is believed of
-whatever a lenient server would serve as such. Everything between is an answer in a dialect that is not spoken here.
+The two sides of the rule are read differently. That a request gets *no* answer is believed only of paths that
+are spelled plainly, so that no reading of any server makes another path of them. That it gets one that can be
+checked is believed of whatever a lenient server would serve as such. Everything between is an answer in a
+dialect that is not supported here.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ PASSING_METHODS = ("GET", "HEAD", "OPTIONS", "DELETE")
 # Headers by which some servers take another method than the request's. RE2 reads this pattern too.
 METHOD_OVERRIDE = "x[^a-z0-9](http[^a-z0-9]method([^a-z0-9]override)?|method[^a-z0-9]override)"
 
-# Endings of paths to which requests are posted that no answer of a model comes back for; ``*`` is one segment.
+# Endings of paths to which requests are posted that no answer of a model comes back for; ``*`` is one
+# segment.
 NO_ANSWERS = (
     # vectors, scores, tokens
     "embeddings",
@@ -134,7 +136,7 @@ def kind_of(method: str, path: str, headers: Mapping[str, str]) -> Kind:
 
 
 def _method(method: str, headers: Mapping[str, str]) -> str:
-    """Return the method that a server goes by; where it may be told to go by another, one that is not the request's."""
+    """Return the method that a server goes by; if it may be told another, one that is not the request's."""
     if method in PASSING_METHODS and any(re.fullmatch(METHOD_OVERRIDE, name) for name in headers):
         return ""
     return method

@@ -1,11 +1,12 @@
-"""Reasoning that a model wrote into its answer's text: where it ends, and the answer begins.
+"""Find where reasoning ends that a model wrote into its answer's text.
 
-Servers with a reasoning parser send it in a field of its own. Without one it stands in the content, between marks. Only a
-block at the very beginning is one: marks that a text merely mentions, in prose or in code, are text like any other.
+Servers with a reasoning parser send it in a field of its own. Without one it is in the content, between
+marks. Only a block at the very beginning is one: marks that a text merely mentions, in prose or in code, are
+text like any other.
 
-Deliberately not here: reasoning in fields of its own (``responses``, ``chunks``).
-Source: the reasoning parsers and chat templates of DeepSeek-R1, Qwen3, Magistral, Kimi, gpt-oss, Seed-OSS, Command A, EXAONE
-and OpenThinker.
+Deliberately not here: reasoning in fields of its own (``responses``, ``chunks``). Source: the reasoning
+parsers and chat templates of DeepSeek-R1, Qwen3, Magistral, Kimi, gpt-oss, Seed-OSS, Command A, EXAONE and
+OpenThinker.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _FENCE = "```"
 
 
 class Place(StrEnum):
-    """Where the end of a growing text stands: before its first letter, within reasoning, or in the answer."""
+    """Where a growing text ends so far: before its first letter, within reasoning, or in the answer."""
 
     BEFORE = "before"
     WITHIN = "within"
@@ -48,11 +49,11 @@ class Place(StrEnum):
 
 
 def reasoning_end(text: str) -> int:
-    """Where the answer begins in ``text``: behind a leading block of reasoning and its white space; 0 without one.
+    """Return where the answer begins in ``text``, after leading reasoning and white space; 0 without any.
 
-    Several blocks in a row count as one. A block that is not closed goes to the end of the text. A closing mark
-    without an opening one ends a block that the prompt's template opened: if it ends its line, text follows it, no
-    opening mark stands before it, and it does not stand in a code block.
+    Several blocks in a row count as one. A block that is not closed goes to the end of the text. A closing
+    mark without an opening one ends a block that the prompt's template opened: if it ends its line, text
+    follows it, no opening mark precedes it, and it is not in a code block.
     """
     reader = ReasoningReader()
     reader.feed(text)
@@ -60,7 +61,7 @@ def reasoning_end(text: str) -> int:
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """``text`` cut into its reasoning, marks and white space behind it included, and its answer; see ``reasoning_end``."""
+    """Split ``text`` into its reasoning, with marks and white space after it, and its answer."""
     end = reasoning_end(text)
     return text[:end], text[end:]
 
@@ -69,8 +70,9 @@ class ReasoningReader:
     """Finds the leading block of reasoning in a text that comes in pieces cut anywhere.
 
     Attributes:
-        place: Where the end of the text stands. ``BEFORE``: what has come may still turn out to be an opening mark.
-        end: Characters that are known to be reasoning, with its marks and the white space behind them; 0 for none.
+        place: Where the text ends so far. ``BEFORE``: what has come may still turn out to be an opening mark.
+        end: Characters that are known to be reasoning, with its marks and the white space behind them; 0 for
+            none.
     """
 
     def __init__(self) -> None:
@@ -82,7 +84,7 @@ class ReasoningReader:
         self._open = ""
 
     def feed(self, text: str) -> None:
-        """Take in what comes next."""
+        """Process the next piece."""
         self._length += len(text)
         if self.place is Place.ANSWER:
             return
@@ -132,11 +134,11 @@ class AnswerStart:
 
     @property
     def place(self) -> Place:
-        """Where the end of the text stands, as far as opening marks tell."""
+        """Where the text ends so far, as far as opening marks tell."""
         return self._reader.place
 
     def feed(self, text: str) -> None:
-        """Take in what comes next."""
+        """Process the next piece."""
         self._reader.feed(text)
         if self._closed or self._reader.end:
             return
@@ -145,7 +147,7 @@ class AnswerStart:
         self._tail = self._tail[-_LONGEST:]
 
     def of(self, text: Callable[[], str]) -> int:
-        """Where the answer begins in the text so far, which ``text`` gives; it is rarely needed."""
+        """Return where the answer begins in the text so far, which ``text`` gives; it is rarely needed."""
         if self._reader.end or not self._closed:
             return self._reader.end
         if self._unopened is None:
@@ -154,7 +156,7 @@ class AnswerStart:
 
 
 def _end_of_unopened(text: str) -> int | None:
-    """Where the answer begins behind a mark that closes what nothing opened; ``None`` while only text behind it can tell."""
+    """Return where the answer begins after an unopened closing mark; ``None`` while that is undecided."""
     mark = _CLOSING.search(text)
     if mark is None:
         return None

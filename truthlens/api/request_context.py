@@ -1,4 +1,4 @@
-"""All that a request says outside of its user messages: the question may stand in any of it.
+"""Collect all that a request says outside of its user messages, where the question may be as well.
 
 Only for choosing a plan. What of it is evidence is for ``evidence``.
 """
@@ -48,7 +48,10 @@ def _without_plain_text(message: object) -> object:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every string in ``value`` that may be a text, in order; on a stack of its own, for JSON may be deep."""
+    """Yield every string in ``value`` that may be a text, in order.
+
+    It keeps its own stack, as JSON may be deep.
+    """
     stack = [value]
     while stack:
         value = stack.pop()

@@ -1,6 +1,7 @@
 """The OpenAI chat and completions APIs: requests as ``Exchange`` records.
 
-Deliberately not here: how answers are read and rewritten (``responses``), finding evidence in text (``extract``), streams.
+Deliberately not here: how answers are read and rewritten (``responses``), finding evidence in text
+(``extract``), streams.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _DEFAULTS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as far as it can be read without looking for evidence in its texts; ``documents`` are raw JSON.
+    """A request read without searching its texts for evidence; ``documents`` are raw JSON.
 
     ``context`` are its texts outside of the user's messages, ``notes`` codes of what could not be read of it.
     """
@@ -66,21 +67,21 @@ class Request:
 
 
 def is_users(role: str) -> bool:
-    """Whether a message of this role is the user's: every role is that is not known to be another's."""
+    """Return whether a message of this role is the user's: any role that is not known to be another's."""
     return role.strip().lower() not in _OTHER_ROLES
 
 
 def parse_request(body: bytes, endpoint: Endpoint, rules: EvidenceRules) -> Exchange:
-    """The request half of an exchange: ``read_request``, then ``exchange_of``."""
+    """Parse the request half of an exchange: ``read_request``, then ``exchange_of``."""
     return exchange_of(read_request(body, endpoint), rules)
 
 
 def read_request(body: bytes, endpoint: Endpoint | None, limits: Limits = _DEFAULTS) -> Request:
-    """What a request says, its texts not yet searched for evidence.
+    """Read what a request says, its texts not yet searched for evidence.
 
     A completions request must hold one prompt: with several, or with token ids, an answer cannot be
-    attributed to a text, and the exchange is of no dialect that can be checked. Other members that are of no shape
-    that the API has are left out, as backends leave them out that do not look at them, and noted.
+    attributed to a text, and the exchange is of no dialect that can be checked. Other members that are of no
+    shape that the API has are left out, as backends leave them out that do not look at them, and noted.
 
     Args:
         body: Decoded request body.
@@ -116,7 +117,7 @@ def read_request(body: bytes, endpoint: Endpoint | None, limits: Limits = _DEFAU
 
 
 def exchange_of(request: Request, rules: EvidenceRules, limits: Limits = _DEFAULTS) -> Exchange:
-    """The request with its evidence taken out of its texts, as ``rules`` say.
+    """Return the request with its evidence taken out of its texts, as ``rules`` say.
 
     Raises:
         BodyTooLargeError: There is more evidence than ``limits`` allow.
@@ -138,7 +139,7 @@ def exchange_of(request: Request, rules: EvidenceRules, limits: Limits = _DEFAUL
 
 
 def set_model(body: bytes, model: str) -> bytes:
-    """``body`` with its ``model`` replaced, or added; every other character stays.
+    """Return ``body`` with its ``model`` replaced, or added; every other character stays.
 
     Raises:
         DialectError: The body is no text or not a JSON object.
@@ -153,7 +154,9 @@ def set_model(body: bytes, model: str) -> bytes:
 
 
 def _decode(body: bytes) -> tuple[str, str]:
-    """Text and encoding of a request's JSON, found out as Python's backends do: UTF-8, UTF-16 or UTF-32, with or without a mark.
+    """Decode a request's JSON and find its encoding as Python's backends do.
+
+    It is UTF-8, UTF-16 or UTF-32, with or without a mark.
 
     Raises:
         DialectError: It is none of these.
@@ -194,7 +197,7 @@ def _prompt_message(request: Mapping[str, object]) -> Message:
 
 
 def _documents(request: Mapping[str, object], notes: list[str]) -> list[object]:
-    """Documents of the request: the field of its own and the one for vLLM's chat template."""
+    """Return the documents of the request: its own field and the one for vLLM's chat template."""
     found = _document_list(request.get("documents"), notes)
     template = request.get("chat_template_kwargs")
     if isinstance(template, dict):
@@ -230,7 +233,7 @@ def _choices(request: Mapping[str, object]) -> int:
 
 
 def _echoed(request: Mapping[str, object], messages: tuple[Message, ...]) -> str:
-    """Text that the backend repeats before the answer, where the request asks for that."""
+    """Return the text that the backend repeats before the answer, if the request asks for that."""
     if request.get("echo") is not True:
         return ""
     if "prompt" in request:

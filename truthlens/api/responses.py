@@ -1,6 +1,6 @@
 """Responses of the OpenAI chat and completions APIs: their answers, and their bodies with new answers.
 
-Deliberately not here: deciding what an answer's new text is (``finalize``), streams.
+Deliberately not here: deciding what an answer's new text is (``delivery``), streams.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Response:
     """One JSON response.
 
     ``answers`` has one entry per choice, in the response's order, ``finish_reasons`` likewise. ``usage`` is
-    the backend's own count, whole numbers only. ``forged``: the backend sent a ``truthlens`` member, which must not leave.
-    ``body_text`` and ``echoes`` are what ``rewrite_response`` edits.
+    the backend's own count, whole numbers only. ``forged``: the backend sent a ``truthlens`` member, which
+    must not leave. ``body_text`` and ``echoes`` are what ``rewrite_response`` edits.
     """
 
     endpoint: Endpoint
@@ -46,12 +46,12 @@ class Response:
 
 
 def parse_response(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) -> Response:
-    """The answers of a response.
+    """Parse the answers of a response.
 
-    ``Answer.index`` is the choice's own ``index`` where all choices have one of their own, else its place.
-    An answer given in parts is the parts' texts, one directly after the other. Text in other members than the API's own
-    comes behind it, a blank line between (``AnswerKind.OTHER``); see ``shown``. Reasoning is no answer, unless there is no
-    other.
+    ``Answer.index`` is the choice's own ``index`` where all choices have one of their own, else its place. An
+    answer given in parts is the parts' texts, one directly after the other. Text in other members than the
+    API's own comes behind it, a blank line between (``AnswerKind.OTHER``); see ``shown``. Reasoning is no
+    answer, unless there is no other.
 
     Args:
         body: Decoded response body.
@@ -94,10 +94,10 @@ def parse_response(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) 
 
 
 def answer_of(answer: Answer, *, echoed: str = "", splits: bool = True) -> tuple[Answer, str]:
-    """The answer of a choice out of all that it says, and the echo before it.
+    """Return the answer of a choice out of all that it says, and the echo before it.
 
     Args:
-        answer: All text of the choice, with what stands beside it.
+        answer: All text of the choice, with what came with it.
         echoed: Where the text starts with it, the answer is what follows.
         splits: Whether reasoning at the front of the text is told apart.
     """
@@ -147,12 +147,12 @@ def _kind(shown: Shown, text: str) -> AnswerKind:
 def rewrite_response(
     response: Response, texts: Mapping[int, str], truthlens: Mapping[str, object] | None
 ) -> bytes:
-    """The response's body with new answers and, where given, the ``truthlens`` object.
+    """Return the response's body with new answers and, if given, the ``truthlens`` object.
 
     Everything else keeps its place and its characters. The changed choices lose their ``logprobs``, which
     describe a text that is gone, and those with an answer that is new itself whatever may repeat the old one;
-    ``truthlens.notes`` says so, also where no object was asked for. A ``truthlens`` member that the backend sent is
-    removed.
+    ``truthlens.notes`` says so, also where no object was asked for. A ``truthlens`` member that the backend
+    sent is removed.
 
     Args:
         response: What ``parse_response`` gave.
@@ -206,12 +206,12 @@ def rewrite_response(
 
 
 def is_replaced(old: str, new: str) -> bool:
-    """Whether ``new`` is a text of its own, not ``old`` with something before or behind it."""
+    """Return whether ``new`` is a text of its own, not ``old`` with something before or after it."""
     return not (new.endswith(old) or new.startswith(old))
 
 
 def with_notes(truthlens: Mapping[str, object] | None, notes: Collection[str]) -> dict[str, object]:
-    """The ``truthlens`` object with further notes; an object of these alone where there is none."""
+    """Return the ``truthlens`` object with further notes; an object of these alone if there is none."""
     extra = dict(truthlens) if truthlens is not None else {}
     if notes:
         given = extra.get("notes")
@@ -220,7 +220,7 @@ def with_notes(truthlens: Mapping[str, object] | None, notes: Collection[str]) -
 
 
 def check_answers(answers: Iterable[Answer], limits: Limits) -> None:
-    """Raise ``BodyTooLargeError`` where the texts of ``answers`` are together longer than ``limits`` allow."""
+    """Raise ``BodyTooLargeError`` if the texts of ``answers`` together exceed ``limits``."""
     check(sum(len(answer.text) for answer in answers), limits.max_answer_chars, key="max_answer_chars")
 
 
@@ -242,9 +242,9 @@ def _edit_choice(raw: str, old: str, new: str, endpoint: Endpoint, dropped: list
 
 
 def _edit_content(raw: str, old: str, new: str) -> str:
-    """New content of the shape of the old: a string, or parts.
+    """Return the new content in the shape of the old: a string, or parts.
 
-    In parts, what stands before or after an unchanged answer goes into the first or the last text part;
+    In parts, text before or after an unchanged answer goes into the first or the last text part;
     an answer that is new itself takes the first text part's place, and the other text parts go.
     """
     if not raw.startswith("["):
@@ -284,7 +284,7 @@ def _indexes(choices: list[dict[str, object]]) -> list[int]:
 
 
 def usage_counts(usage: object) -> dict[str, int]:
-    """The whole numbers of a ``usage`` object; empty for anything else."""
+    """Return the whole numbers of a ``usage`` object; empty for anything else."""
     if not isinstance(usage, dict):
         return {}
     return {

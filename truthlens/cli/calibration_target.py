@@ -48,7 +48,7 @@ class Target:
 
 
 def find_target(settings: Settings, config: Path | None, decision: str, model: str | None) -> Target:
-    """Return the plan of ``decision`` (without ``config``: the built-in one), and the model it is scored with.
+    """Return the plan of ``decision`` (without ``config``: the built-in one), and the model that scores.
 
     Raises:
         PolicyError: the policy cannot be used, has no such decision, or detection is off in it.

@@ -160,6 +160,8 @@ def _answers(first: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Table
     """Return the table of whole answers.
 
     ``_parts`` is a second one, so that each fits on a narrow terminal.
+
+    ``_parts`` is a second one, so that each fits on a narrow terminal.
     """
     table = _table(first, "rows", "unsup.", "AUROC", "AUPRC", "P", "R", "F1")
     for name, row in rows:

@@ -4,10 +4,11 @@ Probes and Prometheus reach ``/healthz``, ``/readyz`` and ``/metrics`` by whatev
 these hold figures and names from the configuration alone: they are open. Everything else is checked, in this
 order:
 
-1. ``Host`` must be a loopback name, the address that the connection came in at, or a configured name. A page of
-   another site whose name was pointed at this machine (DNS rebinding) cannot send one of these.
+1. ``Host`` must be a loopback name, the address that the connection came in at, or a configured name. A page
+   of another site whose name was pointed at this machine (DNS rebinding) cannot send one of these.
 2. ``Origin``, where a browser sends one, must be the console's own: other sites' pages get 403.
-3. A token, where one is configured: ``Authorization: Bearer TOKEN``, or Basic with it as the password (browsers ask).
+3. A token, where one is configured: ``Authorization: Bearer TOKEN``, or Basic with it as the password
+   (browsers ask).
 4. A body must be ``application/json``, which other sites' forms cannot send: else 415.
 """
 
@@ -27,7 +28,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
 _HEADERS = {
-    # Nothing but what the console serves itself: no inline script or style, no frame around it, no form to elsewhere.
+    # Nothing but what the console serves itself: no inline script or style, no frame around it, no form to
+    # elsewhere.
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
         "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -48,7 +50,7 @@ class Access:
     """Who may use the console.
 
     ``hosts`` are names in addition to the loopback ones and the console's own address, ``None`` for any (a
-    unix socket, where whoever stands before it checks them). ``token`` is wanted where there is one.
+    unix socket, where the proxy in front of it checks them). ``token`` is wanted where there is one.
     """
 
     hosts: frozenset[str] | None = frozenset()

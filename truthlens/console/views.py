@@ -11,7 +11,8 @@ from truthlens.core.mitigation_result import Attempt, Correction
 from truthlens.core.verdict import Span, Verdict
 from truthlens.telemetry.recent_exchanges import Entry
 
-# A model that the configuration does not name is one that a client's request names: its name is a client's text.
+# A model that the configuration does not name is one that a client's request names: its name is a client's
+# text.
 _BACKEND = "the backend's"
 
 

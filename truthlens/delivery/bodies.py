@@ -19,14 +19,14 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
                 "by_model": [{"model", "role", "calls", "prompt_tokens", ...}]}}
 
 ``coverage`` is ``{"answer", "evidence", "answer_tokens", "answer_tokens_scored", "evidence_tokens",
-"evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1.
-``reasoning`` is there if reasoning came with the answer; its spans count the characters of the reasoning alone.
-A key with ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages,
-and ``passages`` lists those that some span names. ``kind`` is ``contradicted``, ``unsupported`` or ``fabricated`` and
-``confidence`` its probability. ``sentence`` is the one of that passage that comes nearest, ``similarity`` (0..1) how
-near, both with characters of the passage. ``iterations`` are refinement rounds, those of the choice that took the most;
-``calls`` the calls to models that were made for all choices. A difference without ``evidence`` is a value that
-occurs nowhere in it.
+"evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1. ``reasoning`` is
+there if reasoning came with the answer; its spans count the characters of the reasoning alone. A key with
+``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages, and
+``passages`` lists those that some span names. ``kind`` is ``contradicted``, ``unsupported`` or ``fabricated``
+and ``confidence`` its probability. ``sentence`` is the one of that passage that comes nearest, ``similarity``
+(0..1) how near, both with characters of the passage. ``iterations`` are refinement rounds, those of the
+choice that took the most; ``calls`` the calls to models that were made for all choices. A difference without
+``evidence`` is a value that occurs nowhere in it.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ class Detectors(Protocol):
         """Return what ``plan`` lists, in its order; ``None`` for a detector that is not loaded."""
 
 
-# What takes a second or more has workers of its own: a few such answers would keep everybody else's from being checked.
+# What takes a second or more has workers of its own: a few such answers would keep everybody else's from
+# being checked.
 LARGE_ANSWER_CHARS = 32_000
 LARGE_EVIDENCE_CHARS = 400_000
 

@@ -15,8 +15,8 @@ def fuse(results: Sequence[DetectorResult], *, threshold: float) -> Verdict:
     of their weights: one detector alone gives its own score, and a detector that finds nothing (0) changes
     nothing. It is at least the highest ``floor``. The status is
 
-    - ``unchecked`` where none ran, with the reason of the first that failed, or ``no-context`` where all abstained:
-      nothing in the answer could be compared with the evidence;
+    - ``unchecked`` where none ran, with the reason of the first that failed, or ``no-context`` where all
+      abstained: nothing in the answer could be compared with the evidence;
     - ``partial`` where one of them failed (its reason), or did not look at everything (its reason, or
       ``too-large`` where it gives none: bounds are what ends a search early);
     - ``checked`` otherwise.

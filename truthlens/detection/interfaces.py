@@ -101,7 +101,7 @@ def reason_not_to_run(plan: Plan, exchange: Exchange, answer: Answer) -> Reason 
     empty = Reason.TOOL_CALL if answer.kind is AnswerKind.TOOL_CALL else Reason.EMPTY_ANSWER
     if not answer.text.strip():
         return empty
-    # What stands beside a call, or in a refusal, is an answer as soon as it claims something.
+    # What is next to a call, or in a refusal, is an answer as soon as it claims something.
     if answer.kind in (AnswerKind.TOOL_CALL, AnswerKind.REFUSAL) and claims_nothing(answer.text):
         return empty
     if not any(passage.text.strip() for passage in exchange.passages):

@@ -24,8 +24,8 @@ _HTTP = f"{_TYPE}extensions.filters.http."
 _EXT_PROC = "envoy.filters.http.ext_proc"
 _MOST_MESSAGE_TIMEOUT_S = 3600.0  # Envoy refuses more
 
-# What is posted often, or in large bodies, and gets no answer of a model. The sidecar knows more of these (``paths``), and
-# lets them pass at its first reply; Envoy takes no regular expression that holds them all.
+# What is posted often, or in large bodies, and gets no answer of a model. The sidecar knows more of these
+# (``paths``), and lets them pass at its first reply; Envoy takes no regular expression that holds them all.
 _UNASKED = ("embeddings", "rerank", "score", "moderations", "audio/transcriptions", "files")
 
 DEFAULT_ROUTER_HEADERS = ("x-domain",)
@@ -58,7 +58,8 @@ class EnvoySettings:
     message_timeout_s: float = 10.0
     # The longest hold that the product has, a loop of 300 s, with what is asked for on top of it.
     max_message_timeout_s: float = 310.0
-    # Longer than the longest message timeout: the filter fails open or closed as configured, this one answers 504.
+    # Longer than the longest message timeout: the filter fails open or closed as configured, this one answers
+    # 504.
     idle_timeout_s: float = 330.0
     buffer_bytes: int = 64 << 20
     concurrency: int | None = None
@@ -166,15 +167,16 @@ def _access_log(path: str) -> dict[str, Any]:
 def _routes(settings: EnvoySettings) -> list[dict[str, Any]]:
     route: dict[str, Any] = {
         "cluster": "llm_backend",
-        # The default of 15 s cuts long answers; the client's own timeout and the idle timeout bound an exchange.
+        # The default of 15 s cuts long answers; the client's own timeout and the idle timeout bound an
+        # exchange.
         "timeout": "0s",
     }
     if settings.upstream.tls:
         route["host_rewrite_literal"] = settings.upstream.host
     if settings.upstream.prefix:
         route["regex_rewrite"] = {"pattern": {"regex": "^/"}, "substitution": f"{settings.upstream.prefix}/"}
-    # No message at all to the sidecar for what holds no answer of a model, such as model lists and embeddings, and
-    # no word of it: these pass while the sidecar is down, too, and bodies of any size.
+    # No message at all to the sidecar for what holds no answer of a model, such as model lists and
+    # embeddings, and no word of it: these pass while the sidecar is down, too, and bodies of any size.
     off = {"@type": f"{_HTTP}ext_proc.v3.ExtProcPerRoute", "disabled": True}
     filters = [_EXT_PROC, *([_ROUTER_FILTER] if settings.router else [])]
     methods = {"name": ":method", "string_match": {"safe_regex": {"regex": "|".join(PASSING_METHODS)}}}

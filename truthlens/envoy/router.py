@@ -46,8 +46,8 @@ def _processor() -> dict[str, Any]:
             "request_header_mode": "SEND",
             "request_body_mode": "BUFFERED",
             "request_trailer_mode": "SKIP",
-            # Where this filter waited for a reply to response headers, Envoy would end a streamed answer that has
-            # arrived whole while TruthLens still holds text of it.
+            # Where this filter waited for a reply to response headers, Envoy would end a streamed answer that
+            # has arrived whole while TruthLens still holds text of it.
             "response_header_mode": "SKIP",
             "response_body_mode": "NONE",
             "response_trailer_mode": "SKIP",

@@ -22,8 +22,8 @@ from truthlens.llm.errors import UnansweredError
 from truthlens.llm.fitting import expected_tokens, fitted, lengths, limited, needed, shorter
 from truthlens.llm.token_estimate import prompt_tokens
 
-# What is reserved for a completion. A request's own limit is often far above what is written; reserving all of it
-# would let the first of several models that are asked side by side starve the others.
+# What is reserved for a completion. A request's own limit is often far above what is written; reserving all
+# of it would let the first of several models that are asked side by side starve the others.
 _EXPECTED_COMPLETION_TOKENS = 512
 # Whoever serves models serves them with more than this: no server is asked about a shorter prompt.
 _SHORT_PROMPT_TOKENS = 1024

@@ -35,7 +35,8 @@ _MARK_VALID_S = 60.0
 # Larger answers are read on a thread, so that one does not hold up the others.
 _INLINE_BYTES = 64 << 10
 _REFUSALS = frozenset({CallFailure.BUSY, CallFailure.CIRCUIT_OPEN})
-# There is no end of names that clients make up: they share their slots, and the oldest ones' circuits are forgotten.
+# There is no end of names that clients make up: they share their slots, and the oldest ones' circuits are
+# forgotten.
 _MOST_UNLISTED = 256
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 

@@ -43,7 +43,7 @@ class Marks:
         self._next_sweep = 0.0
 
     def issue(self, body: bytes, valid_s: float) -> str:
-        """Return a fresh ``expiry.nonce.signature`` for ``MARK_HEADER``, in URL-safe ASCII, valid ``valid_s``.
+        """Return a fresh ``expiry.nonce.signature`` for ``MARK_HEADER``: URL-safe ASCII, valid ``valid_s``.
 
         An hour at the most, and for the request ``body`` alone.
         """

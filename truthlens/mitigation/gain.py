@@ -81,8 +81,8 @@ def fate_of(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str
     if score >= to_beat:
         return Fate.WORSE, ""
     old, new = _Findings(best), _Findings(candidate)
-    # A finding is gone where its words do not stand in the candidate any more, or stand there unflagged; it is an old
-    # one where its words stand in the best text and touch a finding there.
+    # A finding is gone where its words are no longer in the candidate, or are there unflagged; it is an old
+    # one where its words are in the best text and touch a finding there.
     removed = any(not new.flags(words) for words in old.found)
     brought = any(not old.flags(words) for words in new.found)
     adds = best.verdict.flagged and (
@@ -110,7 +110,7 @@ def less_checked(verdict: Verdict, first: Verdict) -> bool:
 
 
 class _Findings:
-    """The words of content of a text, in order and joined, and those of each flagged stretch."""
+    """The content words of a text, in order and joined, and those of each flagged stretch."""
 
     def __init__(self, draft: Draft) -> None:
         placed = [

@@ -21,7 +21,8 @@ from truthlens.policy.signals.rules import (
 from truthlens.policy.strictness import weaknesses
 from truthlens.yamlfile.diagnostics import KeyPath, Report
 
-# Conditions that are looked at for one file, some seconds of work; after that no more decisions are called unreachable.
+# Conditions that are looked at for one file, some seconds of work; after that no more decisions are called
+# unreachable.
 _EFFORT = 1_000_000
 
 

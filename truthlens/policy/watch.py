@@ -69,7 +69,8 @@ async def watch(
 async def _changes(folder: Path) -> AsyncIterator[None]:
     """Yield when something in ``folder`` may have changed."""
     while True:
-        # Where the folder cannot be watched (it is gone, no watches are left), looking now and then is what remains.
+        # Where the folder cannot be watched (it is gone, no watches are left), looking now and then is what
+        # remains.
         with contextlib.suppress(OSError, RuntimeError):
             async for _ in awatch(
                 folder,

@@ -1,1 +1,4 @@
-"""The model workshop: labelled data, training, export, calibration, evaluation. Serving imports none of it."""
+"""The model workshop: labelled data, training, export, calibration, evaluation.
+
+Serving imports none of it.
+"""

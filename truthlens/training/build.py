@@ -1,4 +1,4 @@
-"""From labelled data to a model folder: train, export, calibrate, measure, write manifest and card."""
+"""Build a model folder from labelled data: train, export, calibrate, measure, write manifest and card."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _CALIBRATION_ROWS = 400  # of each source
 def build(
     settings: TrainSettings, out: Path, *, recipe: Recipe = BUNDLED_RECIPE, console: Console | None = None
 ) -> Path:
-    """The finished model folder ``out``; everything from training (or its last checkpoint) to the card.
+    """Build the model folder ``out``, from training (or its last checkpoint) to the card, and return it.
 
     Raises:
         DataError: the data folder cannot be used.
@@ -67,7 +67,7 @@ def finish(
     note: str = "",
     console: Console | None = None,
 ) -> Path:
-    """The model folder ``out`` from a finished training run.
+    """Build the model folder ``out`` from a finished training run, and return it.
 
     Args:
         run: folder of ``train``.
@@ -77,7 +77,7 @@ def finish(
         fmt: the input format to serve with.
         limit: rows of each source and side (for a trial run).
         threads: CPU threads of the measuring.
-        note: stands in the manifest and leads the card.
+        note: is in the manifest and leads the card.
         console: shows progress and reports.
     """
     console = console or Console(stderr=True)
@@ -130,13 +130,13 @@ def describe(run: Path, out: Path, *, ablation: Path) -> None:
 
 
 def _each(rows: Sequence[Example], most: int) -> list[Example]:
-    """At most ``most`` rows of each source."""
+    """Return at most ``most`` rows of each source."""
     sources = sorted({row.source for row in rows})
     return [row for name in sources for row in _spread([r for r in rows if r.source == name], most)]
 
 
 def _spread(rows: Sequence[Example], most: int | None) -> list[Example]:
-    """At most ``most`` rows, evenly over ``rows``: files are often sorted by label."""
+    """Return at most ``most`` rows, evenly over ``rows``: files are often sorted by label."""
     if most is None or len(rows) <= most:
         return list(rows)
     return [rows[place] for place in np.linspace(0, len(rows) - 1, most).astype(int)]

@@ -1,7 +1,7 @@
 """The scripted models behind ``Ask``: who answers what, what it costs, and how long it would have taken.
 
-The verification models say what they really answered. Everything else is written by the scripts of ``editor`` and
-``panel`` from the prompt that the mode wrote. Nothing waits: seconds are simulated.
+The verification models say what they really answered. Everything else is written by the scripts of ``editor``
+and ``panel`` from the prompt that the mode wrote. Nothing waits: seconds are simulated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Speed:
     completion_rate: float = 60.0
 
     def seconds(self, usage: Usage) -> float:
-        """How long a call takes."""
+        """Return how long a call takes."""
         return (
             self.call_s
             + usage.prompt_tokens / self.prompt_rate
@@ -52,7 +52,7 @@ class Backend:
         self.usage = Usage(estimated=True)
 
     async def __call__(self, request: ModelRequest) -> Completion:
-        """The answer of a model.
+        """Return the answer of a model.
 
         Raises:
             CallError: the budget is spent, or the script has nothing to say.
@@ -71,7 +71,7 @@ class Backend:
 
 
 def tokens(body: Mapping[str, object]) -> int:
-    """Prompt tokens of a request: a quarter of the characters of its messages."""
+    """Return the prompt tokens of a request: a quarter of the characters of its messages."""
     messages = body.get("messages")
     if not isinstance(messages, list):
         return -(-len(str(body.get("prompt", ""))) // 4)

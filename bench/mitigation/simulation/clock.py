@@ -1,4 +1,6 @@
-"""An event loop whose clock is simulated: waiting takes no time, and what ran side by side took as long as its longest.
+"""An event loop with a simulated clock.
+
+Waiting takes no time; concurrent work takes as long as its longest part.
 
 Deadlines, timeouts and task groups of the modes see simulated seconds. Nothing here waits for sockets.
 """
@@ -26,13 +28,13 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         super().__init__(_Jumping(self))
 
     def time(self) -> float:
-        """Simulated seconds since the loop was made."""
+        """Return the simulated seconds since the loop was made."""
         return self.now
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[_Ts]], _T], *args: *_Ts
     ) -> asyncio.Future[_T]:
-        """The result of ``func``, in a future that is done."""
+        """Return the result of ``func``, in a future that is done."""
         future: asyncio.Future[_T] = self.create_future()
         try:
             future.set_result(func(*args))
@@ -54,7 +56,7 @@ class _Jumping(selectors.SelectSelector):
 
 
 def simulate(work: Coroutine[Any, Any, _T]) -> _T:
-    """The result of ``work``, run on a simulated clock that begins at 0."""
+    """Run ``work`` on a simulated clock that begins at 0, and return its result."""
     loop = SimulatedLoop()
     try:
         return loop.run_until_complete(work)

@@ -1,8 +1,8 @@
-"""An honest but imperfect editor: what a model does that is told which parts of its answer are unsupported.
+"""Edit answers as an honest but imperfect model that is told which parts are unsupported.
 
-Of every sentence that holds a part it was told of, it removes or rewrites it with a given probability, else leaves it
-as it is. Rewritten means replaced by the sentence of the evidence nearest to it. Sometimes it also adds a
-sentence of its own invention. It never touches what it was not told of.
+Of every sentence that holds a part it was told of, it removes or rewrites it with a given probability, else
+leaves it as it is. Rewritten means replaced by the sentence of the evidence nearest to it. Sometimes it also
+adds a sentence of its own invention. It never touches what it was not told of.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _LIST_MARK = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+")
 class Habits:
     """Probabilities, 0..1.
 
-    ``mends``: a sentence it was told of is removed or rewritten; ``rewrites``: rather rewritten than removed.
-    ``errs``: an invented sentence comes in with an edit. ``discerns``: a sentence it was wrongly told of is recognised
-    as supported and left.
+    ``mends`` (corrects): a sentence it was told of is removed or rewritten; ``rewrites``: rather rewritten
+    than removed. ``errs``: an invented sentence comes in with an edit. ``discerns``: a sentence it was
+    wrongly told of is recognised as supported and left.
     """
 
     mends: float = 0.8
@@ -52,7 +52,7 @@ class Editor:
         habits: how it works.
         dice: what it leaves to chance.
         supported: whether people called a sentence supported.
-        invent: told of every sentence that it makes up.
+        invent: called with every sentence that it makes up.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Editor:
         *,
         cleared: Sequence[tuple[int, int]] = (),
     ) -> str:
-        """The corrected answer.
+        """Return the corrected answer.
 
         Args:
             answer: the text to correct.
@@ -125,7 +125,7 @@ class Editor:
 
 
 def evidence_text(evidence: Evidence) -> Callable[[Sentence], str]:
-    """Reads a sentence of ``evidence`` as one line."""
+    """Return a function that reads a sentence of ``evidence`` as one line."""
     return lambda found: " ".join(evidence.passages[found.passage].text[found.start : found.end].split())
 
 
@@ -134,7 +134,7 @@ def _touches(own: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
 
 
 def _rewritten(sentence: str, evidence: Evidence, *, taken: Sequence[str]) -> str:
-    """The nearest sentence of the evidence behind the list mark of ``sentence``; nothing where there is none."""
+    """Return the nearest sentence of the evidence after ``sentence``'s list mark, or ``""``."""
     match = evidence.nearest(dict.fromkeys(content_keys(sentence), 1.0))
     if match is None:
         return ""
@@ -146,7 +146,7 @@ def _rewritten(sentence: str, evidence: Evidence, *, taken: Sequence[str]) -> st
 
 
 def _joined(pieces: Sequence[str], glue: Sequence[str]) -> str:
-    """What is left, with the wider of the gaps around what was removed."""
+    """Return what is left, with the wider of the gaps around what was removed."""
     text, gap = "", ""
     for piece, after in zip(pieces, glue, strict=True):
         if piece:

@@ -1,4 +1,4 @@
-"""One real exchange under one configuration: detection, the mode with its scripted models, and labels of the result."""
+"""Run one real exchange under one configuration: detection, the mode, and labels of the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _SEED = 4
 
 
 async def exchange(case: Case, configuration: Configuration, detector: Detector) -> dict[str, Any]:
-    """Labels before and after, calls, tokens, simulated seconds. To be run on a simulated clock that begins at 0."""
+    """Run one exchange on a simulated clock that begins at 0.
+
+    Return the labels before and after, calls, tokens, simulated seconds.
+    """
     loop = asyncio.get_running_loop()
     plan, request = configuration.plan(case), case.exchange
     sources = Sources(case.first, [case.other(number) for number in (1, 2, 3)], case.prompt.passages)

@@ -1,7 +1,8 @@
-"""What the scripted models write: editor, checker, judge, critic and proposer, each honest and each sometimes wrong.
+"""Write what scripted models say: editor, checker, judge, critic and proposer, honest but fallible.
 
-Every reply is made from the prompt that the mode wrote, read by its tags. What is right is known from people's marks;
-how often a model sees it is a probability. Where it does not see it, a judge or checker decides by chance.
+Every reply is made from the prompt that the mode wrote, read by its tags. What is right is known from
+people's marks; how often a model sees it is a probability. Where it does not see it, a judge or checker
+decides by chance.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ _DEFEATED = "Claims that were defeated:"
 class Panel:
     """Probabilities, 0..1.
 
-    ``judges``: the judge sees of a claim whether it is right. ``checks``: the checker answers a question rightly.
-    ``attacks``: a critic attacks an unsupported claim; ``slanders``: a supported one. ``concedes``: the proposer gives
-    up an unsupported claim that is attacked.
+    ``judges``: the judge sees of a claim whether it is right. ``checks``: the checker answers a question
+    rightly. ``attacks``: a critic attacks an unsupported claim; ``slanders``: a supported one. ``concedes``:
+    the proposer gives up an unsupported claim that is attacked.
     """
 
     judges: float = 0.8
@@ -52,7 +53,7 @@ class Script:
 
     Args:
         case: the exchange.
-        habits: of whoever corrects.
+        habits: of the correcting model.
         panel: how good the others are.
         sources: knows what people marked; is told of inventions.
         dice: what is left to chance.
@@ -70,7 +71,7 @@ class Script:
         self._asked: dict[str, str] = {}
 
     def reply(self, request: ModelRequest) -> str:
-        """What the model answers.
+        """Return what the model answers.
 
         Raises:
             ValueError: the prompt is of no kind that is known here.
@@ -112,7 +113,7 @@ class Script:
         return self._editor.edit(answer.text, told, passages, cleared=cleared)
 
     def _questions(self, answer: Element) -> str:
-        """One question a marked part; which one it is for is remembered."""
+        """Return one question per marked part, and remember which part it is for."""
         for number, (start, end, _) in enumerate(answer.marks[:5], start=1):
             part = answer.text[start:end]
             keys = list(dict.fromkeys(content_keys(part)))[:6]
@@ -132,7 +133,7 @@ class Script:
     # --- the judge -----------------------------------------------------------------------------------------
 
     def _arbitrate(self, answers: Sequence[Element], found: Sequence[Element]) -> str:
-        """The answer that looks best, its disputed sentences kept, replaced by another answer's, or dropped."""
+        """Return the answer that looks best, its disputed sentences kept, replaced or dropped."""
         shares = [self._share_unsupported(answer.text) for answer in answers]
         best = min(range(len(answers)), key=shares.__getitem__)
         base = answers[
@@ -199,7 +200,7 @@ class Script:
         return json.dumps(turns)
 
     def _synthesise(self, answer: Element, prompt: str) -> str:
-        """The answer without its defeated claims, a survivor in their place where one speaks of the same."""
+        """Return the answer with defeated claims replaced by a survivor about the same, or dropped."""
         standing, _, defeated = prompt[prompt.index(_SURVIVED) :].partition(_DEFEATED)
         standing, _, undecided = standing.partition(_OPEN)
         accepted, _, unexamined = standing.partition(_UNEXAMINED)
@@ -239,7 +240,7 @@ class Script:
 
 
 def _rebuilt(text: str, ruled: Callable[[str, str], str]) -> str:
-    """``text`` with each sentence as ``ruled`` gives it; ``ruled`` is told the sentence and what stands before it."""
+    """Return ``text`` with each sentence as ``ruled`` gives it, from the sentence and what precedes it."""
     kept, at = "", 0
     for start, end in sentences(text):
         if sentence := ruled(text[start:end], kept):
@@ -253,6 +254,6 @@ def _within(claim: str, sentence: str) -> bool:
 
 
 def _overlap(one: str, other: str) -> float:
-    """Share of the content words of the shorter text that the other has too."""
+    """Return the share of the content words of the shorter text that the other has too."""
     left, right = set(content_keys(one)), set(content_keys(other))
     return len(left & right) / max(min(len(left), len(right)), 1)

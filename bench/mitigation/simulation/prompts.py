@@ -18,7 +18,7 @@ _ATTRIBUTE = re.compile(r"([a-z_-]+)=\"([^\"]*)\"")
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One tagged part: ``text`` is plain, ``marks`` are (start, end) in it of the elements directly inside."""
+    """One tagged part: plain ``text``, and ``marks`` (start, end) in it of the elements directly inside."""
 
     name: str
     attributes: Mapping[str, str]
@@ -27,14 +27,14 @@ class Element:
 
 
 def prompt_of(body: Mapping[str, object]) -> str:
-    """The last message of a chat request."""
+    """Return the last message of a chat request."""
     messages = body["messages"]
     assert isinstance(messages, list)
     return str(messages[-1]["content"])
 
 
 def elements(prompt: str) -> list[Element]:
-    """All tagged parts, in the order in which they end.
+    """Return all tagged parts, in the order in which they end.
 
     Raises:
         ValueError: the tags do not nest.
@@ -70,12 +70,12 @@ def elements(prompt: str) -> list[Element]:
 
 
 def named(prompt: str, name: str) -> list[Element]:
-    """The tagged parts called ``name``."""
+    """Return the tagged parts called ``name``."""
     return [element for element in elements(prompt) if element.name == name]
 
 
 def json_lists(text: str) -> Iterator[list[object]]:
-    """Every JSON list in ``text``."""
+    """Yield every JSON list in ``text``."""
     decoder = json.JSONDecoder()
     at = 0
     while (start := text.find("[", at)) >= 0:

@@ -1,7 +1,7 @@
-"""Passages from JSON: documents of a request's field, and results of tools.
+"""Read passages from JSON: documents of a request's field, and results of tools.
 
 One document becomes one passage: its text, then its other plain fields as ``key: value`` lines, because an
-answer may well rest on a price or a date that stands beside the text.
+answer may well rest on a price or a date next to the text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_DEPTH = 4
 
 
 def document_passages(documents: Iterable[object], provenance: Provenance) -> list[Passage]:
-    """One passage per document: strings, or objects such as ``{title, text}`` and ``{id, data: {…}}``."""
+    """Return one passage per document: strings, or objects like ``{title, text}`` and ``{id, data: {…}}``."""
     passages: list[Passage] = []
     for document in documents:
         passages += _passages(document, provenance, 0)
@@ -44,7 +44,7 @@ def document_passages(documents: Iterable[object], provenance: Provenance) -> li
 def json_passages(
     text: str, provenance: Provenance, *, max_values: int = Limits().max_json_values
 ) -> list[Passage] | None:
-    """One passage per document of a JSON text; ``None`` where it is no JSON or holds no documents.
+    """Return one passage per document of a JSON text; ``None`` if it is no JSON or holds no documents.
 
     Raises:
         BodyTooLargeError: it holds more than ``max_values`` JSON values.
@@ -102,7 +102,7 @@ def _document(document: Mapping[str, object], provenance: Provenance) -> Passage
 
 
 def _body_key(document: Mapping[str, object]) -> str | None:
-    """The key under which the document's text stands: a string, or for ``data`` and the like an object."""
+    """Return the key of the document's text: a string, or for ``data`` and the like an object."""
     for key in (*_TEXT_KEYS, *_WEAK_TEXT_KEYS):
         value = document.get(key)
         if isinstance(value, str) and value.strip():
@@ -135,7 +135,7 @@ def _fields(document: Mapping[str, object], *, leave: Iterable[str]) -> str:
 
 
 def _is_ranking(key: str, value: object) -> bool:
-    """Whether a field only places the document among others; a match's score, a text, is a fact."""
+    """Return whether a field only places the document among others; a match's score, a text, is a fact."""
     return (key in _RANKING_KEYS and isinstance(value, int | float)) or (key == "type" and value in _KINDS)
 
 
@@ -144,7 +144,7 @@ def _first(document: Mapping[str, object], keys: Iterable[str]) -> str:
 
 
 def _plain(value: object) -> str:
-    """Text of a scalar, ``""`` for everything else."""
+    """Return the text of a scalar, ``""`` for everything else."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return show(str(value)).strip() if isinstance(value, str | int | float) else ""

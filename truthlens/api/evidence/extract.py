@@ -49,7 +49,7 @@ def take_evidence(
     rules: EvidenceRules,
     limits: Limits = _DEFAULTS,
 ) -> Evidence:
-    """Passages and query of a request.
+    """Return the passages and query of a request.
 
     The query is what is left of the last user message, or of an earlier one where nothing is left.
 
@@ -92,7 +92,7 @@ def check_evidence(passages: Sequence[Passage], limits: Limits) -> None:
 
 
 def compile_pattern(pattern: str) -> regex.Pattern[str]:
-    """A pattern of ``EvidenceRules.user_patterns``, compiled once; matches across lines, ``^`` at each.
+    """Compile a pattern of ``EvidenceRules.user_patterns`` once; it matches across lines, ``^`` at each.
 
     Raises:
         ValueError: It is no regular expression, or has other than one group.
@@ -169,7 +169,7 @@ def _take_patterns(text: str, patterns: Sequence[str], notes: list[str]) -> tupl
 
 
 def _distinct(passages: Iterable[Passage]) -> tuple[Passage, ...]:
-    """Passages without repeated texts: each turn of a conversation may carry the same documents again."""
+    """Return the passages without repeated texts, as each turn may carry the same documents again."""
     kept: dict[str, Passage] = {}
     for passage in passages:
         first = kept.setdefault(passage.text, passage)

@@ -1,6 +1,6 @@
-"""Whether a system message tells the model what to do, or tells it facts.
+"""Classify a system message: does it tell the model what to do, or facts?
 
-A heuristic: the share of sentences that order something of the model or speak to it ("You are …", "Never
+A heuristic: the share of sentences that order something of the model or address it ("You are …", "Never
 …", "If the user …", 请…, 你…). It reads the beginning of a sentence, so it is cheap and errs towards facts:
 a message is only left out of the evidence when most of its sentences instruct.
 """
@@ -34,7 +34,7 @@ _SENTENCE_CHARS = 300
 
 
 def instruction_share(text: str) -> float:
-    """Share of the sentences of ``text`` that instruct, 0..1; 1.0 for a text without sentences."""
+    """Return the share of sentences of ``text`` that instruct, 0..1; 1.0 for a text without sentences."""
     ranges = sentences(text)
     if not ranges:
         return 1.0

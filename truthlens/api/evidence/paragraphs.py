@@ -14,7 +14,7 @@ _FULL_STOPS = tuple(".!?:;。！？：；\"'”’)）|")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Parts of ``text`` between blank lines; a heading stays with the paragraph that follows it."""
+    """Return the parts of ``text`` between blank lines; a heading stays with the next paragraph."""
     found: list[str] = []
     heading = ""
     for piece in _BREAK.split(text):
@@ -32,7 +32,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def paragraph_passages(text: str, provenance: Provenance) -> list[Passage]:
-    """One passage per paragraph of ``text``, without those that hold no letter or digit."""
+    """Return one passage per paragraph of ``text``, without those that hold no letter or digit."""
     return [
         Passage(text=part, provenance=provenance)
         for part in paragraphs(text)

@@ -16,7 +16,7 @@ _COLON = r"[ \t]{0,4}(?:\*\*|】)?[ \t]{0,4}[:：](?:\*\*)?"
 
 # A line that opens the question; ``rest`` is what follows the label.
 QUESTION_LINE = re.compile(rf"^{_OPENING}(?:{_QUESTION}){_COLON}(?P<rest>.*)$", re.IGNORECASE | re.MULTILINE)
-# The line before the question, which then stands on the next one.
+# The line before the question, which is then on the next one.
 QUESTION_LEAD = re.compile(
     r"^.{0,200}\b(?:following|below)(?: (?:user|user's|customer))? (?:questions?|query|request)\b[^:：\n]{0,120}"
     r"[:：](?P<rest>.*)$|^.{0,60}(?:以下|下面|下列|如下)(?:的)?(?:问题|問題|提问)[^:：\n]{0,30}[:：](?P<rest_zh>.*)$",
@@ -98,7 +98,7 @@ _ASKED_CHARS = 400
 
 
 def is_asking(paragraph: str) -> bool:
-    """Whether a paragraph at the end of a prompt reads as the user's own question or order."""
+    """Return whether a paragraph at the end of a prompt reads as the user's own question or order."""
     text = paragraph.strip()
     if not text or len(text) > _ASKED_CHARS:
         return False

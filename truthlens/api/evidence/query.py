@@ -1,4 +1,4 @@
-"""What the user asked, out of the text that is left when the evidence is cut out of a prompt."""
+"""Extract what the user asked from the text that is left when the evidence is cut out of a prompt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINE_CHARS = 600
 
 
 def question_of(rest: str) -> str:
-    """The question in ``rest``, without labels and without lines that only say how to answer.
+    """Return the question in ``rest``, without labels and without lines that only say how to answer.
 
     Where nothing but such lines is there, they are the question.
     """
@@ -33,7 +33,7 @@ def question_of(rest: str) -> str:
 
 
 def _is_scaffold(line: str) -> bool:
-    """Whether a line is a label with nothing after it, or a rule between parts of a prompt."""
+    """Return whether a line is a label with nothing after it, or a rule between parts of a prompt."""
     checkpoint()
     head = line[:_LINE_CHARS]
     if _RULE.fullmatch(head):

@@ -41,7 +41,7 @@ class _Item:
 
 
 def take_sections(text: str, provenance: Provenance) -> Taken:
-    """Passages of the sections of ``text``, in order, and the text around them."""
+    """Return the passages of the sections of ``text``, in order, and the text around them."""
     lines = _lines(text)
     passages: list[Passage] = []
     rest: list[str] = []
@@ -75,7 +75,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _starts(lines: list[str]) -> dict[int, str]:
-    """Lines at which a section opens, with how: ``header``, ``lead`` or ``item``."""
+    """Return the lines at which a section opens, with how: ``header``, ``lead`` or ``item``."""
     starts: dict[int, str] = {}
     markers = {
         place: marker
@@ -131,7 +131,7 @@ def _is_lead(line: str, *, before_question: bool) -> bool:
 
 
 def _section(lines: list[str], kind: str, provenance: Provenance) -> tuple[list[Passage], list[str]]:
-    """Passages of one section, and the lines of it that are not evidence."""
+    """Return the passages of one section, and the lines of it that are not evidence."""
     kept: list[str] = []
     if kind == "header":
         header = prompt_patterns.HEADER_LINE.match(lines[0][:_LINE_CHARS])
@@ -160,7 +160,7 @@ def _section(lines: list[str], kind: str, provenance: Provenance) -> tuple[list[
 
 
 def _split_at_question(lines: list[str]) -> tuple[list[str], list[str]]:
-    """Lines before and from the question: the first label that no answer follows (evidence may be an FAQ)."""
+    """Split the lines at the question: the first label that no answer follows (evidence may be an FAQ)."""
     questions = []
     last_answered = -1
     for place, line in enumerate(lines):
@@ -185,7 +185,10 @@ def _is_end(line: str) -> bool:
 
 
 def _fenced(lines: list[str]) -> tuple[list[str], list[str]] | None:
-    """Lines inside a fence that opens the section, and the lines after it; ``None`` without a fence."""
+    """Return the lines inside a fence that opens the section, and the lines after it.
+
+    It is ``None`` without one.
+    """
     start = next((place for place, line in enumerate(lines) if line.strip()), None)
     if start is None or _FENCE.fullmatch(lines[start]) is None:
         return None
@@ -197,7 +200,7 @@ def _fenced(lines: list[str]) -> tuple[list[str], list[str]] | None:
 
 
 def _items(lines: list[str], *, strict: bool) -> tuple[list[_Item], list[str]]:
-    """The numbered sources among ``lines``, and the lines before the first."""
+    """Return the numbered sources among ``lines``, and the lines before the first."""
     loose: list[str] = []
     items: list[tuple[str, list[str]]] = []
     for line in lines:
@@ -212,7 +215,7 @@ def _items(lines: list[str], *, strict: bool) -> tuple[list[_Item], list[str]]:
 
 
 def _marker(line: str, *, strict: bool) -> re.Match[str] | None:
-    """The marker with which a source begins; ``strict`` asks for a number in it."""
+    """Return the marker with which a source begins; ``strict`` asks for a number in it."""
     checkpoint()
     # Most lines hold no marker; looking for its characters is much cheaper than matching.
     head = line[:_LINE_CHARS]
@@ -232,9 +235,9 @@ def _label(marker: re.Match[str]) -> str:
 
 
 def _close_last(items: list[_Item]) -> tuple[list[_Item], list[str]]:
-    """The sources with the last one ended, and the lines after it.
+    """End the last source; return the sources and the lines after it.
 
-    Where each source before is one paragraph, so is the last; else it ends where the user speaks.
+    Where each source before is one paragraph, so is the last; else it ends where the user's own text begins.
     """
     *before, last = items
     blank = next(
@@ -256,7 +259,7 @@ def _trimmed(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _split_tail(lines: list[str], *, tail_known: bool) -> tuple[list[str], list[str]]:
-    """Evidence, and the paragraphs at its end in which the user speaks.
+    """Return the evidence, and the paragraphs at its end that are the user's own.
 
     At least one paragraph stays evidence. Where the question is known already (``tail_known``), only
     instructions are taken off.

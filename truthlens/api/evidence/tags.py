@@ -1,7 +1,7 @@
-"""Blocks between tags: ``<context>…</context>``, ``<documents>`` of ``<document>``, ``<source id="7">``.
+"""Extract blocks between tags: ``<context>…</context>``, ``<documents>``, ``<source id="7">``.
 
 A block ends at the first closing tag of its name: text that comes after is the user's, whatever a document
-says. A tag that stands in code, or an unclosed one in running text, is the user's text as well. Every step
+says. A tag in code, or an unclosed one in running text, is the user's text as well. Every step
 is linear in the text.
 """
 
@@ -59,7 +59,7 @@ class _Block:
 
 
 def take_tagged(text: str, provenance: Provenance) -> Taken:
-    """Passages of the tagged blocks of ``text``, in order, and the text around them."""
+    """Return the passages of the tagged blocks of ``text``, in order, and the text around them."""
     if "<" not in text:
         return Taken((), text)
     passages: list[Passage] = []

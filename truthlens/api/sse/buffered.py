@@ -1,7 +1,7 @@
 """Whole streams of the OpenAI chat and completions APIs: their answers, and their bytes with new answers.
 
-The counterpart of ``response`` for bodies of server-sent events. Deliberately not here: deciding what an answer's new
-text is (``finalize``), streams that are passed on while they come (``streaming``).
+The counterpart of ``responses`` for bodies of server-sent events. Deliberately not here: deciding what an
+answer's new text is (``delivery``), streams that are passed on while they come (``streaming``).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class StreamedResponse:
     """One response that came as a stream of chunks.
 
     ``answers`` has one entry per choice, in the order in which the choices began, ``finish_reasons`` likewise
-    (``None`` where a choice was cut off). ``usage`` is the backend's own count, whole numbers only. ``failed`` says
-    that an error object stands in the stream, ``opaque`` counts the frames that could not be read. ``forged``: the
-    backend sent a ``truthlens`` member, which must not leave. ``frames``, ``chunks``, ``transcript`` and ``echoes`` are
-    what ``rewrite_stream`` edits.
+    (``None`` where a choice was cut off). ``usage`` is the backend's own count, whole numbers only.
+    ``failed`` says that the stream holds an error object, ``opaque`` counts the frames that could not be
+    read. ``forged``: the backend sent a ``truthlens`` member, which must not leave. ``frames``, ``chunks``,
+    ``transcript`` and ``echoes`` are what ``rewrite_stream`` edits.
     """
 
     endpoint: Endpoint
@@ -52,10 +52,10 @@ class StreamedResponse:
 
 
 def parse_stream(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) -> StreamedResponse:
-    """The answers of a stream.
+    """Parse the answers of a stream.
 
-    Chunks of one ``index`` are one choice; a choice without one is known by its place in its chunk. Text is taken
-    to its last byte, also out of a last frame without a blank line: there are clients that show it.
+    Chunks of one ``index`` are one choice; a choice without one is known by its place in its chunk. Text is
+    taken to its last byte, also out of a last frame without a blank line: there are clients that show it.
 
     Args:
         body: Decoded response body.
@@ -63,7 +63,8 @@ def parse_stream(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) ->
         limits: Bounds on what is read; those of a JSON text count for each frame.
 
     Raises:
-        BodyTooLargeError: There are more frames, JSON values, choices or characters of answers than ``limits`` allow.
+        BodyTooLargeError: There are more frames, JSON values, choices or characters of answers than
+            ``limits`` allow.
         StoppedError: Nobody waits for it any more.
         DialectError: There are frames with data, and none is a chunk of the API.
     """
@@ -109,14 +110,14 @@ def parse_stream(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) ->
 def rewrite_stream(
     response: StreamedResponse, texts: Mapping[int, str], truthlens: Mapping[str, object] | None
 ) -> bytes:
-    """The stream with new answers and, where given, one more chunk with the ``truthlens`` object.
+    """Return the stream with new answers and, if given, one more chunk with the ``truthlens`` object.
 
-    Every frame that needs no change leaves as its own bytes, in its place. What stands before or after an unchanged
-    answer comes in a chunk of its own; an answer that is new itself takes the places of the old one's text, sentence
-    by sentence. The frames whose text changed lose their ``logprobs``, and all frames of an answer that is new itself
-    whatever may repeat the old one; ``truthlens.notes`` says so, also where no object was asked for. The ``truthlens`` chunk stands
-    before the marker of the end and the count of tokens before it, or last where there is none. A ``truthlens`` member
-    that the backend sent is removed.
+    Every frame that needs no change leaves as its own bytes, in its place. Text before or after an unchanged
+    answer comes in a chunk of its own; an answer that is new itself takes the places of the old one's text,
+    sentence by sentence. The frames whose text changed lose their ``logprobs``, and all frames of an answer
+    that is new itself whatever may repeat the old one; ``truthlens.notes`` says so, also where no object was
+    asked for. The ``truthlens`` chunk is before the marker of the end and the count of tokens before it,
+    or last where there is none. A ``truthlens`` member that the backend sent is removed.
 
     Args:
         response: What ``parse_stream`` gave.
@@ -137,7 +138,7 @@ def rewrite_stream(
     if not changed and truthlens is None and not response.forged:
         return b"".join(frame.raw for frame in response.frames)
     if not response.frames:
-        # A body without a byte: there is nothing to change, and nothing to stand before.
+        # A body without a byte: there is nothing to change, and nothing to insert text before.
         return b"" if truthlens is None else encode(final_chunk(response.transcript, truthlens))
     draft = Draft(response.frames, response.chunks, response.transcript)
     for answer, echo in zip(response.answers, response.echoes, strict=True):
@@ -149,7 +150,7 @@ def rewrite_stream(
 
 
 def _frames(body: bytes, limits: Limits) -> tuple[Frame, ...]:
-    """All frames, however long: the body is held already."""
+    """Return all frames, however long: the body is held already."""
     decoder = Decoder(max_frame_bytes=max(len(body), MAX_FRAME_BYTES))
     frames: list[Frame] = []
     for start in range(0, len(body), _FED_BYTES):

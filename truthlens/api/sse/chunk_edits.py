@@ -1,4 +1,4 @@
-"""Chunks written: a chunk's text changed in place, chunks that carry text or a verdict, and the marker of the end.
+"""Write chunks: change a chunk's text in place, or make chunks that carry text or a verdict.
 
 Deliberately not here: reading chunks (``chunks``), whole streams (``buffered``), which text is to be changed.
 """
@@ -20,15 +20,16 @@ _OBJECTS = {Endpoint.CHAT: "chat.completion.chunk", Endpoint.COMPLETIONS: "text_
 
 
 def edit_content(frame: Frame, choice_index: int, new_text: str | None, *, endpoint: Endpoint) -> bytes:
-    """The frame's bytes with another text for one choice; ``edit_texts`` with that choice alone."""
+    """Return the frame's bytes with another text for one choice; ``edit_texts`` with that choice alone."""
     return edit_texts(frame, {choice_index: new_text}, endpoint=endpoint)
 
 
 def edit_texts(frame: Frame, texts: Mapping[int, str | None], *, endpoint: Endpoint) -> bytes:
-    """The frame's bytes with other texts for some of its choices; every other byte stays.
+    """Return the frame's bytes with other texts for some of its choices; every other byte stays.
 
-    Such a choice loses its ``logprobs``, which describe a text that is gone. Content in parts has the new text
-    in its first text part, and its other text parts go. A choice that says the same already is not changed.
+    Such a choice loses its ``logprobs``, which describe a text that is gone. Content in parts has the new
+    text in its first text part, and its other text parts go. A choice that says the same already is not
+    changed.
 
     Args:
         frame: A frame that ``parse_chunk`` could read.
@@ -54,7 +55,7 @@ def edit_texts(frame: Frame, texts: Mapping[int, str | None], *, endpoint: Endpo
 
 
 def strip(frame: Frame, *, members: Collection[str] = (), logprobs: Collection[int] = ()) -> Frame:
-    """The frame without top-level ``members`` of its chunk, and without the ``logprobs`` of these choices.
+    """Return the frame without top-level ``members`` of its chunk, and these choices' ``logprobs``.
 
     A frame that holds none of that is given back itself.
 
@@ -90,7 +91,7 @@ def strip(frame: Frame, *, members: Collection[str] = (), logprobs: Collection[i
 def content_chunk(
     transcript: Transcript, index: int, text: str, *, role: str = "", finish_reason: str | None = None
 ) -> str:
-    """JSON of a chunk, valid by the API's schema, that adds ``text`` to choice ``index``."""
+    """Return JSON of a chunk, valid by the API's schema, that adds ``text`` to choice ``index``."""
     choice: dict[str, object] = {"index": index}
     if transcript.endpoint is Endpoint.COMPLETIONS:
         choice["text"] = text
@@ -101,12 +102,12 @@ def content_chunk(
 
 
 def final_chunk(transcript: Transcript, extra: Mapping[str, object]) -> str:
-    """JSON of a chunk without choices that carries ``extra`` as its ``truthlens`` object."""
+    """Return JSON of a chunk without choices that carries ``extra`` as its ``truthlens`` object."""
     return json_edit.dump(_envelope(transcript, []) | {OWN_MEMBER: dict(extra)})
 
 
 def done_frame(*, newline: bytes = b"\n") -> bytes:
-    """The frame that ends a stream."""
+    """Return the frame that ends a stream."""
     return encode("[DONE]", newline=newline)
 
 
@@ -162,7 +163,7 @@ class _ContentEdit:
         return raw
 
     def _replaced(self, raw: str) -> str | None:
-        """The new content; ``None`` where the member goes."""
+        """Return the new content; ``None`` if the member goes."""
         new = self._new
         if raw.startswith('"'):
             self._found = True

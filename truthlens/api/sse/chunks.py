@@ -1,7 +1,8 @@
 """Chunks of streamed chat and completions answers: what each adds to which choice, and the text so far.
 
-Texts are Python strings whose surrogate pairs are joined also where a pair is cut over two chunks. Deliberately
-not here: how frames are cut (``frames``), chunks with another text (``chunk_edits``), when text is released.
+Texts are Python strings whose surrogate pairs are joined also where a pair is cut over two chunks.
+Deliberately not here: how frames are cut (``frames``), chunks with another text (``chunk_edits``), when text
+is released.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ class ChunkKind(StrEnum):
 class Delta:
     """What one chunk adds to one choice.
 
-    ``text`` is answer text, that of refusals and transcripts included; half a surrogate pair at its ends is kept.
-    ``elsewhere``: some of it stands in another place than the content, where it cannot be edited; ``only_refused``: all of
-    it is a refusal. ``beside`` is what else a client can show: the answer once more, or text that nobody reads.
-    ``call_tokens`` estimates what stands in tool calls. The flags say what else is there.
+    ``text`` is answer text, that of refusals and transcripts included; half a surrogate pair at its ends is
+    kept. ``elsewhere``: some of it is outside of the content, where it cannot be edited; ``only_refused``:
+    all of it is a refusal. ``beside`` is what else a client can show: the answer once more, or text that
+    nobody reads. ``call_tokens`` estimates what is in tool calls. The flags say what else is there.
     """
 
     index: int
@@ -97,7 +98,7 @@ class Chunk:
 
 
 def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
-    """What ``frame`` says; never an error, since a stream that has begun cannot be refused.
+    """Parse what ``frame`` says; never an error, since a stream that has begun cannot be refused.
 
     ``Delta.index`` is the choice's own ``index``, else its place. An error object's deltas are given where
     it has some, because there are clients that show them.
@@ -167,7 +168,7 @@ def is_torn(frame: Frame, chunk: Chunk) -> bool:
 
 
 def skimmed(frame: Frame, endpoint: Endpoint) -> Chunk:
-    """What ``frame`` says to who only looks for the marker of the end and for a member in our name."""
+    """Parse only whether ``frame`` is the end marker or has a member in our name."""
     data = frame.data
     if data is not None and data.startswith("{") and OWN_MEMBER not in data and "\\u" not in data:
         return Chunk(ChunkKind.CHOICES)
@@ -248,7 +249,7 @@ class Choice:
         return AnswerKind.REFUSAL if self._only_refused else AnswerKind.OTHER
 
     def tail(self, start: int) -> str:
-        """The text from character ``start`` on, at the cost of the tail's length alone."""
+        """Return the text from character ``start`` on, at the cost of the tail's length alone."""
         found: list[str] = []
         begin = self.length
         for text in reversed(self._texts):
@@ -259,7 +260,10 @@ class Choice:
         return "".join(reversed(found))[start - begin :]
 
     def piece(self, start: int, end: int) -> str:
-        """Characters ``start`` to ``end`` of the text, at the cost of the pieces from ``start`` on, not of their length."""
+        """Return the characters ``start`` to ``end`` of the text.
+
+        The cost is that of the pieces from ``start`` on, not of their length.
+        """
         found: list[str] = []
         begin = self.length
         for text in reversed(self._texts):
@@ -271,7 +275,7 @@ class Choice:
         return "".join(reversed(found))
 
     def add(self, delta: Delta) -> None:
-        """Take in what a frame adds to this choice."""
+        """Add what a frame says of this choice."""
         self.role = self.role or delta.role
         self.tool_call = self.tool_call or delta.tool_call
         self.refusal = self.refusal or delta.refusal
@@ -290,13 +294,13 @@ class Choice:
             self.end()
 
     def end(self) -> None:
-        """No more text comes: half a surrogate pair at the end is U+FFFD."""
+        """Note that no more text comes: half a surrogate pair at the end is U+FFFD."""
         if self._half:
             self._half = ""
             self._append("\ufffd")
 
     def _note_beside(self, delta: Delta) -> None:
-        """Count what stands beside the text, unless it says what this chunk says, or all that was said so far."""
+        """Count the text outside of the content, unless it repeats this chunk or all that was said so far."""
         for text in without_copies(delta.beside, [delta.text, delta.reasoning]):
             bare = text.strip()
             # A server that repeats all of the text in every chunk must not cost its square.
@@ -329,8 +333,8 @@ class Transcript:
     """A stream so far: its choices by index in the order they came, and what further chunks must repeat.
 
     ``id``, ``object``, ``created`` and ``model`` are the first that were not empty; ``usage`` is the last.
-    ``done``: the marker was seen; ``failed``: an error object was; ``opaque`` counts the frames that could not be
-    read. ``unread_tokens`` estimates the text that nothing here reads, and that belongs to no choice.
+    ``done``: the marker was seen; ``failed``: an error object was; ``opaque`` counts the frames that could
+    not be read. ``unread_tokens`` estimates the text that nothing here reads, and that belongs to no choice.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -354,7 +358,7 @@ class Transcript:
         )
 
     def add(self, chunk: Chunk) -> None:
-        """Take in one chunk; give every chunk of the stream, in order."""
+        """Add one chunk; callers pass every chunk of the stream, in order."""
         self.id = self.id or chunk.id
         self.object = self.object or chunk.object
         self.created = self.created or chunk.created
@@ -373,7 +377,7 @@ class Transcript:
             self.end()
 
     def end(self) -> None:
-        """The stream is over, with a done marker or without."""
+        """Note that the stream is over, with a done marker or without."""
         for choice in self.choices.values():
             choice.end()
 
@@ -381,7 +385,7 @@ class Transcript:
 def choice_answer(
     choice: Choice, transcript: Transcript, *, echoed: str = "", splits: bool = True
 ) -> tuple[Answer, str]:
-    """The answer of a choice that has ended, and the echo before it; arguments as of ``answer_of``."""
+    """Return the answer of a choice that has ended, and the echo before it; arguments as of ``answer_of``."""
     answer = Answer(
         choice.index,
         choice.kind,
@@ -395,9 +399,10 @@ def choice_answer(
 
 
 def end_of(kinds: Sequence[ChunkKind]) -> int:
-    """Where the end of a stream begins among its frames: the marker, and the count of tokens before it.
+    """Return where the end of a stream begins among its frames: the marker, and the token count before it.
 
-    Clients that keep the last chunk's count would lose it to a chunk behind it. Without an end: the number of frames.
+    Clients that keep the last chunk's count would lose it to a chunk behind it. Without an end: the number of
+    frames.
     """
     end = kinds.index(ChunkKind.DONE) if ChunkKind.DONE in kinds else len(kinds)
     for place in reversed(range(end)):
@@ -409,7 +414,7 @@ def end_of(kinds: Sequence[ChunkKind]) -> int:
 
 
 def _without_object(frame: Frame) -> Chunk | None:
-    """What a frame says whose data does not begin an object; ``None`` where its data has to be read to know."""
+    """Return what a frame says whose data does not begin an object; ``None`` if its data must be parsed."""
     if frame.data is not None:
         bare = frame.data.strip()
         if bare.startswith("[DONE]"):
@@ -473,7 +478,7 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
 
 
 def index_of(choice: Mapping[str, object], place: int) -> int:
-    """Which choice of the stream ``choice`` is: its own ``index``, else its place in the chunk."""
+    """Return which choice of the stream ``choice`` is: its own ``index``, else its place in the chunk."""
     index = choice.get("index")
     return index if isinstance(index, int) and not isinstance(index, bool) else place
 
@@ -490,7 +495,7 @@ def _string(value: object) -> str:
 
 
 def join_pairs(text: str) -> str:
-    """``text`` with each surrogate pair as the one character it stands for."""
+    """Return ``text`` with each surrogate pair joined into one character."""
     if text.isascii() or not _PAIR.search(text):
         return text
     return _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)

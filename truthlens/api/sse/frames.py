@@ -1,7 +1,8 @@
 """Server-sent events cut into frames and put together again, byte for byte.
 
-Deliberately not here: what the frames say (``chunks``), reconnection (``id`` and ``retry`` are kept, not acted on).
-Source: WHATWG HTML Living Standard, section 9.2.5 and 9.2.6 (event stream format and interpretation).
+Deliberately not here: what the frames say (``chunks``), reconnection (``id`` and ``retry`` are kept, not
+acted on). Source: WHATWG HTML Living Standard, section 9.2.5 and 9.2.6 (event stream format and
+interpretation).
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Frame:
     where they cannot be read (``invalid``: not UTF-8; ``oversize``: a piece of a frame beyond the limit).
     ``comment`` says that at least one line is a comment. ``whole`` is false where the blank line is not in
     ``raw``: nothing may be put between this frame and the bytes that follow it. ``lead`` counts the bytes
-    before the first line: a byte order mark. ``foreign`` says that a line has a field which the format does not know,
-    such as ``data`` behind a byte order mark in the middle of the stream.
+    before the first line: a byte order mark. ``foreign`` says that a line has a field which the format does
+    not know, such as ``data`` behind a byte order mark in the middle of the stream.
     """
 
     raw: bytes = field(repr=False)
@@ -48,7 +49,7 @@ class Frame:
 
     @property
     def newline(self) -> bytes:
-        """The line end that the frame ends with, for frames put beside it; LF where it has none."""
+        """The line end of the frame, for frames added next to it; LF if it has none."""
         for end in (b"\r\n", b"\r"):
             if self.raw.endswith(end):
                 return end
@@ -65,8 +66,9 @@ class Decoder:
     def __init__(self, *, max_frame_bytes: int = MAX_FRAME_BYTES, merge_silent: bool = False) -> None:
         """Hold at most ``max_frame_bytes`` of an unfinished frame.
 
-        A longer frame is given out in pieces of that size, each marked ``oversize``. With ``merge_silent`` several
-        frames that are comments and blank lines alone may come as one: there are backends that send thousands at once.
+        A longer frame is given out in pieces of that size, each marked ``oversize``. With ``merge_silent``
+        several frames that are comments and blank lines alone may come as one: there are backends that send
+        thousands at once.
 
         Raises:
             ValueError: The limit is below 4 bytes, where not even a byte order mark and a line end fit.
@@ -90,7 +92,7 @@ class Decoder:
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that ``data`` completes, in order."""
+        """Return the frames that ``data`` completes, in order."""
         frames: list[Frame] = []
         if self._buffer:
             self._buffer += data
@@ -113,7 +115,8 @@ class Decoder:
     def _feed_plain(self, data: bytes, frames: list[Frame]) -> int:
         """Read the frames at the front of ``data`` that are one data line each, ended by LF; where they end.
 
-        Nearly all frames of nearly all streams are such. Nothing may be held, so that ``data`` begins with a frame.
+        Nearly all frames of nearly all streams are such. Nothing may be held, so that ``data`` begins with a
+        frame.
         """
         start = 0
         while True:
@@ -140,7 +143,7 @@ class Decoder:
         return start
 
     def finish(self) -> Frame | None:
-        """What is left at the end of the stream, ``None`` where nothing is; the decoder is spent after it.
+        """Return what is left at the end of the stream, or ``None``; the decoder cannot be used afterwards.
 
         The frame is not ``whole`` where its blank line never came. Browsers drop such a frame.
         """
@@ -157,7 +160,7 @@ class Decoder:
         return frame
 
     def _next_frame_end(self) -> int | None:
-        """Position after the next blank line, or ``None`` where it has not come."""
+        """Return the position after the next blank line, or ``None`` if it has not come."""
         buffer = self._buffer
         while match := _LINE_END.search(buffer, self._scan):
             place = match.start()
@@ -179,7 +182,7 @@ class Decoder:
         return None
 
     def _take(self, end: int) -> Iterator[Frame]:
-        """The frame that ends at ``end``, or its pieces."""
+        """Yield the frame that ends at ``end``, or its pieces."""
         if self._oversize or end - self._start > self._limit:
             self._oversize = True
             while end - self._start > self._limit:
@@ -198,7 +201,7 @@ class Decoder:
         return Frame(raw=raw, oversize=True, whole=whole)
 
     def _line_start(self, end: int) -> int:
-        """Where the line that ends at ``end`` starts, after the byte order mark of the stream."""
+        """Return where the line that ends at ``end`` starts, after the byte order mark of the stream."""
         if self._first and self._line == 0 and end >= len(_BOM) and self._buffer.startswith(_BOM):
             self._line = len(_BOM)
         return self._line
@@ -215,7 +218,7 @@ class Decoder:
 
 
 def encode(data: str, *, event: str = "", newline: bytes = b"\n") -> bytes:
-    r"""One frame that carries ``data``; its line breaks (CR too) arrive as line feeds.
+    r"""Encode one frame that carries ``data``; its line breaks (CR too) arrive as line feeds.
 
     Args:
         data: Text; a lone surrogate becomes U+FFFD.
@@ -235,7 +238,7 @@ def encode(data: str, *, event: str = "", newline: bytes = b"\n") -> bytes:
 
 
 def set_data(frame: Frame, data: str) -> bytes:
-    """The frame's bytes with other data; comments, other fields, spacing and line ends stay.
+    """Return the frame's bytes with other data; comments, other fields, spacing and line ends stay.
 
     The lines of ``data`` take the places of the frame's data lines in order. Data lines left over go; lines
     for which there is no place follow the last.
@@ -258,12 +261,12 @@ def set_data(frame: Frame, data: str) -> bytes:
 
 
 def reread(frame: Frame, raw: bytes) -> Frame:
-    """``frame`` after its bytes were changed to ``raw``, by ``set_data`` for example."""
+    """Parse ``frame`` again after its bytes were changed to ``raw``, by ``set_data`` for example."""
     return _read(raw, frame.lead, whole=frame.whole)
 
 
 def _data_line(line: bytes, value: bytes) -> bytes:
-    """``line``, a data line, with another value."""
+    """Return ``line``, a data line, with another value."""
     body = line.rstrip(b"\r\n")
     old = _field(line)[1]
     name = body[: len(body) - len(old)]
@@ -309,6 +312,6 @@ def _read(raw: bytes, lead: int, *, whole: bool) -> Frame:
 
 
 def _field(line: bytes) -> tuple[bytes, bytes]:
-    """Name and value of one line, with or without its line end; a comment's name is empty."""
+    """Return the name and value of one line, with or without its line end; a comment's name is empty."""
     name, _colon, value = line.rstrip(b"\r\n").partition(b":")
     return name, value.removeprefix(b" ")

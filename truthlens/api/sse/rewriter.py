@@ -1,7 +1,7 @@
-"""A stream while it is rewritten: what its frames will say, which of them go, and what is put in beside them.
+"""Rewrite a stream: what its frames will say, which of them go, and what is inserted between them.
 
-Frames that nothing is said of leave as their own bytes. Deliberately not here: which text an answer gets, and which
-frames it goes into (``text_replace``).
+Frames that nothing is said of leave as their own bytes. Deliberately not here: which text an answer gets, and
+which frames it goes into (``text_replace``).
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ class Draft:
         return self._members.notes | ({LOGPROBS_DROPPED} if self._logprobs_dropped else set())
 
     def deltas(self, place: int, index: int) -> list[Delta]:
-        """What frame ``place`` adds to choice ``index``."""
+        """Return what frame ``place`` adds to choice ``index``."""
         return [delta for delta in self.chunks[place].deltas if delta.index == index]
 
     def say(self, place: int, index: int, text: str) -> None:
-        """Let frame ``place``, which carries text of the choice, carry ``text`` in its stead."""
+        """Make frame ``place``, which carries text of the choice, carry ``text`` instead."""
         self._texts[place][index] = text
         self._note_logprobs(place, index)
 
     def silence(self, place: int, index: int) -> None:
-        """Take the choice's text out of frame ``place``; a frame that carries nothing else goes."""
+        """Remove the choice's text from frame ``place``; a frame that carries nothing else goes."""
         if self._carries_only_text(place, index):
             self._gone.add(place)
         else:
@@ -86,7 +86,7 @@ class Draft:
         self._after[place].append(content_chunk(self.transcript, index, text))
 
     def put_verdict(self, truthlens: Mapping[str, object]) -> None:
-        """Put the chunk with the ``truthlens`` object before the end of the stream, or last where it has none."""
+        """Insert the chunk with the ``truthlens`` object before the end of the stream, or last."""
         verdict = final_chunk(self.transcript, truthlens)
         kinds = [chunk.kind for chunk in self.chunks]
         # Nothing can stand behind a frame that was cut off in its middle.
@@ -99,7 +99,7 @@ class Draft:
             self._after[end - 1].append(verdict)
 
     def drop_copies(self, index: int, text: str) -> None:
-        """Take out of all frames what may repeat ``text``, which the choice said.
+        """Remove from all frames what may repeat ``text``, which the choice said.
 
         Raises:
             DialectError: A chunk nests too deeply to be edited.
@@ -134,7 +134,7 @@ class Draft:
         return "".join(said_aside(holder) for holder in holders if isinstance(holder, dict))
 
     def written(self) -> bytes:
-        """The bytes of the stream.
+        """Return the bytes of the stream.
 
         Raises:
             DialectError: A chunk that is to be changed nests too deeply.
@@ -193,5 +193,5 @@ def _is_object(data: str) -> bool:
 
 
 def _holds_only(members: Mapping[str, object], names: frozenset[str]) -> bool:
-    """Whether every member is one of ``names`` or empty."""
+    """Return whether every member is one of ``names`` or empty."""
     return all(key in names or value in (None, "", [], {}) for key, value in members.items())

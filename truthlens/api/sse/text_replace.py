@@ -1,6 +1,6 @@
-"""A streamed answer told anew: which frames of its stream carry the new text, and where a notice is put in.
+"""Replace the answer text of a buffered SSE stream.
 
-Deliberately not here: how frames are changed (``rewriter``), what the new text is (``finalize``).
+Deliberately not here: how frames are changed (``rewriter``), what the new text is (``delivery``).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class Carrier:
 
 
 def retell(draft: Draft, answer: Answer, new: str, *, echo: str) -> None:
-    """Let the stream say ``new`` where it says the text of ``answer``.
+    """Replace the text of ``answer`` in the stream by ``new``.
 
-    What ``new`` has before or after an unchanged answer is put in beside it. A text that is new itself comes in
-    sentences, in the frames of the old text; a frame more for each sentence beyond them.
+    What ``new`` has before or after an unchanged answer is inserted next to it. A text that is new itself
+    comes in sentences, in the frames of the old text; a frame more for each sentence beyond them.
 
     Args:
         draft: The stream.
         answer: A choice of the stream that holds text.
         new: Its new text, another than it has.
-        echo: What stands before the answer in the choice's text, and stays.
+        echo: What is before the answer in the choice's text, and stays.
     """
     if new.endswith(answer.text):
         _put_before(draft, answer.index, new[: len(new) - len(answer.text)], at=len(echo))
@@ -46,7 +46,7 @@ def retell(draft: Draft, answer: Answer, new: str, *, echo: str) -> None:
 
 
 def carriers(draft: Draft, index: int) -> list[Carrier]:
-    """What carries the text of choice ``index``, in order, without gaps."""
+    """Return the frames that carry the text of choice ``index``, in order, without gaps."""
     choice = Choice(index, draft.transcript.endpoint)
     starts: list[int] = []
     places: list[list[int]] = []
@@ -117,6 +117,6 @@ def _finishes(draft: Draft, place: int, index: int) -> bool:
 
 
 def _pieces(text: str) -> list[str]:
-    """``text`` cut before each sentence but the first; one piece at least."""
+    """Split ``text`` before each sentence but the first; one piece at least."""
     cuts = [start for start, _end in sentences(text)[1:]]
     return [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]

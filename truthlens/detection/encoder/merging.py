@@ -29,7 +29,8 @@ def merge_windows(
 
     - ``min``: the lowest score, because a token is supported as soon as some window supports it.
     - ``mean``: all windows alike.
-    - ``nearest``: the window that holds most of the rare words of the token's sentence (of equals, the lowest).
+    - ``nearest``: the window that holds most of the rare words of the token's sentence (of equals, the
+      lowest).
     - ``weighted``: the mean, with weights that rise steeply with that share.
     - ``learned``: a linear form of lowest, highest, mean and weighted mean, fitted on held-out answers.
 
@@ -117,7 +118,7 @@ def combine(
 
 
 def statistics(stacked: NDArray[np.float64], relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return shape (4, tokens): lowest, highest, mean and weighted mean over the windows; see ``combine``."""
+    """Return an array (4, tokens): lowest, highest, mean and weighted mean over the windows."""
     return np.stack(
         [stacked.min(axis=0), stacked.max(axis=0), stacked.mean(axis=0), _weighted(stacked, relevance)]
     )

@@ -193,7 +193,7 @@ class EncoderFollower:
         aggregation: Aggregation | None,
         stop: StopCheck,
     ) -> list[DetectorResult]:
-        """Score parts of the answers so far, each in the context of the text right before; see ``excerpts``.
+        """Score parts of the answers so far, each in the context of the text right before; see ``range_context``.
 
         Nothing is remembered, and nothing that is remembered is waited for; arguments as of ``detect_all``.
 

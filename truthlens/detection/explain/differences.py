@@ -208,7 +208,7 @@ def _negated(listed: Sequence[Word], place: int, text: str) -> bool:
 def _polarity(listed: Sequence[Word], text: str) -> dict[str, list[tuple[int, int, bool]]]:
     """Return, per stem of content, its places (start, end, negated); a negated one starts at its negation.
 
-    A negation counts for the first word of content behind it alone: "not open on Sundays" negates "open".
+    A negation counts for the first content word behind it alone: "not open on Sundays" negates "open".
     """
     places: dict[str, list[tuple[int, int, bool]]] = {}
     pending: Word | None = None

@@ -58,8 +58,9 @@ class Logistic:
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))
 
 
-# Fitted on people's marks (RAGTruth question answering, BUMP, WiCE) and on made errors, train side of the split, with a
-# share of contradicted spans of 0.40: ``bench/detection/explanations.py --fit --limit 400``. Figures: docs/explanations.md.
+# Fitted on people's marks (RAGTruth question answering, BUMP, WiCE) and on made errors, train side of the
+# split, with a share of contradicted spans of 0.40: ``bench/detection/explanations.py --fit --limit 400``.
+# Figures: docs/explanations.md.
 CONTRADICTED = Logistic(
     0.17,
     MappingProxyType(

@@ -86,7 +86,8 @@ class OnnxModel:
             if not {*self._first.outputs} <= self._head.inputs or "logits" not in self._head.outputs:
                 raise ModelError(f"{head} does not go with {file.name}; export the model again")
             self.inputs |= self._head.inputs - {*self._first.outputs}
-        # The windows of a batch share the arrays between the parts, so only windows that go one by one can use them.
+        # The windows of a batch share the arrays between the parts, so only windows that go one by one can
+        # use them.
         self.parted = self._head is not None and self._budget_tokens == BUDGET_TOKENS_CPU
         if self.inputs - _KNOWN_INPUTS or "input_ids" not in self.inputs:
             raise ModelError(

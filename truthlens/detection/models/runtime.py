@@ -4,7 +4,7 @@ A model returns log-odds and not probabilities, because the temperature divides 
 probability near 1 has already lost what the temperature needs. The encoder applies temperature and sigmoid.
 
 Deliberately not here: windowing, calibration, merging of windows. The two kinds of model are in
-``runtime_onnx`` and ``runtime_torch``; ``loading`` picks one for a folder.
+``onnx_runtime`` and ``torch_runtime``; ``loading`` picks one for a folder.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from truthlens.detection.encoder.inputs.windows import Window
 
 Device = Literal["auto", "cpu", "cuda"]
 """Where a model runs; ``auto`` is a GPU where there is one."""
-# On a CPU a batch gains nothing over its windows one by one, and padding costs. And an int8 graph takes one scale for
-# all of a batch, so that a window's scores would depend on its companions: on a CPU windows go one by one.
+# On a CPU a batch gains nothing over its windows one by one, and padding costs. And an int8 graph takes one
+# scale for all of a batch, so that a window's scores would depend on its companions: on a CPU windows go one
+# by one.
 BUDGET_TOKENS_CPU = 1
 BUDGET_TOKENS_GPU = 32_768
 
@@ -53,7 +54,7 @@ class TokenModel(Protocol):
 
 @runtime_checkable
 class PartedModel(Protocol):
-    """A token model that may have two parts, of which the costly one does not read the windows' features.
+    """A token model that may have two parts, of which the expensive one does not read the windows' features.
 
     Both in turn give what ``log_odds`` gives, to the bit.
     """

@@ -27,7 +27,8 @@ _NUMBER_WEIGHT = 3.0  # a number is one thing however few its digits, and claims
 _STOP_WEIGHT = 0.1  # enough to tell apart what has no other words
 _MARKUP = re.compile(r"^\s*(?:#{1,6}|[-*+•>]|\d{1,2}[.)])\s+|\*\*|__|`", re.MULTILINE)
 _RAISED = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
-# What belongs to a number stays, for 1.5 is no copy of 15, and so does every sign but commas, full stops and the like.
+# What belongs to a number stays, for 1.5 is no copy of 15, and so does every sign but commas, full stops and
+# the like.
 _PARTS = re.compile(
     r"(?:(?<!\w)[-+−])?\.?\d+(?:[.,:/]\d+)*(?:\s?[%‰])?|[^\W\d_]+"
     r"|[^\w\s.,;:!…'\"´‘’“”„«»()\[\]{}。、「」『』·–—_-]"

@@ -23,7 +23,8 @@ from truthlens.yamlfile.source import read_document
 
 __all__ = ["EnvoyClock", "clock_diagnostics", "longest_hold_s", "read_envoy"]
 
-# Two clocks that end together are a race. A second tells who wins; Envoy's values are suggested with more to spare.
+# Two clocks that end together are a race. A second tells who wins; Envoy's values are suggested with more to
+# spare.
 _RACE_S = 1.0
 _SPARE_S = 10.0
 _DEFAULT_MAX_REQUESTS = 1024

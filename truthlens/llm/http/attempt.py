@@ -100,7 +100,8 @@ def _check_head(response: httpx.Response, wall_clock: Callable[[], float]) -> No
     kind = response.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
         raise AttemptError(CallFailure.BAD_RESPONSE, "the content-type is not JSON")
-    # None was asked for. Gzip is let through, for a chunk of it inflates a thousandfold at most; brotli has no bound.
+    # None was asked for. Gzip is let through, for a chunk of it inflates a thousandfold at most; brotli has
+    # no bound.
     if response.headers.get("content-encoding", "identity").strip().lower() not in ("identity", "gzip"):
         raise AttemptError(CallFailure.BAD_RESPONSE, "a content-encoding that was not asked for")
     length = response.headers.get("content-length", "0")

@@ -122,7 +122,8 @@ def _without_thought(text: str, finish_reason: str | None) -> str:
         text = text[thought.end() :]
     if _OPEN_THOUGHT.match(text):
         raise AttemptError(CallFailure.TRUNCATED if finish_reason == "length" else CallFailure.EMPTY)
-    # Some chat templates open the thought in the prompt: its end alone, on a line of its own, is in the answer.
+    # Some chat templates open the thought in the prompt: its end alone, on a line of its own, is in the
+    # answer.
     before, end, after = text.partition("</think>")
     if end and "<think>" not in before and before[-1:] in ("", "\n") and after[:1] in ("", "\n", "\r"):
         text = after.lstrip()

@@ -28,8 +28,8 @@ _FIRST_BACKOFF_S = 0.25
 _LONGEST_BACKOFF_S = 4.0
 # A call that finds no slot within this time had better go without: the exchange has other things to try.
 _LONGEST_QUEUE_S = 5.0
-# A model that has let an attempt wait this long, until the deadline ended it, counts as failing; with less time, the
-# exchange was late and the model may be well.
+# A model that has let an attempt wait this long, until the deadline ended it, counts as failing; with less
+# time, the exchange was late and the model may be well.
 _PATIENCE_S = 10.0
 _SIGNS_OF_ILLNESS = frozenset(
     {CallFailure.CONNECTION, CallFailure.TIMEOUT, CallFailure.SERVER_ERROR, CallFailure.BAD_RESPONSE}

@@ -2,7 +2,10 @@
 
 A reward is in 0..1: the quality that the client got, less the priced time and tokens.
 
-- *Quality* is 1 where the delivered answer scores below the threshold. Where it still reaches it, the client was at least warned: that is worth ``AWARENESS``, plus the share of the rest by which the score fell. So a mode that corrects nothing is worth less than the warning of the lightweight mode exactly by what it cost, and auto stops paying for it.
+- *Quality* is 1 where the delivered answer scores below the threshold. Where it still reaches it, the client
+  was at least warned: that is worth ``AWARENESS``, plus the share of the rest by which the score fell. So a
+  mode that corrects nothing is worth less than the warning of the lightweight mode exactly by what it cost,
+  and auto stops paying for it.
 - *Prices* are the plan's: ``latency_weight`` per 10 s, ``token_weight`` per 10,000 tokens of extra calls.
 
 Nothing here looks at an answer's text, and an exchange that was not scored at the end has no reward.

@@ -2,7 +2,7 @@
 
 Pure.
 
-Sees only what is left and right of the edit; lists and paragraphs are the business of ``outline``.
+Sees only what is left and right of the edit; lists and paragraphs are the business of ``text_layout``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LEANING = re.compile(
     r"|(?:然而|但是|不过|因此|所以|于是|例如|比如|相反|换句话说|也就是说|具体来说|由此可见|尽管如此)[，,]?",
     re.IGNORECASE,
 )
-# They only add, and read well wherever something stands before them.
+# They only add, and read well whatever precedes them.
 _ADDING = re.compile(
     r"(?:in addition|additionally|also|moreover|furthermore|besides|further|what is more),[ \t]*"
     r"|(?:此外|另外|同时|而且|并且|再者)[，,]?",

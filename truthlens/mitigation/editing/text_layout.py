@@ -72,7 +72,8 @@ def vacated(lines: Sequence[Line], gone: Collection[int]) -> set[int]:
     """
     found = set(gone)
     kept = len(lines)
-    # From the end: what stands below a line is settled when its turn comes, and ``kept`` is the first that stays there.
+    # From the end: what stands below a line is settled when its turn comes, and ``kept`` is the first that
+    # stays there.
     following = _Following(lines)
     for place in range(len(lines) - 1, -1, -1):
         line = lines[place]

@@ -97,7 +97,8 @@ class _Panel:
         comparison = await self._compared(self.contest.best)
         self.notes += comparison.notes
         self.contest.consensus = _is_held(comparison)
-        # Models that agree on what the evidence does not bear are no support for it: a flagged answer goes on.
+        # Models that agree on what the evidence does not bear are no support for it: a flagged answer goes
+        # on.
         if 0.0 < comparison.significance >= self.task.plan.premium.significance:
             await self._settle(comparison)
         elif not self.contest.best.verdict.flagged:
@@ -178,7 +179,8 @@ class _Panel:
         # A long answer takes long to splice: that must not hold up the other exchanges.
         agreement = await asyncio.to_thread(self._agreement, mechanism, comparison)
         if mechanism is Consensus.WEIGHTED_FUSION and agreement.replaced and not agreement.reached:
-            # Another model's whole answer, which most others do not hold: its score alone is no reason to swap.
+            # Another model's whole answer, which most others do not hold: its score alone is no reason to
+            # swap.
             self.notes.append(NO_MAJORITY)
         else:
             await self._offer(agreement, comparison)

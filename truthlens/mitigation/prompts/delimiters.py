@@ -26,8 +26,8 @@ _NAME = PREFIX.rstrip(":")
 _BAR = "¦"
 _MOST_LABEL_CHARS = 120
 _MOST_VALUE_CHARS = 20 * _MOST_LABEL_CHARS  # read at most: white space may fill most of them
-# What a model may read as an opening angle bracket: the character, its look-alikes, and the ways to write it in
-# markup, in a string literal or in a URL. Backslashes are tried from the first of a run only.
+# What a model may read as an opening angle bracket: the character, its look-alikes, and the ways to write it
+# in markup, in a string literal or in a URL. Backslashes are tried from the first of a run only.
 _OPEN = re.compile(
     "[<＜﹤‹˂ᐸ〈〈⟨《⟪❬❮❰⦑⧼≪≺]|&(?:amp;)*(?:lt|#0*60|#x0*3c);?|(?<!\\\\)\\\\++(?:u003c|x3c|u\\{3c\\})|%(?:25)*3c",
     re.IGNORECASE,
@@ -264,7 +264,7 @@ def _passed_over(character: str) -> bool:
         character in _SLASHES
         or character in _BLANKS
         or character.isspace()
-        # An accent that stands alone is, taken apart, a space with an accent on it.
+        # A lone accent, decomposed, is a space with an accent on it.
         or all(unicodedata.category(c) in _PASSED_OVER for c in unicodedata.normalize("NFKD", character))
     )
 

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from truthlens.core.enums import Endpoint
 from truthlens.mitigation.interfaces import Task
 
-# Of the transport or of the number of answers: an extra call wants one answer, whole, without log-probabilities. The
-# client of the calls sets the model. A request id, a stored completion and a transferred cache belong to the first call.
+# Of the transport or of the number of answers: an extra call wants one answer, whole, without
+# log-probabilities. The client of the calls sets the model. A request id, a stored completion and a
+# transferred cache belong to the first call.
 _OF_THE_FIRST_CALL = frozenset(
     {
         "model",
@@ -55,11 +56,12 @@ _OF_THE_QUESTION = frozenset(
 _OF_A_MESSAGE = frozenset(
     {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"}
 )
-# Of the place at which the first answer stood: a rewrite neither fills a gap nor goes on with a message, and it was
-# not predicted. ``stop`` stays: it is part of what the client calls an answer (one line, one item), and a rewrite
-# that runs into it ends where the first answer would have ended.
+# Of the place at which the first answer stood: a rewrite neither fills a gap nor goes on with a message, and
+# it was not predicted. ``stop`` stays: it is part of what the client calls an answer (one line, one item),
+# and a rewrite that runs into it ends where the first answer would have ended.
 _OF_THE_FIRST_ANSWER = frozenset({"suffix", "prediction", "continue_final_message", "add_generation_prompt"})
-# The correction prompt holds the question and the evidence: sent as well, the conversation would say all of it twice.
+# The correction prompt holds the question and the evidence: sent as well, the conversation would say all of
+# it twice.
 _OF_THE_CONVERSATION = frozenset(
     {
         "messages",

@@ -16,7 +16,7 @@ from truthlens.text.sentences import is_chinese
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LETTER = re.compile(r"[^\W\d_]")
-# Shorter lines of a template may stand in an honest answer by chance.
+# Shorter lines of a template may be in an honest answer by chance.
 _LEAST_PHRASE_LETTERS = 32
 _LEAST_PHRASE_HAN = 12
 

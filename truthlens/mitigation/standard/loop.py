@@ -27,8 +27,8 @@ WORSE = "worse"
 
 # What a scoring is taken to need before one was timed.
 _FIRST_SCORING_S = 0.25
-# A model that missed once may hit the next time: sampling differs, and the prompt says what was wrong with its last try,
-# so that no model is asked the same twice.
+# A model that missed once may hit the next time: sampling differs, and the prompt says what was wrong with
+# its last try, so that no model is asked the same twice.
 _MOST_MISSES = 2
 # Below this, figures differ by rounding.
 _LEAST_GAIN = 1e-9

@@ -202,7 +202,8 @@ class PlanBuilder:
             return
         try:
             groups = re.compile(pattern).groups
-            # What it is matched with. The two differ in details, and the first one's messages are the better ones.
+            # What it is matched with. The two differ in details, and the first one's messages are the better
+            # ones.
             regex.compile(pattern, regex.MULTILINE | regex.DOTALL)
         except (re.error, regex.error) as error:
             self.report.error(path, f"not a regular expression: {error}", "fix it (Python's re syntax)")

@@ -129,7 +129,8 @@ class _Lookup:
 
     def __init__(self, terms: Iterable[tuple[str, bool]]) -> None:
         plain = tuple(terms)
-        # A term that is one run stands in a text exactly where the text has that run: one look-up for all of them.
+        # A term that is one run is in a text exactly where the text has that run: one look-up for all of
+        # them.
         self._runs = frozenset(term for term, stem in plain if not stem and _RUN.fullmatch(term))
         self._others = tuple(
             (term, stem) for term, stem in plain if term and (stem or term not in self._runs)

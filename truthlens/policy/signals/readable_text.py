@@ -14,15 +14,16 @@ from collections.abc import Iterator
 
 import regex
 
-# Letters of other alphabets that are drawn like a Latin one. Source: confusables.txt of Unicode Technical Standard 39,
-# of it the scripts that people can type; NFKC takes care of full-width, circled and mathematical letters.
+# Letters of other alphabets that are drawn like a Latin one. Source: confusables.txt of Unicode Technical
+# Standard 39, of it the scripts that people can type; NFKC takes care of full-width, circled and mathematical
+# letters.
 _ALIKE = (
     "aɑαа AΑАᎪꓮ bƄЬᏏ BΒВᏴꓐꞴ cᴄϲсⲥꮯ CϹСᏟꓚⲤ dԁᏧꓒ DᎠꓓ eеҽꬲ EΕЕᎬꓰ fքꞙꬵẝ FϜꓝꞘ gɡցᶃƍ GԌᏀᏳꓖ hһհᏂ HΗНᎻꓧⲎ iıɪɩιіꙇӏꭵᎥ "
     "IΙІӀꓲⲒ jϳј JͿЈᎫꓙꞲ kᴋ KΚКᏦꓗⲔ lƖǀ LᏞꓡⳐ mᴍ MΜϺМᎷꓟⲘ nոռ NΝꓠⲚ oοσоօⲟᴏᴑꬽ OΟОՕꓳⲞ pρϱрⲣ PΡРᏢꓑⲢ qԛգզ rгᴦⲅꮁꭇꭈ RᎡᏒꓣƦ "
     "sѕꜱꮪƽ SЅՏᏕᏚꓢ tᴛ TΤТᎢꓔⲦ uυսᴜʋꞟꭎꭒ UՍꓴ vνѵᴠꮩ VѴᏙꓦ wѡաɯᴡꮃԝ WԜᏔᎳꓪ xх XΧХꓫⲬꞳ yγуүɣʏᶌỿꭚ YΥУҮᎽᎩꓬⲨ zᴢꮓ ZΖᏃꓜ"
 )
-# Alike only to who does not look closely. Whole words of Russian and Greek are written with them, so they count only
-# in words that have a Latin letter as well.
+# Alike only to who does not look closely. Whole words of Russian and Greek are written with them, so they
+# count only in words that have a Latin letter as well.
 _NEARLY_ALIKE = "bв eεэ hн kкκ mм nηп NИП oθ rя RЯ tтτ uи wωшщ yч"
 _MARKUP = "*_~`\\[]"
 _UNSEEN = {ord(each): None for each in (*_MARKUP, *map(chr, range(0x20)), "\x7f") if not each.isspace()}

@@ -1,8 +1,9 @@
-"""From raw log-odds on held-out answers to the manifest's figures: temperature, shift, limits, response calibrations.
+"""Fit the manifest's figures to raw log-odds on held-out answers: temperature, shift, limits, calibrations.
 
-Works on the log-odds that the exported file gives and scores with the serving code's own functions, so what is
-fitted is what is served. Answers are weighted so that unsupported ones are as frequent in every source as they are
-expected to be in use: annotated data holds more of them, and a score that is right there would be too high elsewhere.
+Works on the log-odds that the exported file gives and scores with the serving code's own functions, so what
+is fitted is what is served. Answers are weighted so that unsupported ones are as frequent in every source as
+they are expected to be in use: annotated data holds more of them, and a score that is right there would be
+too high elsewhere.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ _RIDGE = 0.02
 class Calibration:
     """What the manifest gets.
 
-    Token probability is ``sigmoid((log-odds + shift) / temperature)``. ``response`` calibrates each aggregation.
-    ``threshold`` is the response threshold with the best F1 on the calibration answers (of near equals, the one with
-    the fewest false alarms). ``choices`` holds the figures of every aggregation, weighted to ``BASE_RATE``.
+    Token probability is ``sigmoid((log-odds + shift) / temperature)``. ``response`` calibrates each
+    aggregation. ``threshold`` is the response threshold with the best F1 on the calibration answers (of near
+    equals, the one with the fewest false alarms). ``choices`` holds the figures of every aggregation,
+    weighted to ``BASE_RATE``.
     """
 
     temperature: float
@@ -65,7 +67,7 @@ class Calibration:
 def score_answers(
     model: TokenModel, tokenizer: Tokenizer, examples: Sequence[Example], *, fmt: InputFormat
 ) -> list[Reading]:
-    """Raw log-odds of every answer, merged over windows as in serving."""
+    """Return the raw log-odds of every answer, merged over windows as in serving."""
     readings: list[Reading] = []
     for example in examples:
         built = build_windows(
@@ -87,7 +89,7 @@ def score_answers(
 
 
 def calibrate(readings: Sequence[Reading], examples: Sequence[Example], *, main: str) -> Calibration:
-    """Fit on held-out answers, in this order: token probabilities, limits, response calibrations, operating point.
+    """Fit on held-out answers, in order: token probabilities, limits, responses, operating point.
 
     Args:
         readings: of ``score_answers``.
@@ -125,7 +127,7 @@ def calibrate(readings: Sequence[Reading], examples: Sequence[Example], *, main:
 
 
 def _weights(examples: Sequence[Example], labels: NDArray[np.bool_], *, main: str) -> NDArray[np.float64]:
-    """Shape (rows,), mean 1: every source at the expected base rate, the main one at its share of the whole."""
+    """Return weights, shape (rows,), mean 1: sources at the expected base rate, the main one at its share."""
     sources = np.array([example.source for example in examples])
     names = list(np.unique(sources))
     others = len(names) - (main in names)
@@ -140,14 +142,14 @@ def _weights(examples: Sequence[Example], labels: NDArray[np.bool_], *, main: st
 
 
 def _noisy_or_auroc(p: Sequence[NDArray[np.float64]], labels: NDArray[np.bool_], tau: float) -> float:
-    """Ranking by Noisy-OR, in log space because the raw score saturates at 1."""
+    """Return the AUROC of Noisy-OR, in log space because the raw score saturates at 1."""
     return auroc(labels, [float(-np.log1p(-np.minimum(v[v > tau], 1.0 - 1e-6)).sum()) for v in p]) or 0.0
 
 
 def _fit_tokens(
     readings: Sequence[Reading], examples: Sequence[Example], weights: NDArray[np.float64]
 ) -> tuple[float, float]:
-    """Temperature and shift by maximum likelihood; a token weighs what its answer does."""
+    """Fit temperature and shift by maximum likelihood; a token's weight is that of its answer."""
     odds, gold, mass = [], [], []
     for reading, example, weight in zip(readings, examples, weights, strict=True):
         labels = token_labels(reading.offsets, example)
@@ -190,7 +192,7 @@ def _fit_response(
     *,
     tau: float,
 ) -> tuple[response_score.Calibration | None, dict[str, float]]:
-    """The calibration of one aggregation (``None`` where only one class was seen), and the figures with it."""
+    """Fit the calibration of one aggregation (``None`` if only one class was seen), and its figures."""
     found = None
     measured = [response_score.measures(name, p=p, spans=spans, tau=tau) for p, spans in answers]
     rows = [row for row, measure in enumerate(measured) if measure is not None]
@@ -226,7 +228,7 @@ def _fit_response(
 def _without_fall(
     inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> response_score.Calibration:
-    """The logistic over all columns, without those of evidence and worst in which it would let the score fall."""
+    """Return the logistic over all columns but evidence or worst where they would let the score fall."""
     columns = [column for column in range(inputs.shape[1]) if inputs[:, column].std() > 0.0]
     while True:
         fitted = fit_logistic(inputs[:, columns], gold, weights, ridge=_RIDGE)

@@ -1,8 +1,11 @@
-"""Response thresholds from labelled answers: a bounded miss rate, or the least cost. Pure numerics.
+"""Response thresholds from labelled answers: a bounded miss rate, or the least cost.
 
-A miss is an unsupported answer that is not flagged: its score is below the threshold. An answer that was not scored
-has the score ``-inf`` here, so that it is missed at every threshold: not looking never improves a figure.
-Fitting token probabilities to a model is another matter; that is in ``training.calibrate.calibration``.
+Pure numerics.
+
+A miss is an unsupported answer that is not flagged: its score is below the threshold. An answer that was not
+scored has the score ``-inf`` here, so that it is missed at every threshold: not looking never improves a
+figure. Fitting token probabilities to a model is another matter; that is in
+``training.calibrate.calibration``.
 """
 
 from __future__ import annotations
@@ -32,8 +35,9 @@ class ControlledMisses:
     """A threshold whose miss rate is bounded.
 
     ``miss_rate`` is the one on the calibration answers, the mean over source texts of the share of a text's
-    unsupported answers that are missed. ``bound`` is the same with one more text counted as wholly missed; it is at
-    most the rate that was asked for. ``groups`` are the source texts, ``answers`` the unsupported answers.
+    unsupported answers that are missed. ``bound`` is the same with one more text counted as wholly missed; it
+    is at most the rate that was asked for. ``groups`` are the source texts, ``answers`` the unsupported
+    answers.
     """
 
     threshold: float
@@ -47,8 +51,8 @@ class ControlledMisses:
 class OperatingPoint:
     """What one threshold does to the labelled answers.
 
-    ``miss_rate`` is the share of unsupported answers that are not flagged, ``false_alarm_rate`` the share of supported
-    ones that are. ``cost`` is the expected cost of an answer, in false alarms.
+    ``miss_rate`` is the share of unsupported answers that are not flagged, ``false_alarm_rate`` the share of
+    supported ones that are. ``cost`` is the expected cost of an answer, in false alarms.
     """
 
     threshold: float
@@ -58,14 +62,15 @@ class OperatingPoint:
 
 
 def control_miss_rate(scores: ArrayLike, groups: Sequence[str], *, max_miss_rate: float) -> ControlledMisses:
-    """The largest threshold whose miss rate is controlled at ``max_miss_rate``.
+    """Return the largest threshold whose miss rate is controlled at ``max_miss_rate``.
 
-    Conformal risk control with the loss "share of the unsupported answers of one source text that are missed" (0..1, so
-    B = 1): with n texts and the mean loss R(t), the largest t with n / (n + 1) * R(t) + 1 / (n + 1) <= max_miss_rate.
-    For one more source text that is exchangeable with these n, the expected share of its unsupported answers that are
-    missed is then at most ``max_miss_rate``. The expectation is over the calibration answers too: it is a promise
-    about the procedure, not about each single file. Answers of one text are near-copies of each other; that is why texts
-    are counted and not answers. Where every text has one answer, both are the same.
+    Conformal risk control with the loss "share of the unsupported answers of one source text that are missed"
+    (0..1, so B = 1): with n texts and the mean loss R(t), the largest t with n / (n + 1) * R(t) + 1 / (n + 1)
+    <= max_miss_rate. For one more source text that is exchangeable with these n, the expected share of its
+    unsupported answers that are missed is then at most ``max_miss_rate``. The expectation is over the
+    calibration answers too: it is a promise about the procedure, not about each single file. Answers of one
+    text are near-copies of each other; that is why texts are counted and not answers. Where every text has
+    one answer, both are the same.
 
     Args:
         scores: response scores of unsupported answers, shape (answers,), 0..1, or ``UNSCORED``.
@@ -76,7 +81,8 @@ def control_miss_rate(scores: ArrayLike, groups: Sequence[str], *, max_miss_rate
         UnattainableError: there are too few source texts, or too many answers that were not scored.
         ValueError: shapes or ranges do not fit.
 
-    Source: Angelopoulos, Bates, Fisch, Lei and Schuster, Conformal Risk Control (2022, arXiv:2208.02814), theorem 1.
+    Source: Angelopoulos, Bates, Fisch, Lei and Schuster, Conformal Risk Control (2022, arXiv:2208.02814),
+    theorem 1.
     """
     values = _scores(scores)
     if len(values) != len(groups):
@@ -98,7 +104,8 @@ def control_miss_rate(scores: ArrayLike, groups: Sequence[str], *, max_miss_rate
             f" {least_groups(max_miss_rate)} source texts, and the file has {count}; label more answers, or ask for"
             f" {_rounded_up(Fraction(1, count + 1))} or more"
         )
-    # Whole numbers from here on: a missed answer counts as its share of its text, in units that divide every text.
+    # Whole numbers from here on: a missed answer counts as its share of its text, in units that divide every
+    # text.
     unit = math.lcm(*sizes.values())
     shares = {group: unit // size for group, size in sizes.items()}
     rows = sorted((value, shares[group]) for value, group in zip(values.tolist(), groups, strict=True))
@@ -125,12 +132,12 @@ def control_miss_rate(scores: ArrayLike, groups: Sequence[str], *, max_miss_rate
 
 
 def least_groups(max_miss_rate: float) -> int:
-    """The fewest source texts with an unsupported answer for which ``max_miss_rate`` can be controlled."""
+    """Return the fewest source texts with an unsupported answer that can control ``max_miss_rate``."""
     return max(math.ceil(1 / Fraction(repr(float(max_miss_rate)))) - 1, 1)
 
 
 def least_cost(labels: ArrayLike, scores: ArrayLike, *, cost_ratio: float, prior: float) -> OperatingPoint:
-    """The threshold of least expected cost on these answers; of equal ones the highest.
+    """Return the threshold of least expected cost on these answers; of equal ones the highest.
 
     A fit to these answers, without a guarantee: on new ones the cost is likely to be a little higher.
 
@@ -155,7 +162,7 @@ def least_cost(labels: ArrayLike, scores: ArrayLike, *, cost_ratio: float, prior
 def operating_points(
     labels: ArrayLike, scores: ArrayLike, thresholds: ArrayLike, *, cost_ratio: float, prior: float
 ) -> list[OperatingPoint]:
-    """What each of ``thresholds`` does to the labelled answers; arguments and errors as of ``least_cost``.
+    """Return what each of ``thresholds`` does to the labelled answers; see ``least_cost`` for arguments.
 
     The expected cost of an answer is prior * cost_ratio * miss rate + (1 - prior) * false alarm rate.
     """
@@ -184,7 +191,7 @@ def operating_points(
 
 
 def flagged_share(scores: ArrayLike, *, threshold: float) -> float | None:
-    """Share of ``scores`` at or above ``threshold``; ``None`` for no scores."""
+    """Return the share of ``scores`` at or above ``threshold``; ``None`` for no scores."""
     values = _scores(scores)
     return float((values >= threshold).mean()) if values.size else None
 
@@ -199,5 +206,5 @@ def _scores(scores: ArrayLike) -> NDArray[np.float64]:
 
 
 def _rounded_up(share: Fraction) -> str:
-    """``share`` as a decimal of four digits, rounded up so that asking for it succeeds."""
+    """Return ``share`` as a decimal of four digits, rounded up so that a request for it succeeds."""
     return f"{math.ceil(share * 10_000) / 10_000:g}"

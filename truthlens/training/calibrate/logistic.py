@@ -26,7 +26,7 @@ def fit_logistic(
         gold: shape (rows,), 0..1.
         weights: shape (rows,), of the rows.
         ridge: strength of the ridge relative to the weights and to each input's variance.
-        penalty: shape (inputs,), the ridge of each slope as it stands, in place of ``ridge``.
+        penalty: shape (inputs,), the ridge of each slope, unscaled, in place of ``ridge``.
         toward: shape (inputs,), where the ridge draws the slopes to and the fit starts; 0 by default.
 
     Returns:

@@ -1,6 +1,7 @@
-"""From labelled answers to a threshold for a goal: the function behind ``truthlens calibrate``.
+"""Choose a threshold for a goal from labelled answers: the function behind ``truthlens calibrate``.
 
-The detector is an argument; nothing here loads one, reads a policy or writes a file. The numerics are in ``conformal``.
+The detector is an argument; nothing here loads one, reads a policy or writes a file. The numerics are in
+``conformal``.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _FAILURES = frozenset({Reason.DETECTOR_ERROR, Reason.TIMEOUT, Reason.OVERLOADED}
 class LabelledScores:
     """Scores of labelled answers.
 
-    ``labels`` (True: unsupported) and ``scores`` (0..1, or ``UNSCORED``) have shape (answers,); ``groups`` are the source
-    texts. ``unscored`` counts the answers without a score by their reason.
+    ``labels`` (True: unsupported) and ``scores`` (0..1, or ``UNSCORED``) have shape (answers,); ``groups``
+    are the source texts. ``unscored`` counts the answers without a score by their reason.
     """
 
     labels: NDArray[np.bool_]
@@ -59,8 +60,8 @@ class LabelledScores:
 class Choice:
     """The threshold for a goal, and what it and others do to the answers.
 
-    ``compared`` has the chosen and other thresholds by name; it is empty where the answers are all of one kind. Its
-    costs are for the goal's ratio and prior; for a miss rate both kinds of mistakes count alike.
+    ``compared`` has the chosen and other thresholds by name; it is empty where the answers are all of one
+    kind. Its costs are for the goal's ratio and prior; for a miss rate both kinds of mistakes count alike.
     """
 
     threshold: float
@@ -102,11 +103,12 @@ def score_labelled(
 def choose(
     scored: LabelledScores, goal: MissRateGoal | CostGoal, *, others: Mapping[str, float] | None = None
 ) -> Choice:
-    """The threshold for ``goal``.
+    """Return the threshold for ``goal``.
 
-    For a miss rate it is the largest one that ``conformal.control_miss_rate`` allows; for a cost ratio the one of least
-    expected cost on these answers, with proposition 1's beside it (``"least cost"`` and ``"proposition 1"`` in ``compared``). They differ:
-    proposition 1 reads the score as a probability and knows nothing of the model, the other is measured.
+    For a miss rate it is the largest one that ``conformal.control_miss_rate`` allows; for a cost ratio the
+    one of least expected cost on these answers, together with proposition 1's (``"least cost"`` and
+    ``"proposition 1"`` in ``compared``). They differ: proposition 1 reads the score as a probability and
+    knows nothing of the model, the other is measured.
 
     Args:
         scored: the labelled answers.

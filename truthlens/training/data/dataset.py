@@ -27,11 +27,11 @@ class Example:
     """One labelled answer.
 
     ``label`` is 1 where the response holds something that ``context`` does not support. ``spans`` are the
-    unsupported characters where people marked them (``()``: all supported), ``None`` where nobody did.
-    Examples with one ``group`` share a source text and stay on one side of every split. Two with one ``pair`` (not
-    empty) differ in little and are trained against each other. Where ``spans`` is ``None`` and ``doubtful`` is not empty,
-    whatever is unsupported lies within ``doubtful``, and the rest is supported. ``generator`` names the model that wrote
-    the response, where a row tells.
+    unsupported characters where people marked them (``()``: all supported), ``None`` where it was not done.
+    Examples with one ``group`` share a source text and stay on one side of every split. Two with one ``pair``
+    (not empty) differ in little and are trained against each other. Where ``spans`` is ``None`` and
+    ``doubtful`` is not empty, whatever is unsupported lies within ``doubtful``, and the rest is supported.
+    ``generator`` names the model that wrote the response, where a row tells.
     """
 
     id: str
@@ -76,14 +76,14 @@ class Recipe:
 
 
 def as_exchange(query: str, passages: Sequence[str], response: str) -> tuple[Exchange, Answer]:
-    """A labelled answer as the gateway would see it; blank passages and answers are what they are there: nothing."""
+    """Return a labelled answer as the gateway would see it; blank passages and answers count as none."""
     evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages if text.strip())
     kind = AnswerKind.TEXT if response.strip() else AnswerKind.EMPTY
     return Exchange(Endpoint.CHAT, "", query, evidence), Answer(0, kind, response)
 
 
 def read_examples(path: Path) -> list[Example]:
-    """All rows of a JSON-lines file, gzip'd or not.
+    """Read all rows of a JSON-lines file, gzip'd or not.
 
     Raises:
         DataError: a line is not a row of the format.
@@ -105,7 +105,7 @@ def read_examples(path: Path) -> list[Example]:
 
 
 def read_folder(folder: Path) -> list[Example]:
-    """All rows of the ``*.jsonl`` and ``*.jsonl.gz`` files of ``folder``, files in order of their names.
+    """Read all rows of the ``*.jsonl`` and ``*.jsonl.gz`` files of ``folder``, files in order of their names.
 
     Raises:
         DataError: there is no such file, or one cannot be read.
@@ -151,7 +151,7 @@ def _digest(*parts: str) -> str:
 
 
 def split_of(group: str, shares: Shares, *, salt: str = "truthlens-1") -> SplitName:
-    """The side that a group is on: a pure function of its name, so that splits never drift."""
+    """Return the side that a group is on: a pure function of its name, so that splits never drift."""
     place = int(_digest(salt, group), 16) / 16**16
     if place < shares.test:
         return "test"
@@ -159,7 +159,7 @@ def split_of(group: str, shares: Shares, *, salt: str = "truthlens-1") -> SplitN
 
 
 def split(examples: Iterable[Example], recipe: Recipe) -> dict[SplitName, list[Example]]:
-    """``examples`` by side, in their order."""
+    """Return ``examples`` by side, in their order."""
     sides: dict[SplitName, list[Example]] = {"train": [], "calibration": [], "test": []}
     for example in examples:
         shares = recipe.shares.get(example.source, recipe.default_shares)
@@ -168,7 +168,7 @@ def split(examples: Iterable[Example], recipe: Recipe) -> dict[SplitName, list[E
 
 
 def draw(examples: Sequence[Example], recipe: Recipe, *, seed: int) -> list[Example]:
-    """One epoch's rows: of every source as many as its mixture says (at most all of them), shuffled."""
+    """Draw one epoch's rows, shuffled: of each source as many as its mixture says, at most all of them."""
     dice = random.Random(seed)  # noqa: S311  # no secret: repeatable draws
     by_source: dict[str, list[Example]] = {}
     for example in examples:

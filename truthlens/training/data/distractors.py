@@ -1,7 +1,10 @@
-"""Labelled answers among irrelevant passages: the material for measuring long evidence. Pure and seeded.
+"""Labelled answers among irrelevant passages: the material for measuring long evidence.
 
-A row keeps its answer and its own passages, in their order; passages of other source texts are mixed in. Claims can be
-planted in an answer, so that it is known where the unsupported part is. Nothing here scores anything.
+Pure and seeded.
+
+A row keeps its answer and its own passages, in their order; passages of other source texts are mixed in.
+Claims can be planted in an answer, so that it is known where the unsupported part is. Nothing here scores
+anything.
 """
 
 from __future__ import annotations
@@ -37,7 +40,10 @@ _OF_EVIDENCE = re.compile(r"\b(?:passages?|context|questions?|unable|impossible)
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """An example with distractors in its context; ``own`` says of each passage whether it is the example's own."""
+    """An example with distractors in its context.
+
+    ``own`` says of each passage whether it is the example's own.
+    """
 
     example: Example
     own: tuple[bool, ...]
@@ -47,8 +53,8 @@ class Crowd:
 class Planted:
     """A supported answer with one unsupported claim put into it.
 
-    ``example`` has that claim as its only span. ``groups`` are the source texts that must not become distractors,
-    because they support the claim.
+    ``example`` has that claim as its only span. ``groups`` are the source texts that must not become
+    distractors, because they support the claim.
     """
 
     example: Example
@@ -56,7 +62,7 @@ class Planted:
 
 
 def as_passages(context: Sequence[str]) -> tuple[str, ...]:
-    """``context`` in passages of usual size: lists of single sentences joined, long documents cut at sentences."""
+    """Return ``context`` in passages of usual size: sentences joined, long documents cut at sentences."""
     if len(context) > 1 and statistics.median(map(len, context)) < _LIST_OF_SENTENCES:
         return tuple(_join(context))
     passages: list[str] = []
@@ -98,7 +104,7 @@ class Pool:
     def random(
         self, example: Example, count: int, *, seed: int, without: frozenset[str] = frozenset()
     ) -> list[str]:
-        """``count`` passages of other groups, at random; fewer where the pool has no more.
+        """Return ``count`` passages of other groups, at random; fewer if the pool has no more.
 
         Args:
             example: what they are drawn for.
@@ -111,7 +117,7 @@ class Pool:
         return self._first(example, order, count, without)
 
     def hard(self, example: Example, count: int, *, without: frozenset[str] = frozenset()) -> list[str]:
-        """``count`` passages of other groups, those that share most with query and answer; see ``random``."""
+        """Return ``count`` passages of other groups that share most with query and answer; see ``random``."""
         keys = _keys(words(f"{example.query}\n{example.response}"))
         shared = self._index.overlap(keys) / np.sqrt(_LENGTH_OFFSET + self._index.lengths)
         return self._first(example, np.argsort(-shared, kind="stable"), count, without)
@@ -133,13 +139,13 @@ class Pool:
 
 
 def crowd(example: Example, distractors: Sequence[str], *, seed: int, own_last: bool = False) -> Crowd:
-    """``example`` with ``distractors`` around its own passages, which keep their order.
+    """Return ``example`` with ``distractors`` around its own passages, which keep their order.
 
     Args:
         example: its context is what supports, or does not support, its answer.
         distractors: irrelevant passages.
         seed: of the places.
-        own_last: all of the example's own passages stand at the end.
+        own_last: all of the example's own passages are at the end.
     """
     total = len(example.context) + len(distractors)
     dice = random.Random(f"{seed}:{example.id}")  # noqa: S311  # no secret: repeatable draws
@@ -171,10 +177,10 @@ class Donors:
         self._index = index_evidence(listed)
 
     def plant(self, example: Example) -> Planted | None:
-        """``example``, a supported answer, with the sentence whose rare words come nearest to query and answer.
+        """Return ``example`` with a sentence whose rare words are nearest to query and answer, or ``None``.
 
-        The sentence is natural, on a like topic, and unsupported: no passage of the example holds most of its words.
-        It stands after the first half of the answer's sentences. ``None`` where no sentence will do.
+        The sentence is natural, on a like topic, and unsupported: no passage of the example holds most of its
+        words. It comes after the first half of the answer's sentences. ``None`` where no sentence will do.
         """
         evidence = index_evidence(list(map(words, example.context)))
         shared = self._index.overlap(_keys(words(f"{example.query}\n{example.response}")))
@@ -196,7 +202,7 @@ class Donors:
 
 
 def plant_number(example: Example) -> Planted | None:
-    """``example`` with one number that its evidence holds changed to one that it does not; ``None`` without any."""
+    """Return ``example`` with one supported number changed to one that the evidence lacks, or ``None``."""
     evidence = index_evidence(list(map(words, example.context)))
     for word in words(example.response):
         written = example.response[word.start : word.end]
@@ -212,7 +218,7 @@ def plant_number(example: Example) -> Planted | None:
 
 
 def _claims(answer: str) -> list[tuple[int, int]]:
-    """The sentences of ``answer`` of which no part claims nothing."""
+    """Return the sentences of ``answer`` in which every part claims something."""
     silent = claimless_ranges(answer)
     return [
         (start, end)
@@ -226,7 +232,7 @@ def _marked(example: Example, response: str, span: tuple[int, int]) -> Example:
 
 
 def _held(evidence: EvidenceIndex, keys: frozenset[str]) -> float:
-    """Largest share of ``keys`` that one passage holds."""
+    """Return the largest share of ``keys`` that one passage holds."""
     counts: NDArray[np.float64] = np.zeros(evidence.units)
     for key in keys:
         counts[evidence.postings.get(key, [])] += 1.0

@@ -1,8 +1,8 @@
-"""Contrasts out of real answers: minimal pairs, errors located by comparison, evidence withheld or supplied.
+"""Make contrasts from real answers: minimal pairs, located errors, evidence withheld or supplied.
 
-Answers that models and people wrote are abstractive, and their style tells nothing about support. Made into pairs
-that differ in one fact, or in what the evidence says, they teach a classifier to compare and not to know answers by
-heart. All rows keep the group of their source, so splits hold.
+Answers that models and people wrote are abstractive, and their style says nothing about support. Made into
+pairs that differ in one fact, or in what the evidence says, they teach a classifier to compare and not to
+know answers by heart. All rows keep the group of their source, so splits hold.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ _MOST_WITHHELD = 4
 
 
 def locate_errors(rows: Sequence[Example]) -> list[Example]:
-    """``rows``, where unsupported answers without marks are marked by comparison with a supported one.
+    """Return ``rows`` with unsupported, unmarked answers marked by comparison with a supported one.
 
-    An answer that differs in few words from a supported answer to the same evidence is wrong in those words (where they
-    are in several places: in some of them). The two also become a pair, as do answers that people marked, with the supported answer that they come nearest to.
+    An answer that differs in few words from a supported answer to the same evidence is wrong in those words
+    (where they are in several places: in some of them). The two also become a pair, as do answers that people
+    marked, with the supported answer that they come nearest to.
     """
     supported: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
@@ -73,7 +74,7 @@ def _alike(left: Sequence[str], right: Sequence[str]) -> float:
 
 
 def _changed(supported: str, response: str) -> list[tuple[int, int]]:
-    """Characters of ``response`` that ``supported`` does not have; ``[]`` where they are too many to tell."""
+    """Return the characters of ``response`` that ``supported`` does not have; ``[]`` if they are too many."""
     left = [match[0].lower() for match in _TOKEN.finditer(supported)]
     right = list(_TOKEN.finditer(response))
     spans: list[tuple[int, int]] = []
@@ -90,7 +91,7 @@ def _changed(supported: str, response: str) -> list[tuple[int, int]]:
 
 
 def minimal_pairs(rows: Sequence[Example], *, count: int, seed: int) -> list[Example]:
-    """``count`` pairs of a supported answer (or some of its sentences) and the same with one error in it.
+    """Return ``count`` pairs of a supported answer (or some of its sentences) and the same with one error.
 
     Args:
         rows: labelled answers; the supported ones are used.
@@ -142,11 +143,11 @@ def _pair(row: Example, dice: random.Random, *, number: int) -> list[Example]:
 
 
 def other_evidence(rows: Sequence[Example], *, count: int, seed: int) -> list[Example]:
-    """Answers of which one sentence has lost its evidence, or gained it.
+    """Return answers of which one sentence has lost its evidence, or gained it.
 
-    Of a supported answer, the evidence sentences that hold most of one of its sentences are withheld: the sentence
-    becomes a span. Of an unsupported answer, each sentence with a marked error is put, reworded, among the evidence:
-    the marks go.
+    Of a supported answer, the evidence sentences that hold most of one of its sentences are withheld: the
+    sentence becomes a span. Of an unsupported answer, each sentence with a marked error is put, reworded,
+    among the evidence: the marks go.
 
     Args:
         rows: answers with marks.
@@ -198,7 +199,7 @@ def _withheld(row: Example, dice: random.Random) -> Example | None:
 
 
 def _best(index: EvidenceIndex, keys: Sequence[str], *, without: set[int] | None = None) -> tuple[int, float]:
-    """The unit that holds most of ``keys``, and its share of their idf."""
+    """Return the unit that holds most of ``keys``, and its share of their idf."""
     overlap = index.overlap(keys)
     if without:
         overlap[list(without)] = 0.0
@@ -214,7 +215,7 @@ def _without(context: Sequence[str], units: Sequence[tuple[int, int, int]]) -> t
 
 
 def _supplied(row: Example, dice: random.Random) -> Example | None:
-    """The row with evidence for every marked sentence: it is now supported."""
+    """Return the row with evidence for every marked sentence: it is now supported."""
     context = list(row.context)
     if not context:
         return None

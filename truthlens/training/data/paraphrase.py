@@ -1,7 +1,9 @@
-"""Sentences said another way, with the same meaning: what a clean answer may do. Wordings are our own.
+"""Sentences said another way, with the same meaning: what a clean answer may do.
 
-Only rewordings that hold in nearly any context: numbers in another notation, near-synonyms, contractions, dropped
-parentheses and sentence adverbs.
+Wordings are our own.
+
+Only rewordings that hold in nearly any context: numbers in another notation, near-synonyms, contractions,
+dropped parentheses and sentence adverbs.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ Rewording = Callable[[str, random.Random], str]
 
 
 def reword(sentence: str, dice: random.Random) -> str:
-    """``sentence`` with none, one or several of the rewordings; the same meaning."""
+    """Return ``sentence`` with none, one or several of the rewordings; the same meaning."""
     for rewording in (_numbers, _synonyms, _contract, _drop_parenthesis, _drop_adverb):
         if dice.random() < 0.45:
             sentence = rewording(sentence, dice)

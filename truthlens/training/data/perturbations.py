@@ -1,7 +1,9 @@
-"""Small edits of a sentence that make it say something else: the wrong answers of minimal pairs. Wordings are our own.
+"""Edit a sentence slightly so that it says something else: the wrong answers of minimal pairs.
 
-Every edit takes a sentence, the evidence's text and dice, and gives the characters to replace, or ``None`` where the
-sentence holds nothing that it could change. What it puts in never stands in the sentence already.
+Wordings are our own.
+
+Every edit takes a sentence, the evidence's text and dice, and gives the characters to replace, or ``None``
+where the sentence holds nothing that it could change. What it inserts is never in the sentence already.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class Edit:
     text: str
 
     def apply(self, sentence: str) -> str:
-        """``sentence`` with the edit in it."""
+        """Return ``sentence`` with the edit in it."""
         return sentence[: self.start] + self.text + sentence[self.end :]
 
     @property
@@ -110,7 +112,7 @@ def _negate(sentence: str, context: str, dice: random.Random) -> Edit | None:
 
 
 def _cross_word(sentence: str, context: str, dice: random.Random) -> Edit | None:
-    """A content word gives way to another one of the same shape from elsewhere in the context."""
+    """Replace a content word by another one of the same shape from elsewhere in the context."""
     matches = [match for match in _WORD.finditer(sentence) if len(match[0]) >= 6 and match[0].islower()]
     if not matches:
         return None
@@ -123,7 +125,7 @@ def _cross_word(sentence: str, context: str, dice: random.Random) -> Edit | None
 
 
 def _swap_roles(sentence: str, context: str, dice: random.Random) -> Edit | None:
-    """Two names of the sentence change places: the same words, another relation."""
+    """Swap two names of the sentence: the same words, another relation."""
     matches = list(_NAME.finditer(" " + sentence))
     spans = [(match.start() - 1, match.end() - 1, match[0]) for match in matches if match.start() > 0]
     if len({text for _, _, text in spans}) < 2:
@@ -136,7 +138,7 @@ def _swap_roles(sentence: str, context: str, dice: random.Random) -> Edit | None
 
 
 def _overstate(sentence: str, context: str, dice: random.Random) -> Edit | None:
-    """A hedge or bound gives way to a stronger or contrary one: over-extrapolation."""
+    """Replace a hedge or bound by a stronger or contrary one: over-extrapolation."""
     matches = list(_HEDGE.finditer(sentence))
     if not matches:
         return None
@@ -156,7 +158,7 @@ def _change_unit(sentence: str, context: str, dice: random.Random) -> Edit | Non
 
 
 def _add_detail(sentence: str, context: str, dice: random.Random) -> Edit | None:
-    """A detail that the evidence does not give, at the sentence's end."""
+    """Add a detail that the evidence does not give, at the sentence's end."""
     body = sentence.rstrip()
     if len(body) < 25 or body[-1] not in ".!" or body[-2].isspace():
         return None
@@ -168,7 +170,7 @@ def _add_detail(sentence: str, context: str, dice: random.Random) -> Edit | None
 
 
 def _invent_name(sentence: str, context: str, dice: random.Random) -> Edit | None:
-    """A name gives way to one that the evidence has never heard of."""
+    """Replace a name by one that does not occur in the evidence."""
     matches = list(_NAME.finditer(sentence))
     if not matches:
         return None

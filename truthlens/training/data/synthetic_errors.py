@@ -1,8 +1,10 @@
-"""Synthetic answers made from evidence: clean ones, and ones with a marked error. Wordings are our own.
+"""Synthetic answers made from evidence: clean ones, and ones with a marked error.
 
-An answer is a few sentences of the evidence, some of them reworded, with lead-ins and closings as chat models write
-them. Errors are minimal edits (``perturbations``) or text from another source; clean ones also cover what detectors wrongly
-flag: abstentions, restated questions, headings, politeness, number paraphrases.
+Wordings are our own.
+
+An answer is a few sentences of the evidence, some of them reworded, with lead-ins and closings as chat models
+write them. Errors are minimal edits (``perturbations``) or text from another source; clean ones also cover
+what detectors wrongly flag: abstentions, restated questions, headings, politeness, number paraphrases.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _ABSTENTIONS = (
 
 
 def synthesize(sources: Sequence[Example], *, count: int, seed: int) -> list[Example]:
-    """``count`` synthetic examples over the contexts of ``sources``, about half of them with marked errors.
+    """Return ``count`` synthetic examples over the contexts of ``sources``, about half with marked errors.
 
     Returned examples keep the group of their source, so splits hold.
     """

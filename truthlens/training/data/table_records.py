@@ -76,7 +76,7 @@ _INVENTED = (
 
 
 def records(*, count: int, seed: int) -> list[Example]:
-    """``count`` answers over JSON records, two about each: a supported one and one with an error, as a pair."""
+    """Return ``count`` answers over JSON records, two about each: a supported and a wrong one, as a pair."""
     dice = random.Random(seed)  # noqa: S311  # no secret: repeatable draws
     made: list[Example] = []
     while len(made) < count:
@@ -130,7 +130,7 @@ def _record(dice: random.Random) -> dict[str, Any]:
 
 
 def _facts(record: dict[str, Any], dice: random.Random) -> list[tuple[str, str, str, str]]:
-    """Sentences as (start, true value, false value, end)."""
+    """Return the sentences as (start, true value, false value, end)."""
     name = record["name"]
     subject = dice.choice((name, "It", f"This {record['type']}"))
 

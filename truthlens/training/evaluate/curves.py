@@ -34,8 +34,8 @@ class RiskCoverage:
     """Error rate of the decisions that are kept, by the share that is kept.
 
     ``coverage`` (0..1, ascending) and ``risk`` have shape (rows,). ``aurc`` is the area under the curve,
-    ``oracle`` what the same decisions would have if every right one were more confident than every wrong one, and
-    ``risk_at_full`` the error rate of all.
+    ``oracle`` what the same decisions would have if every right one were more confident than every wrong one,
+    and ``risk_at_full`` the error rate of all.
     """
 
     coverage: Floats
@@ -49,8 +49,8 @@ class RiskCoverage:
 class Bin:
     """One bin of a reliability diagram.
 
-    ``score`` is the mean score, ``rate`` the share of positives, both weighted; ``low`` and ``high`` are the 95 %
-    Wilson interval of the rate for so many (unweighted) rows.
+    ``score`` is the mean score, ``rate`` the share of positives, both weighted; ``low`` and ``high`` are the
+    95 % Wilson interval of the rate for so many (unweighted) rows.
     """
 
     rows: int
@@ -64,7 +64,7 @@ class Bin:
 def threshold_curve(
     labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
 ) -> ThresholdCurve:
-    """Precision, recall, F1 and false-positive rate with each distinct score as the threshold."""
+    """Return precision, recall, F1 and false-positive rate with each distinct score as the threshold."""
     ranking = Ranking.of(labels, scores)
     positive, negative = (mass[::-1] for mass in ranking.masses(weights))
     hits, alarms = np.cumsum(positive), np.cumsum(negative)
@@ -78,7 +78,7 @@ def threshold_curve(
 
 
 def confidence_of(scores: ArrayLike, scored: ArrayLike, *, threshold: float) -> Floats:
-    """How sure the decision "score >= threshold" is: the score where it says yes, one minus it where it says no.
+    """Return the confidence of the decision "score >= threshold": the score for yes, one minus it for no.
 
     A row that was not scored has -1: it was decided without looking, and counts as the least sure.
 
@@ -95,20 +95,20 @@ def confidence_of(scores: ArrayLike, scored: ArrayLike, *, threshold: float) -> 
 def risk_coverage(
     confidence: ArrayLike, wrong: ArrayLike, *, weights: ArrayLike | None = None
 ) -> RiskCoverage | None:
-    """The risk–coverage curve and its area; ``None`` for no rows.
+    """Return the risk–coverage curve and its area; ``None`` for no rows.
 
     Rows are kept in order of falling confidence. Rows of equal confidence have no order of their own, so each
-    carries the mean error of its kind, which is what a random order gives on average. The area is the mean of the
-    risks at every coverage, one step a row.
+    carries the mean error of its kind, which is what a random order gives on average. The area is the mean of
+    the risks at every coverage, one step a row.
 
     Args:
         confidence: higher is surer, shape (rows,).
         wrong: whether the decision was wrong, shape (rows,).
         weights: by default all 1.
 
-    Source: El-Yaniv and Wiener, "On the foundations of noise-free selective classification", JMLR 11 (2010); the area
-    (AURC) as in Geifman, Uziel and El-Yaniv, "Bias-reduced uncertainty estimation for deep neural classifiers",
-    ICLR 2019.
+    Source: El-Yaniv and Wiener, "On the foundations of noise-free selective classification", JMLR 11 (2010);
+    the area (AURC) as in Geifman, Uziel and El-Yaniv, "Bias-reduced uncertainty estimation for deep neural
+    classifiers", ICLR 2019.
     """
     errors = np.asarray(wrong, dtype=np.float64)
     mass = np.ones(len(errors)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -122,7 +122,7 @@ def risk_coverage(
 def reliability_bins(
     labels: ArrayLike, scores: ArrayLike, *, bins: int = 10, weights: ArrayLike | None = None
 ) -> tuple[Bin, ...]:
-    """The bins of equal width that hold a row, in order of their scores."""
+    """Return the bins of equal width that hold a row, in order of their scores."""
     gold = np.asarray(labels, dtype=np.float64)
     values = np.asarray(scores, dtype=np.float64)
     mass = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -149,7 +149,7 @@ def reliability_bins(
 
 
 def wilson(rate: float, rows: int) -> tuple[float, float]:
-    """The 95 % interval of a rate that was seen on ``rows`` rows (at least 1).
+    """Return the 95 % interval of a rate that was seen on ``rows`` rows (at least 1).
 
     Source: Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
     """
@@ -160,7 +160,7 @@ def wilson(rate: float, rows: int) -> tuple[float, float]:
 
 
 def _kept(confidence: Floats, errors: Floats, mass: Floats) -> tuple[Floats, Floats, float]:
-    """Coverage and risk with the surest 1, 2, ... rows kept, and the area under them."""
+    """Return coverage and risk with the surest 1, 2, ... rows kept, and the area under them."""
     _, place = np.unique(-confidence, return_inverse=True)
     held, wrong = (np.bincount(place, weights=part).astype(np.float64) for part in (mass, mass * errors))
     mean = _ratio(wrong, held, 0.0)

@@ -59,7 +59,7 @@ class Readable(Protocol):
     """What a detector says of one answer, with the scores of its tokens: a ``ServedAnswer``."""
 
     def reading(self, gold: Sequence[tuple[int, int]] | None) -> TokenReading | None:
-        """The token scores beside the marked spans, ``None`` where nothing was scored."""
+        """Return the token scores and the marked spans, ``None`` if nothing was scored."""
 
 
 Score = Callable[[str, Sequence[str], str], Scored]
@@ -87,7 +87,7 @@ class Evaluation:
     pooled: Tallied
 
     def as_json(self) -> dict[str, Any]:
-        """The JSON object of ``truthlens eval``; ``pooled`` has the shape of an entry of ``files``."""
+        """Return the JSON object of ``truthlens eval``; ``pooled`` has the shape of an entry of ``files``."""
         return {
             **self.settings,
             "files": [{"file": file.name, **file.figures} for file in self.files],
@@ -111,15 +111,16 @@ def evaluate(
 ) -> Evaluation:
     """Score every row of ``files``, one after another, and work out the figures.
 
-    All files are read through before the first row is scored, so that a mistake in the last one shows at once. One
-    file's text is held at a time.
+    All files are read through before the first row is scored, so that a mistake in the last one shows at
+    once. One file's text is held at a time.
 
     Args:
         files: labelled JSON lines, gzip'd or not.
         score: the detector.
         model: its name, for the report.
         threshold: response score from which an answer counts as flagged.
-        token_limit: probability from which a token counts as flagged; left out, tokens have no precision and recall.
+        token_limit: probability from which a token counts as flagged; left out, tokens have no precision and
+            recall.
         limit: rows of each file, from its start (after the choice by ``quality``).
         base_rate: weigh the rows so that this share is unsupported; by default they count as they are.
         quality: which rows to measure.
@@ -198,7 +199,7 @@ def measure(
 def report(
     examples: Sequence[Example], measured: Measured, *, threshold: float, base_rate: float | None = None
 ) -> dict[str, Any]:
-    """The main figures of some rows, as a model's manifest keeps them; ``None`` where rows have no labels for one."""
+    """Return the main figures of some rows, as a model's manifest keeps them; ``None`` without labels."""
     found = describe(Tally.of(examples, measured), threshold=threshold, base_rate=base_rate)
     latency = {name: found["latency_ms"][name] for name in ("p50", "p99")}
     return {**{name: found[name] for name in _CONTRACT}, "latency_ms": latency}

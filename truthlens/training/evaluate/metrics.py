@@ -1,9 +1,9 @@
 """Figures of a detector on labelled answers, in numpy alone; ``docs/evaluation.md`` has their definitions.
 
-Example: gold is "any unsupported part", predicted is "score reaches the threshold". Span and character:
-per answer the union of gold characters and of predicted ones, sums over all answers. Ties in scores are
-handled exactly (AUROC counts them half; AUPRC steps once per distinct score). Rows may carry weights: those of a
-base rate, of a resample, or the product of both. Curves are in ``curves``.
+Example: gold is "any unsupported part", predicted is "score reaches the threshold". Span and character: per
+answer the union of gold characters and of predicted ones, sums over all answers. Ties in scores are handled
+exactly (AUROC counts them half; AUPRC steps once per distinct score). Rows may carry weights: those of a base
+rate, of a resample, or the product of both. Curves are in ``curves``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PRF:
 
 
 def prf(true_positive: float, predicted: float, gold: float) -> PRF:
-    """From counts: how many were right, how many were predicted, how many there are."""
+    """Return precision, recall and F1 from counts: how many were right, predicted, and there."""
     precision = true_positive / predicted if predicted else 0.0
     recall = true_positive / gold if gold else 0.0
     total = precision + recall
@@ -38,14 +38,14 @@ def prf(true_positive: float, predicted: float, gold: float) -> PRF:
 
 
 def example_prf(labels: ArrayLike, scores: ArrayLike, *, threshold: float) -> PRF:
-    """At example level: predicted where ``scores >= threshold``."""
+    """Return the figures at example level: predicted where ``scores >= threshold``."""
     gold = np.asarray(labels, dtype=bool)
     predicted = np.asarray(scores, dtype=np.float64) >= threshold
     return prf(float((gold & predicted).sum()), float(predicted.sum()), float(gold.sum()))
 
 
 def char_counts(gold: Sequence[Ranges], predicted: Sequence[Ranges]) -> Floats:
-    """Per answer the characters (shared, predicted, gold), shape (answers, 3)."""
+    """Return per answer the characters (shared, predicted, gold), shape (answers, 3)."""
     counts = np.zeros((len(gold), 3))
     for row, (gold_ranges, predicted_ranges) in enumerate(zip(gold, predicted, strict=True)):
         gold_union, predicted_union = merge_ranges(gold_ranges), merge_ranges(predicted_ranges)
@@ -54,20 +54,21 @@ def char_counts(gold: Sequence[Ranges], predicted: Sequence[Ranges]) -> Floats:
 
 
 def char_prf(gold: Sequence[Ranges], predicted: Sequence[Ranges], *, weights: ArrayLike | None = None) -> PRF:
-    """At character level over many answers, each with its gold and its predicted ranges."""
+    """Return the figures at character level over many answers, each with its gold and predicted ranges."""
     return prf_of_chars(char_counts(gold, predicted), _mass(weights, len(gold)))
 
 
 def prf_of_chars(counts: Floats, weights: Floats) -> PRF:
-    """From ``char_counts`` and a weight per answer."""
+    """Return the figures from ``char_counts`` and a weight per answer."""
     shared, predicted, gold = (float(value) for value in weights @ counts)
     return prf(shared, predicted, gold)
 
 
 def span_counts(gold: Sequence[Ranges], predicted: Sequence[Ranges]) -> Floats:
-    """Per answer the spans (predicted and right, predicted, gold and found, gold), shape (answers, 4).
+    """Return per answer the spans (predicted and right, predicted, gold and found, gold), shape (answers, 4).
 
-    A predicted span is right, a gold one found, where it overlaps one of the other side by a character or more.
+    A predicted span is right, a gold one found, where it overlaps one of the other side by a character or
+    more.
     """
     counts = np.zeros((len(gold), 4))
     for row, (gold_ranges, predicted_ranges) in enumerate(zip(gold, predicted, strict=True)):
@@ -79,12 +80,12 @@ def span_counts(gold: Sequence[Ranges], predicted: Sequence[Ranges]) -> Floats:
 
 
 def span_prf(gold: Sequence[Ranges], predicted: Sequence[Ranges], *, weights: ArrayLike | None = None) -> PRF:
-    """At span level: a predicted span is right, a gold one found, where it overlaps one of the other side."""
+    """Return the figures at span level, where a span is right or found if it overlaps the other side."""
     return prf_of_spans(span_counts(gold, predicted), _mass(weights, len(gold)))
 
 
 def prf_of_spans(counts: Floats, weights: Floats) -> PRF:
-    """From ``span_counts`` and a weight per answer."""
+    """Return the figures from ``span_counts`` and a weight per answer."""
     right, predicted, found, gold = (float(value) for value in weights @ counts)
     precision = right / predicted if predicted else 0.0
     recall = found / gold if gold else 0.0
@@ -93,7 +94,7 @@ def prf_of_spans(counts: Floats, weights: Floats) -> PRF:
 
 
 def touches(span: tuple[int, int], others: Ranges) -> bool:
-    """Whether ``span`` shares a character with one of ``others``."""
+    """Return whether ``span`` shares a character with one of ``others``."""
     return any(span[0] < end and start < span[1] for start, end in others)
 
 
@@ -109,8 +110,8 @@ def _shared(first: Ranges, second: Ranges) -> int:
 class Ranking:
     """Rows put in order of their scores once, so that figures under many weightings cost one pass each.
 
-    ``gold`` has shape (rows,); ``scores`` the distinct scores in ascending order; ``place`` the index into them of
-    each row's score.
+    ``gold`` has shape (rows,); ``scores`` the distinct scores in ascending order; ``place`` the index into
+    them of each row's score.
     """
 
     gold: NDArray[np.bool_]
@@ -119,12 +120,12 @@ class Ranking:
 
     @classmethod
     def of(cls, labels: ArrayLike, scores: ArrayLike) -> Ranking:
-        """From labels and scores, each of shape (rows,)."""
+        """Build the ranking from labels and scores, each of shape (rows,)."""
         distinct, place = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True)
         return cls(np.asarray(labels, dtype=bool), distinct, place)
 
     def masses(self, weights: ArrayLike | None = None) -> tuple[Floats, Floats]:
-        """Weight of the positives and of the negatives at each of ``scores``."""
+        """Return the weight of the positives and of the negatives at each of ``scores``."""
         mass = _mass(weights, len(self.gold))
         positive, negative = (
             np.bincount(self.place, weights=mass * chosen, minlength=len(self.scores)).astype(np.float64)
@@ -133,7 +134,7 @@ class Ranking:
         return positive, negative
 
     def auroc(self, weights: ArrayLike | None = None) -> float | None:
-        """Area under the ROC curve; ``None`` where one class is missing."""
+        """Return the area under the ROC curve; ``None`` if one class is missing."""
         positive, negative = self.masses(weights)
         pairs = positive.sum() * negative.sum()
         if not pairs > 0.0:
@@ -142,7 +143,7 @@ class Ranking:
         return float((positive * (below + negative / 2)).sum() / pairs)
 
     def auprc(self, weights: ArrayLike | None = None) -> float | None:
-        """Average precision (no interpolation); ``None`` where there is no positive."""
+        """Return the average precision (no interpolation); ``None`` if there is no positive."""
         positive, negative = (mass[::-1] for mass in self.masses(weights))
         total = positive.sum()
         if not total > 0.0:
@@ -153,12 +154,12 @@ class Ranking:
 
 
 def auroc(labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None) -> float | None:
-    """Area under the ROC curve; ``None`` where one class is missing."""
+    """Return the area under the ROC curve; ``None`` if one class is missing."""
     return Ranking.of(labels, scores).auroc(weights)
 
 
 def auprc(labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None) -> float | None:
-    """Average precision (no interpolation); ``None`` where there is no positive."""
+    """Return the average precision (no interpolation); ``None`` if there is no positive."""
     return Ranking.of(labels, scores).auprc(weights)
 
 
@@ -174,7 +175,7 @@ def ece(
     equal_mass: bool = False,
     weights: ArrayLike | None = None,
 ) -> float:
-    """Expected calibration error over ``bins`` of equal width, or of equal mass; 0.0 for no rows.
+    """Return the expected calibration error over ``bins`` of equal width, or equal mass; 0.0 for no rows.
 
     ``weights`` (by default all 1) count rows as more or less than one, within bins and between them.
     """
@@ -190,7 +191,7 @@ def ece(
 
 
 def bins_of(scores: ArrayLike, *, bins: int = 10, equal_mass: bool = False) -> NDArray[np.int64]:
-    """The bin of each score, 0 to ``bins - 1``: of equal width over 0..1, or of (nearly) as many rows each."""
+    """Return the bin of each score, 0 to ``bins - 1``: of equal width over 0..1, or of nearly equal size."""
     values = np.asarray(scores, dtype=np.float64)
     if not equal_mass:
         return np.minimum((values * bins).astype(np.int64), bins - 1)
@@ -200,7 +201,7 @@ def bins_of(scores: ArrayLike, *, bins: int = 10, equal_mass: bool = False) -> N
 
 
 def brier(labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None) -> float:
-    """Mean squared difference of score and label; 0.0 for no rows."""
+    """Return the mean squared difference of score and label; 0.0 for no rows."""
     difference = np.asarray(scores, dtype=np.float64) - np.asarray(labels, dtype=np.float64)
     mass = _mass(weights, len(difference))
     return float((mass * difference**2).sum() / mass.sum()) if mass.sum() > 0.0 else 0.0
@@ -214,10 +215,10 @@ def best_f1(
     above: float = -np.inf,
     weights: ArrayLike | None = None,
 ) -> tuple[float, float]:
-    """The highest example F1 over all thresholds higher than ``above``, and a threshold (a score).
+    """Return the highest example F1 over all thresholds above ``above``, and its threshold (a score).
 
-    The threshold is the highest one whose F1 is at most ``slack`` below the best: of points that are as good, the
-    one with the fewest false alarms. Without positives, or scores above: F1 0.0 at threshold 1.0.
+    The threshold is the highest one whose F1 is at most ``slack`` below the best: of points that are as good,
+    the one with the fewest false alarms. Without positives, or scores above: F1 0.0 at threshold 1.0.
     """
     ranking = Ranking.of(labels, scores)
     positive, negative = (mass[::-1] for mass in ranking.masses(weights))
@@ -231,7 +232,7 @@ def best_f1(
 
 
 def shift_prior(scores: ArrayLike, *, trained: float, deployed: float) -> Floats:
-    """Scores moved to another base rate: logit plus the difference of the priors' logits.
+    """Return the scores moved to another base rate: logit plus the difference of the priors' logits.
 
     Args:
         scores: probabilities, 0..1.
@@ -246,7 +247,7 @@ def shift_prior(scores: ArrayLike, *, trained: float, deployed: float) -> Floats
 
 
 def base_rate_weights(labels: ArrayLike, *, base_rate: float) -> Floats:
-    """Shape (rows,), mean 1: weights under which the share of positives is ``base_rate``."""
+    """Return weights of shape (rows,), mean 1, under which the share of positives is ``base_rate``."""
     gold = np.asarray(labels, dtype=bool)
     share = float(gold.mean()) if gold.size else 0.0
     if share in (0.0, 1.0):
@@ -261,7 +262,7 @@ def bootstrap(
     rounds: int = 1000,
     seed: int = 0,
 ) -> tuple[float, float] | None:
-    """The 95 % interval of ``figure`` under resampling of whole groups.
+    """Return the 95 % interval of ``figure`` under resampling of whole groups.
 
     Args:
         groups: the source text of each row.
@@ -288,7 +289,7 @@ def bootstrap(
 
 
 def resamples(groups: Sequence[str], *, rounds: int = 1000, seed: int = 0) -> Iterator[Floats]:
-    """Weights of ``rounds`` resamples of whole groups: how often each row was drawn, shape (rows,).
+    """Yield the weights of ``rounds`` resamples of whole groups: how often each row was drawn, shape (rows,).
 
     As ``bootstrap`` draws them, for figures that take weights.
     """

@@ -1,7 +1,7 @@
 """The plots of ``truthlens eval --report``, drawn with matplotlib, which is imported only when one is drawn.
 
-One quiet style for all: few colours that print in grey, values on a common 0..1 axis, the chance or base rate as a
-dashed line. ``docs/evaluation.md`` says how to read each.
+One quiet style for all: few colours that print in grey, values on a common 0..1 axis, the chance or base rate
+as a dashed line. ``docs/evaluation.md`` says how to read each.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PlotError(TruthLensError):
 
 
 def require_plots() -> None:
-    """Nothing, if plots can be drawn.
+    """Raise an error if plots cannot be drawn.
 
     Raises:
         PlotError: matplotlib is not installed.
@@ -61,8 +61,8 @@ def draw(found: Evaluation, folder: Path) -> list[tuple[str, str]]:
     """Write the plots of ``found`` into ``folder`` as PNG files.
 
     Returns:
-        File name and caption of each, in the order in which a reader wants them. A plot whose rows have no labels for
-        it is left out.
+        File name and caption of each, in the order in which a reader wants them. A plot whose rows have no
+        labels for it is left out.
 
     Raises:
         PlotError: matplotlib is not installed.
@@ -225,7 +225,7 @@ def _named(length: Length) -> str:
 
 
 def _lines(found: Evaluation, *, both: bool = True) -> Iterator[tuple[str, Tallied]]:
-    """The files, if they are few enough for a plot, and always all of them together; colour and rows of each.
+    """Yield colour and rows of each file, if few enough for a plot, and always of all together.
 
     With ``both``, files whose answers have one label only are left out.
     """

@@ -1,7 +1,7 @@
 """Do scores mean what they say: token, span and response scores against what people marked.
 
-For each kind of score, and for response scores under each aggregation, over all answers and over short and long
-ones apart: a score that is calibrated on the whole can still be too high for every long answer.
+For each kind of score, and for response scores under each aggregation, over all answers and over short and
+long ones apart: a score that is calibrated on the whole can still be too high for every long answer.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _DIGITS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Scores of one kind beside their labels, all of shape (scores,).
+    """Scores of one kind with their labels, all of shape (scores,).
 
-    ``labels``: of a token whether it overlaps a marked span, of a predicted span whether it does, of an answer its
-    own. ``aggregation`` is ``None`` for tokens and spans, which come before it.
+    ``labels``: of a token whether it overlaps a marked span, of a predicted span whether it does, of an
+    answer its own. ``aggregation`` is ``None`` for tokens and spans, which come before it.
     """
 
     level: Level
@@ -44,10 +44,10 @@ class Sample:
 
 
 def samples(tally: Tally, *, base_rate: float | None = None) -> Iterator[Sample]:
-    """The samples of ``tally``: tokens, spans, and responses under each aggregation, for each length of answer.
+    """Yield the samples of ``tally``: tokens, spans, and responses per aggregation and length of answer.
 
-    Tokens and spans come from answers whose spans people marked, and carry their answer's weight. Answers that were
-    not scored are in none.
+    Tokens and spans come from answers whose spans people marked, and carry their answer's weight. Answers
+    that were not scored are in none.
     """
     read = tally.take(np.array([reading is not None for reading in tally.readings], dtype=bool))
     sizes = np.array([len(reading.p) for reading in _readings(read)])
@@ -68,7 +68,7 @@ def samples(tally: Tally, *, base_rate: float | None = None) -> Iterator[Sample]
 
 
 def reliability(tally: Tally, *, base_rate: float | None = None) -> list[dict[str, Any]]:
-    """One row of figures per sample: how many, share of positives, mean score, AUROC, ECE, Brier; ``None`` for none."""
+    """Return one row of figures per sample: count, share of positives, mean score, AUROC, ECE, Brier."""
     return [
         {
             "level": sample.level,
@@ -102,7 +102,7 @@ def _pieces(
     parts: list[tuple[NDArray[Any], NDArray[Any] | None]],
     weights: Floats,
 ) -> Sample:
-    """The tokens or spans of all answers in one sample."""
+    """Return the tokens or spans of all answers in one sample."""
     known = [
         (scores, labels, np.full(len(scores), weight))
         for (scores, labels), weight in zip(parts, weights.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""The report of ``truthlens eval --report``: one Markdown file with tables, beside its plots."""
+"""Write the report of ``truthlens eval --report``: a Markdown file with tables, next to its plots."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def write_report(found: Evaluation, folder: Path) -> Path:
 
 
 def machine(threads: int) -> str:
-    """The machine in words: processor, cores, threads used, system, Python."""
+    """Describe the machine in words: processor, cores, threads used, system, Python."""
     name = platform.processor() or platform.machine()
     listed = Path("/proc/cpuinfo")
     if listed.is_file():
@@ -80,7 +80,7 @@ def machine(threads: int) -> str:
 
 
 def markdown(found: Evaluation, plots: Sequence[tuple[str, str]] = ()) -> str:
-    """The report as Markdown.
+    """Return the report as Markdown.
 
     Args:
         found: what was measured.
@@ -143,7 +143,7 @@ def _if(settings: Mapping[str, Any], key: str, text: str) -> str:
 
 
 def _answers(rows: Sequence[Row], first: str) -> str:
-    """Whole answers: ranking and decision."""
+    """Return the section on whole answers: ranking and decision."""
     body = [
         [
             _cell(row["name"]), str(row["rows"]), str(row["unsupported"]), _share(row["base_rate"]),
@@ -158,7 +158,7 @@ def _answers(rows: Sequence[Row], first: str) -> str:
 
 
 def _places(rows: Sequence[Row], first: str) -> str:
-    """Where in the answer: characters, spans, tokens; nothing if no row is marked."""
+    """Return the section on parts of answers: characters, spans, tokens; empty if no row is marked."""
     marked = [row for row in rows if row["marked"]]
     if not marked:
         return ""
@@ -178,7 +178,7 @@ def _places(rows: Sequence[Row], first: str) -> str:
 
 
 def _trust(rows: Sequence[Row], first: str) -> str:
-    """Calibration and selective prediction."""
+    """Return the section on calibration and selective prediction."""
     body = []
     for row in rows:
         risk = row["risk_coverage"] or {}

@@ -1,7 +1,7 @@
-"""What is kept of scored answers: labels, scores, counts and times by row, and none of their text.
+"""Keep the labels, scores, counts and times of scored answers by row, and none of their text.
 
-Everything that is reported is worked out from a ``Tally``, for all rows or for some. It grows with the number of
-answers and, where spans are marked, with their tokens; texts can be let go as soon as they are scored.
+Everything that is reported is worked out from a ``Tally``, for all rows or for some. It grows with the number
+of answers and, where spans are marked, with their tokens; texts can be let go as soon as they are scored.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Bools = NDArray[np.bool_]
 class Measured:
     """A detector's say on each of some answers.
 
-    ``scores`` (0 where nothing was scored), ``scored``, ``coverage``, ``seconds`` and ``tokens`` (answer tokens scored
-    plus evidence tokens seen) have shape (rows,); ``spans`` are character ranges; ``readings`` the token scores, ``None``
-    from detectors that give none.
+    ``scores`` (0 where nothing was scored), ``scored``, ``coverage``, ``seconds`` and ``tokens`` (answer
+    tokens scored plus evidence tokens seen) have shape (rows,); ``spans`` are character ranges; ``readings``
+    the token scores, ``None`` from detectors that give none.
     """
 
     scores: Floats
@@ -43,8 +43,8 @@ class Tally:
     """Scored answers by row; every column has shape (rows,) unless it says otherwise.
 
     ``marked``: whether people marked spans. ``chars`` (rows, 3) and ``spans`` (rows, 4) are the counts of
-    ``figures.char_counts`` and ``figures.span_counts``, zeros where nobody marked. ``any_span``: whether a span was
-    predicted. ``task``, ``source`` and ``generator`` are ``""`` where a row has none.
+    ``metrics.char_counts`` and ``metrics.span_counts``, zeros where nothing was marked. ``any_span``: whether
+    a span was predicted. ``task``, ``source`` and ``generator`` are ``""`` where a row has none.
     """
 
     labels: Bools
@@ -65,7 +65,7 @@ class Tally:
 
     @classmethod
     def of(cls, examples: Sequence[Example], measured: Measured) -> Tally:
-        """From answers and what was said of them."""
+        """Build a tally from answers and their results."""
         gold = [example.spans or () for example in examples]
         marked = np.array([example.spans is not None for example in examples], dtype=bool)
         predicted = [
@@ -91,24 +91,24 @@ class Tally:
 
     @classmethod
     def join(cls, tallies: Sequence[Tally]) -> Tally:
-        """The rows of one or more tallies, one after another."""
+        """Join the rows of one or more tallies, one after another."""
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(tally, name) for tally in tallies]) for name in _COLUMNS
         }
         return cls(**columns, readings=tuple(reading for tally in tallies for reading in tally.readings))
 
     def take(self, rows: Bools) -> Tally:
-        """The rows for which ``rows``, shape (rows,), is true."""
+        """Return the rows for which ``rows``, shape (rows,), is true."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
         kept = [reading for reading, wanted in zip(self.readings, rows.tolist(), strict=True) if wanted]
         return Tally(**columns, readings=tuple(kept))
 
     def __len__(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return len(self.labels)
 
     def weights(self, base_rate: float | None) -> Floats:
-        """Shape (rows,): 1 each, or such that the share of unsupported answers is ``base_rate``."""
+        """Return weights, shape (rows,): 1 each, or such that the unsupported share is ``base_rate``."""
         if base_rate is None:
             return np.ones(len(self))
         return base_rate_weights(self.labels, base_rate=base_rate)

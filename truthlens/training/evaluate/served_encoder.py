@@ -1,8 +1,9 @@
 """The encoder as it is served, with the token scores behind each verdict kept for the workshop.
 
-An evaluation needs the probabilities of single tokens and the response score under every aggregation; the detector
-gives neither, and running the model again for each would cost as often. Here the model runs once an answer, inside
-the detector, and its log-odds are read again afterwards. Every reading is compared with what was served.
+An evaluation needs the probabilities of single tokens and the response score under every aggregation; the
+detector gives neither, and running the model again for each would cost as often. Here the model runs once an
+answer, inside the detector, and its log-odds are read again afterwards. Every reading is compared with what
+was served.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ _TOLERANCE = 1e-6
 class TokenReading:
     """The scores behind one verdict, without its text.
 
-    ``p`` has shape (answer tokens,), float32, the probabilities as served: 0 where a sentence claims nothing. ``gold``
-    has the same shape: whether a token overlaps a marked span; ``None`` where nobody marked spans. ``spans`` has one
-    row a predicted span: its score, and 1.0 where it overlaps a marked one (``NaN`` where nobody marked). ``scores``
-    is the response score under each aggregation.
+    ``p`` has shape (answer tokens,), float32, the probabilities as served: 0 where a sentence claims nothing.
+    ``gold`` has the same shape: whether a token overlaps a marked span; ``None`` where no spans were marked.
+    ``spans`` has one row a predicted span: its score, and 1.0 where it overlaps a marked one (``NaN`` where
+    nobody marked). ``scores`` is the response score under each aggregation.
     """
 
     p: NDArray[np.float32]
@@ -82,10 +83,10 @@ class ServedAnswer:
         return self.result.coverage
 
     def reading(self, gold: Sequence[tuple[int, int]] | None) -> TokenReading | None:
-        """Token, span and response scores, or ``None`` where nothing was scored.
+        """Return the token, span and response scores, or ``None`` if nothing was scored.
 
         Args:
-            gold: the marked spans, ``None`` where nobody marked any.
+            gold: the marked spans, ``None`` where none were marked.
 
         Raises:
             DetectorError: the scores that are read here are not those that were served.
@@ -183,7 +184,7 @@ class ServedEncoder:
 
 
 def load_served(folder: Path, *, threads: int = 1) -> ServedEncoder:
-    """The encoder of a model folder, loaded but not yet warm.
+    """Load the encoder of a model folder; it is not yet warm.
 
     Raises:
         ModelError: the folder cannot be used.

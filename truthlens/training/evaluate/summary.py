@@ -1,7 +1,7 @@
 """The figures of scored answers as plain data, each for all rows or for a part of them, with 95 % intervals.
 
-The keys are those of ``truthlens eval --json``; ``docs/evaluation.md`` says what each means. A figure that the rows
-have no labels for is ``None``, never 0.
+The keys are those of ``truthlens eval --json``; ``docs/evaluation.md`` says what each means. A figure that
+the rows have no labels for is ``None``, never 0.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ _PRF = ("precision", "recall", "f1")
 def describe(
     tally: Tally, *, threshold: float, token_limit: float | None = None, base_rate: float | None = None
 ) -> Figures:
-    """All figures of the rows of ``tally``.
+    """Return all figures of the rows of ``tally``.
 
     Args:
         tally: scored answers.
         threshold: response score from which an answer counts as flagged.
-        token_limit: probability from which a token counts as flagged; left out, tokens have no precision and recall.
+        token_limit: probability from which a token counts as flagged; left out, tokens have no precision and
+            recall.
         base_rate: weigh the rows so that this share is unsupported; by default they count as they are.
     """
     point = _Figures(tally, threshold=threshold, base_rate=base_rate).at(np.ones(len(tally)))
@@ -77,10 +78,11 @@ def describe(
 def intervals(
     tally: Tally, *, threshold: float, base_rate: float | None = None, rounds: int = 1000
 ) -> Figures:
-    """The 95 % intervals ``[low, high]`` of most figures of ``describe``, in its shape.
+    """Return the 95 % intervals ``[low, high]`` of most figures of ``describe``, in its shape.
 
-    Whole groups of rows (those that share a source text) are drawn with replacement, ``rounds`` times; the interval
-    is from the 2.5 % to the 97.5 % point. ``None`` where no resample has the figure, or ``rounds`` is 0.
+    Whole groups of rows (those that share a source text) are drawn with replacement, ``rounds`` times; the
+    interval is from the 2.5 % to the 97.5 % point. ``None`` where no resample has the figure, or ``rounds``
+    is 0.
     """
     figures = _Figures(tally, threshold=threshold, base_rate=base_rate)
     found: dict[str, list[float]] = {name: [] for name in figures.at(np.ones(len(tally)))}
@@ -107,7 +109,7 @@ def breakdown(
     base_rate: float | None = None,
     rounds: int = 0,
 ) -> Figures:
-    """``describe`` with ``intervals``, for all rows and per task, source and generator where rows name one."""
+    """Return ``describe`` with ``intervals``, for all rows and per task, source and generator."""
 
     def part(rows: Tally) -> Figures:
         return {
@@ -136,7 +138,7 @@ class _Figures:
         self._flagged = tally.scores >= threshold
 
     def at(self, mass: Floats) -> dict[str, float | None]:
-        """By name; the rows count ``mass`` times, times what the base rate asks for."""
+        """Return the figures by name; the rows count ``mass`` times, times what the base rate asks for."""
         tally = self._tally
         weights = self._balanced(mass)
         known = bool(weights.sum() > 0.0)
@@ -189,7 +191,7 @@ def _group(point: dict[str, float | None], name: str, figures: tuple[str, ...]) 
 
 
 def _token_figures(tally: Tally, *, limit: float | None, base_rate: float | None) -> Figures:
-    """Over the tokens of marked answers; every token carries its answer's weight."""
+    """Return the figures over the tokens of marked answers; every token carries its answer's weight."""
     nothing: Figures = dict.fromkeys((*_PRF, "auroc", "auprc", "base_rate"))
     rows = tally.take(tally.marked)
     parts = [
@@ -218,7 +220,7 @@ def _token_figures(tally: Tally, *, limit: float | None, base_rate: float | None
 
 
 def risk_coverage_of(tally: Tally, *, threshold: float, weights: Floats) -> RiskCoverage | None:
-    """The risk–coverage curve of the decision "score >= threshold"."""
+    """Return the risk–coverage curve of the decision "score >= threshold"."""
     return risk_coverage(
         confidence_of(tally.scores, tally.scored, threshold=threshold),
         (tally.scores >= threshold) != tally.labels,
@@ -244,7 +246,7 @@ def _risk_coverage(tally: Tally, *, threshold: float, weights: Floats) -> Figure
 
 
 def _best(tally: Tally, weights: Floats) -> Figures | None:
-    """What the best threshold would have given: chosen on the rows that it is measured on."""
+    """Return what the best threshold would have given: chosen on the rows that it is measured on."""
     if not tally.labels.any():
         return None
     # A threshold of 0 would flag every answer, also those without one suspicious token.
@@ -254,7 +256,8 @@ def _best(tally: Tally, weights: Floats) -> Figures | None:
 
 def _per_1000_tokens(tally: Tally) -> float | None:
     tokens = float(tally.tokens.sum())
-    # Only rows whose tokens are known: an answer that was not scored has none, and its time says nothing of them.
+    # Only rows whose tokens are known: an answer that was not scored has none, and its time says nothing of
+    # them.
     return round(float(tally.seconds[tally.tokens > 0].sum()) * 1e6 / tokens, 2) if tokens else None
 
 

@@ -1,7 +1,7 @@
-"""Any token classifier of ``transformers`` as an ONNX file, compared with the original before it is kept.
+"""Convert any token classifier of ``transformers`` to ONNX, and compare it with the original.
 
-ModernBERT layouts (LettuceDetect, TinyLettuce, mmBERT) get block-local attention; all others are traced as they
-stand. Rounding to int8 is ``quantize``; calibration is not done here.
+ModernBERT layouts (LettuceDetect, TinyLettuce, mmBERT) get block-local attention; all others are traced
+unchanged. Rounding to int8 is ``quantize``; calibration is not done here.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _EVERYTHING = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class ParityReport:
-    """How far the exported file is from the original, in token probabilities over the fixture, both in float32.
+    """How far the exported file is from the original, in token probabilities over the fixture (float32).
 
-    ``alone`` is the largest difference of windows run one by one, ``padded`` that of the shorter ones in one padded
-    batch; ``longest`` the tokens of the longest window; ``layout`` says ``block-local`` or ``stock``.
+    ``alone`` is the largest difference of windows run one by one, ``padded`` that of the shorter ones in one
+    padded batch; ``longest`` the tokens of the longest window; ``layout`` says ``block-local`` or ``stock``.
     """
 
     alone: float
@@ -74,14 +74,15 @@ def export_folder(
 
     Args:
         folder: a Hugging Face folder with safetensors weights and ``tokenizer.json``, pulled or one's own.
-        output: model folder; made if it is not there, and may be ``folder`` itself, which then holds both forms.
+        output: model folder; made if it is not there, and may be ``folder`` itself, which then holds both
+            forms.
         tolerance: largest difference of token probabilities that is accepted.
         largest_file: bytes of weights from which they go into a file of their own.
         threads: threads of the comparison.
 
     Raises:
-        ModelError: the folder holds no token classifier, or the graph does not compute what the original does.
-            Then nothing was written.
+        ModelError: the folder holds no token classifier, or the graph does not compute what the original
+            does. Then nothing was written.
     """
     manifest = load_manifest(folder)
     tokenizer = load_tokenizer(folder)
@@ -106,7 +107,7 @@ def export_folder(
 
 
 def _write(folder: Path, file: Path, *, manifest: Manifest, largest_file: int) -> str:
-    """The graph in ``file``; says how its attention is laid out."""
+    """Write the graph to ``file``, and return how its attention is laid out."""
     model = load_classifier(folder, precision="float32", attention="eager")
     graph: nn.Module
     if model.config.model_type == MODEL_TYPE:
@@ -132,14 +133,14 @@ class _Stock(nn.Module):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        """Logits, shape (batch, tokens, labels)."""
+        """Return the logits, shape (batch, tokens, labels)."""
         segments = {"token_type_ids": token_type_ids} if self.segments else {}
         logits: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask, **segments).logits
         return logits
 
 
 def trace(graph: nn.Module, file: Path, *, names: Sequence[str]) -> None:
-    """Write ``graph``, whose inputs ``names`` are all (batch, tokens) whole numbers, with free batch and length.
+    """Write ``graph``, whose inputs ``names`` are (batch, tokens) whole numbers, both dimensions free.
 
     Raises:
         ModelError: PyTorch cannot write the graph.
@@ -151,8 +152,8 @@ def trace(graph: nn.Module, file: Path, *, names: Sequence[str]) -> None:
     segments[:, 11:] = 1
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
     with warnings.catch_warnings():
-        # The exporter that follows the deprecated one cannot write this opset; and shapes that tracing froze would
-        # show in the comparison with the original.
+        # The exporter that follows the deprecated one cannot write this opset; and shapes that tracing froze
+        # would show in the comparison with the original.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
@@ -176,8 +177,8 @@ def trace(graph: nn.Module, file: Path, *, names: Sequence[str]) -> None:
 def sum_residuals(model: onnx.ModelProto) -> None:
     """Make residual additions of ``model`` ``Sum``.
 
-    ONNX Runtime fuses ``Add`` and ``LayerNormalization`` into a kernel that is up to eight times slower on a CPU than
-    the two alone.
+    ONNX Runtime fuses ``Add`` and ``LayerNormalization`` into a kernel that is up to eight times slower on a
+    CPU than the two alone.
     """
     normalised = {node.input[0] for node in model.graph.node if node.op_type == "LayerNormalization"}
     for node in model.graph.node:

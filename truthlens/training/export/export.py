@@ -45,7 +45,7 @@ _PROBES = 40  # windows that outlying channels are looked for in
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What int8 may cost: 99th percentile of the change of calibrated token probabilities, loss of token accuracy."""
+    """What int8 may cost: 99th percentile of the change of token probabilities, loss of token accuracy."""
 
     change_p99: float = 0.03
     accuracy_loss: float = 0.005
@@ -56,8 +56,8 @@ class ExportReport:
     """How faithful the exported file is.
 
     ``quantized`` is false where the gate refused int8. ``change_p99`` is the 99th percentile of the change of
-    calibrated token probabilities by int8, ``accuracy_loss`` the loss of token accuracy (0..1; negative: a gain),
-    ``export_difference`` the largest difference of log-odds between PyTorch and the fp32 file.
+    calibrated token probabilities by int8, ``accuracy_loss`` the loss of token accuracy (0..1; negative: a
+    gain), ``export_difference`` the largest difference of log-odds between PyTorch and the fp32 file.
     """
 
     file: Path
@@ -135,7 +135,7 @@ def export(
 
 
 def load_run(run: Path) -> TokenClassifier:
-    """The trained classifier of a run folder, in evaluation mode.
+    """Load the trained classifier of a run folder, in evaluation mode.
 
     Raises:
         ModelError: the run has no weights yet.
@@ -161,8 +161,8 @@ def to_onnx(model: ExportedClassifier, file: Path) -> None:
     features = torch.rand(2, 20, FEATURE_COUNT)
     axes = {name: {0: "batch", 1: "tokens"} for name in (*_INPUTS, "logits")}
     with warnings.catch_warnings():
-        # The exporter that follows the deprecated one cannot write opset 17, which int8 needs; and shapes that
-        # tracing freezes would show in the comparison with the trained model.
+        # The exporter that follows the deprecated one cannot write opset 17, which int8 needs; and shapes
+        # that tracing freezes would show in the comparison with the trained model.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
         torch.onnx.export(
@@ -181,7 +181,7 @@ def to_onnx(model: ExportedClassifier, file: Path) -> None:
 
 
 def quantize(full: Path, small: Path) -> None:
-    """Dynamic int8 of the matrix products and of the embedding table, one scale a column."""
+    """Round the matrix products and the embedding table to dynamic int8, one scale a column."""
     nodes = onnx.load(str(full)).graph.node
     exact = [node.name for node in nodes if any(part in node.name for part in FULL_PRECISION)]
     quantize_dynamic(
@@ -255,7 +255,7 @@ def _torch_odds(model: TokenClassifier, windows: Sequence[Window]) -> NDArray[np
 
 
 def _served_as(odds: NDArray[np.float64], labels: NDArray[np.int64]) -> tuple[float, float]:
-    """Slope and intercept that make the fixture's log-odds into probabilities, about as the manifest will."""
+    """Return the slope and intercept that turn the fixture's log-odds into probabilities, about as served."""
     known = labels != IGNORED
     gold = (labels[known] == 1).astype(np.float64)
     if not len(gold) or gold.min() == gold.max():

@@ -1,12 +1,12 @@
-"""The classifier as it is exported: the same function as the trained module, laid out for one CPU core.
+"""Define the classifier as it is exported: the same function as the trained module, for one CPU core.
 
-The stock export builds (tokens, tokens) masks with NaN guards in every layer and keeps the scores of all heads in
-memory at once; on one core that costs as much as all products of the int8 model. Here attention goes head by head,
-one product makes query, key and value, the padding mask is a column of that product, and the last layer is computed
-only from the first answer token on. One outlier takes most steps of a shared int8 scale, so the few hidden channels of the
-feed-forward parts with outlying activations have products of their own, which stay fp32, and the inputs of the other
-products are scaled channel by channel, their weights the other way (SmoothQuant; Xiao et al., 2023). Encoders of BERT
-layout alone.
+The stock export builds (tokens, tokens) masks with NaN guards in every layer and keeps the scores of all
+heads in memory at once; on one core that costs as much as all products of the int8 model. Here attention goes
+head by head, one product makes query, key and value, the padding mask is a column of that product, and the
+last layer is computed only from the first answer token on. One outlier takes most steps of a shared int8
+scale, so the few hidden channels of the feed-forward parts with outlying activations have products of their
+own, which stay fp32, and the inputs of the other products are scaled channel by channel, their weights the
+other way (SmoothQuant; Xiao et al., 2023). Encoders of BERT layout alone.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ FULL_PRECISION = ("outlying", "/comparison/", "/head/", "/feature_mlp/")
 class Ranges:
     """How far the activations of one layer reach.
 
-    ``outlying`` are the feed-forward channels that stay apart, shape (channels,). The others are the highest absolute
-    values by channel: ``states`` of the layer's input, ``attended`` of what attention gives, ``between`` of the
-    feed-forward part's input, each of shape (width,), and ``hidden`` of its hidden channels.
+    ``outlying`` are the feed-forward channels that stay apart, shape (channels,). The others are the highest
+    absolute values by channel: ``states`` of the layer's input, ``attended`` of what attention gives,
+    ``between`` of the feed-forward part's input, each of shape (width,), and ``hidden`` of its hidden
+    channels.
     """
 
     outlying: Tensor
@@ -71,7 +72,7 @@ class ExportedClassifier(nn.Module):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, features: Tensor
     ) -> Tensor:
-        """Logits, shape (batch, tokens, 2); zero before the first answer token of the batch.
+        """Return the logits, shape (batch, tokens, 2); zero before the first answer token of the batch.
 
         Answer tokens are those from the first token of type 1 on; without one, all tokens count.
         """
@@ -111,7 +112,7 @@ class _Layer(nn.Module):
         self.feed_forward = _FeedForward(layer, ranges)
 
     def forward(self, asking: Tensor, states: Tensor, mask: Tensor) -> Tensor:
-        """New states, shape (batch, asking tokens, width), of the tokens ``asking``, which are among ``states``.
+        """Return the new states, shape (batch, asking tokens, width), of the tokens ``asking``.
 
         ``mask`` is additive, shape (batch, tokens, 1).
         """
@@ -131,7 +132,7 @@ class _Layer(nn.Module):
 
 
 class _FeedForward(nn.Module):
-    """A layer's feed-forward part; the channels ``outlying`` go a way of their own."""
+    """A layer's feed-forward part; the channels ``outlying`` are computed separately."""
 
     def __init__(self, layer: Any, ranges: Ranges) -> None:
         super().__init__()
@@ -153,10 +154,10 @@ class _FeedForward(nn.Module):
 
 
 class _Scaled(nn.Module):
-    """A linear layer whose input is scaled channel by channel, and its weights the other way: the same function.
+    """A linear layer whose input is scaled by channel, and its weights inversely: the same function.
 
-    ``reach`` is the highest absolute value of each input channel. Input and weights share the spread between channels
-    evenly, so that neither needs most of its int8 steps for a few of them.
+    ``reach`` is the highest absolute value of each input channel. Input and weights share the spread between
+    channels evenly, so that neither needs most of its int8 steps for a few of them.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, reach: Tensor) -> None:
@@ -184,7 +185,7 @@ def _copy(weight: Tensor, bias: Tensor | None) -> nn.Linear:
 def find_ranges(
     model: TokenClassifier, inputs: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], *, channels: int
 ) -> list[Ranges]:
-    """How far the activations of each layer reach.
+    """Return the range of each layer's activations.
 
     Args:
         model: the classifier.

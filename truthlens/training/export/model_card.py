@@ -10,7 +10,7 @@ CARD_NAME = "MODEL_CARD.md"
 
 
 def card(manifest: Manifest, summary: dict[str, Any]) -> str:
-    """Markdown: what the model is, what it was made of, how good it is, where it fails, how to make it again.
+    """Return Markdown: what the model is, its data, its quality, its limits, and how to make it again.
 
     Args:
         manifest: with figures.

@@ -14,7 +14,7 @@ _PARTIAL = ".partial-"
 
 
 def digest(file: Path) -> str:
-    """The SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -22,9 +22,9 @@ def digest(file: Path) -> str:
 def write_folder(output: Path, manifest: Manifest, made: Path, *, replaced: Iterable[str] = ()) -> Manifest:
     """Put the files of ``made`` into ``output``, and a manifest that lists them with their digests.
 
-    Files that ``output`` already holds and that have another name stay, and so do their digests. Files and manifest
-    are swapped in one by one, each whole, the manifest last: cut short in between, the folder's digests no longer
-    fit and loading it says so.
+    Files that ``output`` already holds and that have another name stay, and so do their digests. Files and
+    manifest are swapped in one by one, each whole, the manifest last: cut short in between, the folder's
+    digests no longer fit and loading it says so.
 
     Args:
         output: model folder; made if it is not there.

@@ -1,10 +1,10 @@
-"""ModernBERT as it is exported: the same function as in ``transformers``, with local layers computed in blocks.
+"""Define ModernBERT as it is exported: the same function, with local layers computed in blocks.
 
-Two of three ModernBERT layers see only the tokens within a window (64 on either side), but the stock graph computes
-all scores of all tokens and masks most of them. Here the tokens of such a layer are cut into blocks as long as the
-window, and a block's queries meet the keys of the previous, the same and the next block: exact, and linear in length.
-Global layers go head by head, so that only one (tokens, tokens) matrix is in memory at a time. Ettin and mmBERT have
-the same layout. Nothing here writes a file.
+Two of three ModernBERT layers see only the tokens within a window (64 on either side), but the stock graph
+computes all scores of all tokens and masks most of them. Here the tokens of such a layer are cut into blocks
+as long as the window, and a block's queries meet the keys of the previous, the same and the next block:
+exact, and linear in length. Global layers go head by head, so that only one (tokens, tokens) matrix is in
+memory at a time. Ettin and mmBERT have the same layout. Nothing here writes a file.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class BlockLocalClassifier(nn.Module):
     """A ModernBERT token classifier, for export.
 
     Args:
-        model: ``ModernBertForTokenClassification`` of ``transformers``; its parts are used as they are, except that
-            the scale of the scores is folded into a copy of the query weights.
+        model: ``ModernBertForTokenClassification`` of ``transformers``; its parts are used as they are,
+            except that the scale of the scores is folded into a copy of the query weights.
 
     Raises:
         ModelError: the model is of another layout, or scales its rotary positions.
@@ -62,7 +62,7 @@ class BlockLocalClassifier(nn.Module):
         self.classifier = model.classifier
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Logits, shape (batch, tokens, labels), of ids and mask (1: a token, 0: padding), both (batch, tokens)."""
+        """Return the logits, shape (batch, tokens, labels), of ids and mask (1: token, 0: padding)."""
         length = input_ids.shape[1]
         extra = (self.window - length % self.window) % self.window
         ids = functional.pad(input_ids, (0, extra), value=self.pad_id)
@@ -101,7 +101,7 @@ class _Layer(nn.Module):
             self.projection.bias = _frozen(source.bias * scales)
 
     def forward(self, states: Tensor, *, turn: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
-        """New states, shape (batch, tokens, width)."""
+        """Return the new states, shape (batch, tokens, width)."""
         batch, tokens, _ = states.shape
         projected = self.projection(self.attention_norm(states))
         parts = projected.view(batch, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
@@ -115,7 +115,7 @@ class _Layer(nn.Module):
 
 
 def _attend_globally(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-    """All of (batch, heads, tokens, head width); ``mask`` is additive, (batch, 1, tokens)."""
+    """Attend globally over (batch, heads, tokens, head width); ``mask`` is additive, (batch, 1, tokens)."""
     heads = [
         torch.matmul(torch.softmax(torch.matmul(q, k.transpose(-1, -2)) + mask, dim=-1), v)
         for q, k, v in zip(query.unbind(1), key.unbind(1), value.unbind(1), strict=True)
@@ -124,7 +124,10 @@ def _attend_globally(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) ->
 
 
 def _attend_locally(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-    """All of (batch, heads, tokens, head width); ``mask`` is additive, (batch, 1, blocks, block, 3 blocks)."""
+    """Attend locally over (batch, heads, tokens, head width).
+
+    ``mask`` is additive, (batch, 1, blocks, block, 3 blocks).
+    """
     batch, heads, _, width = query.shape
     block = mask.shape[3]
 
@@ -144,7 +147,7 @@ def _attend_locally(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> 
 
 
 def _local_mask(keys_hidden: Tensor, window: int) -> Tensor:
-    """What a block's queries must not see of three blocks of keys, shape (batch, 1, blocks, block, 3 blocks).
+    """Return the mask of a block's queries over three blocks, shape (batch, 1, blocks, block, 3 blocks).
 
     Args:
         keys_hidden: additive, shape (batch, tokens); tokens are a multiple of ``window``.
@@ -161,7 +164,7 @@ def _local_mask(keys_hidden: Tensor, window: int) -> Tensor:
 
 
 def _turn(positions: Tensor, inverse: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosine, and sine with the sign of its half, of the rotary positions, each (tokens, head width)."""
+    """Return the cosine, and the sine signed by half, of the rotary positions, each (tokens, head width)."""
     angles = positions[:, None] * inverse[None, :]
     cosine, sine = angles.cos(), angles.sin()
     return torch.cat([cosine, cosine], dim=-1), torch.cat([-sine, sine], dim=-1)

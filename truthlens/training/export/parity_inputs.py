@@ -1,7 +1,7 @@
 """Exchanges of our own that two forms of one model are compared on: from one line to several windows long.
 
-They carry no labels and prove nothing about quality; they show whether an exported or a rounded model still computes
-what the original does.
+They carry no labels and prove nothing about quality; they show whether an exported or a rounded model still
+computes what the original does.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """Six exchanges, the shortest of about 20 words and the longest of about 1,100, always the same."""
+    """Return the six exchanges, from about 20 words to about 1,100, always the same."""
     return [_sample(number, sentences) for number, sentences in enumerate(_SENTENCES)]
 
 
 def fixture_windows(tokenizer: Tokenizer, fmt: InputFormat) -> list[Window]:
-    """The windows of ``samples`` in a model's own input format, each at most ``fmt.max_tokens`` long.
+    """Return the windows of ``samples`` in a model's own input format, each at most ``fmt.max_tokens`` long.
 
     Raises:
         ModelError: the format leaves no room, or the tokenizer makes no token of any answer.

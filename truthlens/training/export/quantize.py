@@ -1,7 +1,7 @@
 """A model folder's ONNX file rounded to int8, kept only where that costs next to nothing.
 
-Rounded are the weights of matrix products and the embedding table, one scale a column; activations are rounded as
-they come. Training with rounding in the loop, and calibration, are not done here.
+Rounded are the weights of matrix products and the embedding table, one scale a column; activations are
+rounded as they come. Training with rounding in the loop, and calibration, are not done here.
 """
 
 from __future__ import annotations
@@ -63,10 +63,12 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class QuantizeReport:
-    """What int8 costs. Changes are of calibrated token probabilities over the fixture.
+    """What int8 costs.
 
-    ``agreement`` is the share of tokens on the same side of the manifest's ``tau_span``. ``quality`` is there where
-    labelled answers were given. ``refused`` says what is beyond the gate, or ``""``.
+    Changes are of calibrated token probabilities over the fixture.
+
+    ``agreement`` is the share of tokens on the same side of the manifest's ``tau_span``. ``quality`` is there
+    where labelled answers were given. ``refused`` says what is beyond the gate, or ``""``.
     """
 
     bytes_before: int
@@ -88,7 +90,7 @@ def quantize_folder(
     force: bool = False,
     threads: int = 1,
 ) -> QuantizeReport:
-    """Round the ONNX file of ``folder`` (the body, where it is in two) to int8, compare, and write it into ``output`` if it passes ``gate``.
+    """Round the ONNX file (or body) of ``folder`` to int8; write it to ``output`` if it passes ``gate``.
 
     Args:
         folder: model folder with an fp32 ONNX file; ``export_folder`` makes one.
@@ -200,7 +202,7 @@ def _score(detector: EncoderDetector, row: Example) -> float:
 
 @contextmanager
 def _no_advice() -> Iterator[None]:
-    """Without onnxruntime's advice to preprocess the graph, which changes nothing here."""
+    """Suppress onnxruntime's advice to preprocess the graph, which changes nothing here."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,8 +1,8 @@
-"""Cut an exported graph that takes lexical features in two files: the costly body, and the head that reads them.
+"""Cut an exported graph that takes lexical features in two files: expensive body, and head.
 
-While an answer grows its features change with every word, and what the body makes of a finished window does not: cut in
-two, the body runs once a window. ``python -m truthlens.training.export.split_graph FOLDER`` cuts the ``model.onnx`` of
-a folder that an earlier version exported.
+While an answer grows its features change with every word, and what the body makes of a finished window does
+not: cut in two, the body runs once a window. ``python -m truthlens.training.export.split_graph FOLDER`` cuts
+the ``model.onnx`` of a folder that an earlier version exported.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _OUTPUT = "logits"
 def split_graph(file: Path, folder: Path) -> None:
     """Write the graph of the ONNX ``file`` as ``body.onnx`` and ``head.onnx`` into ``folder``.
 
-    The body takes every input but the features; its outputs are what the head reads of it. Run in turn they give what
-    the whole gives, to the bit.
+    The body takes every input but the features; its outputs are what the head reads of it. Run in turn they
+    give what the whole gives, to the bit.
 
     Raises:
         ModelError: the graph makes no logits of features, or has graphs within its nodes.
@@ -64,10 +64,11 @@ def split_graph(file: Path, folder: Path) -> None:
 
 
 def split_folder(folder: Path) -> None:
-    """Put ``body.onnx`` and ``head.onnx`` in the place of the ``model.onnx`` of a model folder, and into its manifest.
+    """Replace the ``model.onnx`` of a model folder and its manifest by ``body.onnx`` and ``head.onnx``.
 
     Raises:
-        ModelError: the folder has no such file, a file is damaged, or the graph cannot be cut; nothing was changed.
+        ModelError: the folder has no such file, a file is damaged, or the graph cannot be cut; nothing was
+            changed.
     """
     manifest = load_manifest(folder)
     verify_files(folder, manifest.files)

@@ -1,7 +1,7 @@
-"""The two calls of the Hugging Face hub that fetching a model takes: what a revision holds, and one file of it.
+"""Fetch from the Hugging Face hub with two calls: what a revision holds, and one file of it.
 
-``huggingface_hub`` asks, resumes and writes; here a file is compared with the digest that the hub lists for it, nothing
-stays in a cache, and what goes wrong becomes one line with a remedy.
+``huggingface_hub`` asks, resumes and writes; here a file is compared with the digest that the hub lists for
+it, nothing stays in a cache, and what goes wrong becomes one line with a remedy.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Hub:
         try:
             yield
         except (OSError, httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
-            # For a file, the reason stands behind "and it is not in the cache either".
+            # For a file, the reason is after "and it is not in the cache either".
             behind = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else None
             raise ModelError(self._problem(what, behind or error)) from error
 

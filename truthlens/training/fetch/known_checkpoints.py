@@ -1,6 +1,7 @@
 """Published checkpoints that ``models pull`` knows by name: where they are, and what they were trained on.
 
-A name outside of this table works as well; then the template is an argument, or follows from the model's layout.
+A name outside of this table works as well; then the template is an argument, or follows from the model's
+layout.
 """
 
 from __future__ import annotations
@@ -71,6 +72,6 @@ KNOWN: dict[str, KnownModel] = {model.name: model for model in _MODELS}
 
 
 def find(name: str) -> KnownModel | None:
-    """The known model of a short name (``lettucedect-base-modernbert-en-v1``) or of ``owner/name``."""
+    """Return the known model of a short name (``lettucedect-base-modernbert-en-v1``) or of ``owner/name``."""
     known = KNOWN.get(name.rpartition("/")[2])
     return known if known is not None and name in {known.name, known.repository} else None

@@ -1,7 +1,7 @@
 """A model of the Hugging Face hub as a folder that can be served: pinned, hashed, with a manifest.
 
-Fetched are weights in safetensors (or an ONNX export, where there are none), configuration and tokenizer; never
-pickles and never code. What they hold is not run here.
+Fetched are weights in safetensors (or an ONNX export, where there are none), configuration and tokenizer;
+never pickles and never code. What they hold is not run here.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def pull(
 ) -> Pulled:
     """Fetch a model into ``shelf``.
 
-    Everything lands in a hidden folder first, which takes its name once all digests are right; a run that ends
-    before leaves nothing behind.
+    Everything lands in a hidden folder first, which takes its name once all digests are right; a run that
+    ends before leaves nothing behind.
 
     Args:
         hub: where to fetch from.
@@ -72,8 +72,8 @@ def pull(
         begin: progress.
 
     Raises:
-        ModelError: see ``Hub``; or the repository holds no token classifier that can be served, the folder is taken
-            by something else, the template is unknown, or the disk is too full.
+        ModelError: see ``Hub``; or the repository holds no token classifier that can be served, the folder is
+            taken by something else, the template is unknown, or the disk is too full.
     """
     if template is not None and template not in TEMPLATES:
         raise ModelError(f"there is no template {template}; expected one of {', '.join(TEMPLATES)}")
@@ -114,7 +114,7 @@ def _already_there(target: Path, snapshot: Snapshot) -> Pulled:
 
 
 def _choose(snapshot: Snapshot) -> list[RepoSibling]:
-    """The files to fetch.
+    """Return the files to fetch.
 
     Raises:
         ModelError: something that serving needs is not there, or has no digest.

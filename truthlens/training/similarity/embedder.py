@@ -1,7 +1,7 @@
-"""The folder of the similarity model: all-MiniLM-L6-v2 as one small ONNX file, compared with its original first.
+"""Build the similarity model's folder: all-MiniLM-L6-v2 as one small ONNX file, compared with its original.
 
-Pooling and normalisation are part of the graph; ``embedder_graph`` says how it is laid out and rounded. Nothing is
-trained here.
+Pooling and normalisation are part of the graph; ``graph`` says how it is laid out and rounded.
+Nothing is trained here.
 
     python -m truthlens.training.similarity.embedder models/truthlens-similarity-en-v1
 """
@@ -50,7 +50,7 @@ _LAYOUT = "bert"
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What rounding may cost: the change of any two texts' cosine, and 1 minus the cosine of a text's two vectors."""
+    """What rounding may cost: the change of any cosine, and 1 minus the cosine of a text's two vectors."""
 
     change_max: float = 0.05
     error_mean: float = 0.005
@@ -60,8 +60,8 @@ class Gate:
 class Cost:
     """How far the model as written is from its original, over ``texts`` texts.
 
-    ``error_*`` is 1 minus the cosine of a text's two vectors, ``change_max`` the largest change of the cosine of two
-    texts. ``bytes`` is the size of the weights.
+    ``error_*`` is 1 minus the cosine of a text's two vectors, ``change_max`` the largest change of the cosine
+    of two texts. ``bytes`` is the size of the weights.
     """
 
     texts: int
@@ -76,12 +76,13 @@ def build_embedder(output: Path, *, base: str = BUNDLED_BASE, gate: Gate = Gate(
 
     Args:
         output: the model's folder; made if it is not there. Files of these four names are replaced.
-        base: as of ``training.train.model.find_base``: a sentence encoder of BERT layout that averages its tokens' states.
+        base: as of ``training.train.model.find_base``: a sentence encoder of BERT layout that averages its
+            tokens' states.
         gate: what rounding may cost.
 
     Raises:
-        ModelError: the base is not to be had or of another layout, or rounding costs too much. Then nothing was
-            written.
+        ModelError: the base is not to be had or of another layout, or rounding costs too much. Then nothing
+            was written.
     """
     found = find_base(base)
     encoder = load_base(found.folder)
@@ -120,7 +121,9 @@ def build_embedder(output: Path, *, base: str = BUNDLED_BASE, gate: Gate = Gate(
 
 
 def write_graph(encoder: Any, probes: list[torch.Tensor], file: Path) -> None:
-    """Write ``encoder`` as ONNX with int8 products; its output ``vectors`` (batch, width) has length 1 in every row.
+    """Write ``encoder`` as ONNX with int8 products.
+
+    Its output ``vectors`` (batch, width) has length 1 in every row.
 
     Args:
         encoder: of BERT layout.
@@ -134,8 +137,8 @@ def write_graph(encoder: Any, probes: list[torch.Tensor], file: Path) -> None:
     mask[1, 13:] = 0
     axes = {name: {0: "batch", 1: "tokens"} for name in _INPUTS} | {OUTPUT_NAME: {0: "batch"}}
     with warnings.catch_warnings():
-        # The exporter that follows the deprecated one cannot write this opset; and shapes that tracing froze would
-        # show in the comparison with the original.
+        # The exporter that follows the deprecated one cannot write this opset; and shapes that tracing froze
+        # would show in the comparison with the original.
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
         torch.onnx.export(
@@ -154,7 +157,7 @@ def write_graph(encoder: Any, probes: list[torch.Tensor], file: Path) -> None:
 
 
 def original_vectors(encoder: Any, probes: list[torch.Tensor]) -> NDArray[np.float32]:
-    """What the encoder itself gives, in float32, shape (texts, width); each of ``probes`` is (1, tokens)."""
+    """Return what the encoder itself gives, in float32, shape (texts, width); each probe is (1, tokens)."""
     with torch.inference_mode():
         rows = [
             pool(
@@ -167,7 +170,7 @@ def original_vectors(encoder: Any, probes: list[torch.Tensor]) -> NDArray[np.flo
 
 
 def load_base(folder: Path) -> Any:
-    """The original encoder of ``folder``, in evaluation mode, without the pooling layer that sentence vectors do not use.
+    """Load the original encoder of ``folder``, in evaluation mode, without its unused pooling layer.
 
     Raises:
         ModelError: it is not of BERT layout.

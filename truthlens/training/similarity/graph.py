@@ -1,10 +1,11 @@
-"""The sentence encoder as it is exported: from token ids to a vector of length 1 in one graph, most of it in int8.
+"""Define the sentence encoder as it is exported: token ids to a vector of length 1, mostly in int8.
 
-The word and position embeddings are kept as int8 with one scale a row. ``round_products`` then makes the matrix
-products int8: weights with one scale an output channel, activations with one a text token. One scale for a whole batch,
-which is what the usual dynamic rounding takes, would let a text's vector depend on the texts beside it, and doubles the
-error. Before that the inputs of the products are scaled channel by channel and their weights the other way
-(SmoothQuant; Xiao et al., 2023), which halves it. Encoders of BERT layout alone.
+The word and position embeddings are kept as int8 with one scale a row. ``round_products`` then makes the
+matrix products int8: weights with one scale an output channel, activations with one a text token. One scale
+for a whole batch, which is what the usual dynamic rounding takes, would let a text's vector depend on the
+other texts of the batch, and doubles the error. Before that the inputs of the products are scaled channel by
+channel and their weights the other way (SmoothQuant; Xiao et al., 2023), which halves it. Encoders of BERT
+layout alone.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class SentenceGraph(nn.Module):
             layer.rescale(found)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Vectors, shape (batch, width), each of length 1.
+        """Return the vectors, shape (batch, width), each of length 1.
 
         Args:
             input_ids: shape (batch, tokens).
@@ -68,7 +69,7 @@ class SentenceGraph(nn.Module):
 
 
 def pool(states: Tensor, present: Tensor) -> Tensor:
-    """The mean of the present tokens' states, shape (batch, width), brought to length 1."""
+    """Return the mean of the present tokens' states, shape (batch, width), scaled to length 1."""
     weights = present[:, :, None]
     mean = (states * weights).sum(dim=1) / weights.sum(dim=1)
     result: Tensor = mean / mean.pow(2).sum(dim=-1, keepdim=True).clamp(min=1e-12).sqrt()
@@ -76,7 +77,7 @@ def pool(states: Tensor, present: Tensor) -> Tensor:
 
 
 def find_reach(graph: SentenceGraph, inputs: Sequence[Tensor]) -> list[Reach]:
-    """How far the activations of each layer of an unscaled ``graph`` reach over ``inputs``, each (1, tokens)."""
+    """Return the reach of each layer's activations in an unscaled ``graph`` over ``inputs``."""
     highest: list[dict[str, Tensor]] = [{} for _ in graph.layers]
 
     def watch(number: int, name: str) -> Any:
@@ -144,7 +145,10 @@ class _Layer(nn.Module):
         )
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """New states, shape (batch, tokens, width); ``mask`` is additive, shape (batch, 1, 1, tokens)."""
+        """Return the new states, shape (batch, tokens, width).
+
+        ``mask`` is additive, shape (batch, 1, 1, tokens).
+        """
         batch, tokens, width = states.shape
         joint = self.joint(states * self.joint_shrink)
         split = joint.reshape(batch, tokens, 3 * self.heads, self.head_width).permute(0, 2, 1, 3)
@@ -157,7 +161,7 @@ class _Layer(nn.Module):
         return result
 
     def rescale(self, reach: Reach) -> None:
-        """Share the spread between channels evenly among inputs and weights: the same function, fewer steps lost."""
+        """Rescale channels so that inputs and weights share the spread: same function, smaller error."""
         with torch.no_grad():
             for name, shrink in (
                 ("joint", self.joint_shrink),
@@ -189,7 +193,7 @@ def _linear(weight: Tensor, bias: Tensor) -> nn.Linear:
 
 
 def round_products(model: onnx.ModelProto) -> onnx.ModelProto:
-    """``model`` with its products of activations and constant weights in int8; products of two activations stay."""
+    """Round products of activations and constant weights in ``model`` to int8; others stay as they are."""
     known = {tensor.name: tensor for tensor in model.graph.initializer}
     nodes: list[onnx.NodeProto] = []
     added = [

@@ -1,7 +1,7 @@
-"""Sentences of our own that the similarity model is rounded with and compared on: many matters, short and long.
+"""Provide our own sentences for rounding and comparing the similarity model: short and long.
 
-They prove nothing about quality; they show how far activations reach and whether a rounded model still computes what
-the original does.
+They prove nothing about quality; they show how far activations reach and whether a rounded model still
+computes what the original does.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ WARNING!!! Do NOT mix bleach with ammonia...
 
 
 def texts() -> list[str]:
-    """About a hundred texts of one word to some three hundred, always the same and in the same order."""
+    """Return about a hundred texts of one to some three hundred words, always the same, in the same order."""
     found = _SENTENCES.splitlines()
     for sample in samples():
         found += [sample.query, sample.answer, *sample.passages]

@@ -24,8 +24,8 @@ IGNORED = -100
 class Item:
     """One window to learn from, or to score.
 
-    ``labels`` has shape (answer tokens in the window,): 1 unsupported, 0 supported, ``IGNORED`` where nobody
-    marked spans. ``label`` is the window's own: of its tokens where they are marked, else of the answer.
+    ``labels`` has shape (answer tokens in the window,): 1 unsupported, 0 supported, ``IGNORED`` where no
+    spans were marked. ``label`` is the window's own: of its tokens where they are marked, else of the answer.
     ``features`` has shape (answer tokens in the window, features), float16 to spare memory.
     """
 
@@ -67,9 +67,10 @@ def encode_examples(
     format_of: Callable[[Example], InputFormat],
     weight_of: Callable[[Example], float] = lambda _: 1.0,
 ) -> list[Item]:
-    """The windows of all ``examples``; ``Item.row`` counts the examples.
+    """Return the windows of all ``examples``; ``Item.row`` counts the examples.
 
-    Items stand in order of their evidence and not of the examples: many answers share a text, which is read once.
+    Items are in order of their evidence and not of the examples: many answers share a text, which is read
+    once.
     """
     items: list[Item] = []
     key: object = None
@@ -115,10 +116,10 @@ def _features(features: NDArray[np.float32] | None, answer: slice) -> NDArray[np
 
 
 def token_labels(offsets: NDArray[np.int64], example: Example) -> NDArray[np.int16]:
-    """Shape (answer tokens,): 1 where a token overlaps a marked span, 0 elsewhere, ``IGNORED`` if unmarked.
+    """Return labels, shape (answer tokens,): 1 in a marked span, else 0; ``IGNORED`` if unmarked.
 
-    A supported answer needs no marks: all of its tokens are 0. In an answer without marks whose doubtful parts are known,
-    those are ``IGNORED`` and the rest is 0.
+    A supported answer needs no marks: all of its tokens are 0. In an answer without marks whose doubtful
+    parts are known, those are ``IGNORED`` and the rest is 0.
     """
     labels = np.zeros(len(offsets), dtype=np.int16)
     if example.spans is None:
@@ -133,7 +134,7 @@ def token_labels(offsets: NDArray[np.int64], example: Example) -> NDArray[np.int
 
 
 def make_batches(items: Sequence[Item], *, budget_tokens: int, seed: int | None) -> list[list[int]]:
-    """Item numbers in batches whose padded size stays near ``budget_tokens``.
+    """Return the item numbers in batches whose padded size stays near ``budget_tokens``.
 
     With a seed, items of like length are grouped at random and the batches are shuffled; without, plain
     order of length.
@@ -166,7 +167,7 @@ def make_batches(items: Sequence[Item], *, budget_tokens: int, seed: int | None)
 
 
 def collate(items: Sequence[Item], *, pad_id: int) -> Batch:
-    """``items`` padded to the longest of them."""
+    """Return ``items`` padded to the longest of them."""
     rows, longest = len(items), max(len(item.input_ids) for item in items)
     input_ids = np.full((rows, longest), pad_id, dtype=np.int64)
     mask = np.zeros((rows, longest), dtype=np.int64)
@@ -205,13 +206,13 @@ def _contrasts(items: Sequence[Item]) -> list[tuple[int, int]]:
 
 
 def iterate(items: Sequence[Item], batches: Sequence[Sequence[int]], *, pad_id: int) -> Iterator[Batch]:
-    """The batches, one after another."""
+    """Yield the batches, one after another."""
     for numbers in batches:
         yield collate([items[number] for number in numbers], pad_id=pad_id)
 
 
 def merge_tokens(count: int, parts: Sequence[tuple[int, NDArray[np.float64]]]) -> NDArray[np.float64]:
-    """Scores of ``count`` answer tokens from those of overlapping windows: their mean.
+    """Merge the scores of ``count`` answer tokens from those of overlapping windows: their mean.
 
     ``parts`` are pairs of the first token's number and scores of shape (tokens in the window,).
     """

@@ -1,4 +1,4 @@
-"""What the classifier learns from: marked tokens, the answer as a whole, and answers set against each other."""
+"""Define what the classifier learns from: marked tokens, the whole answer, and pairs of answers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TOP_TOKENS = 3
 def batch_loss(
     logits: Tensor, batch: Batch, response: Tensor, *, contrast: float = _CONTRAST_SHARE
 ) -> Tensor:
-    """Token cross-entropy where spans are marked, plus the answer's, plus that of pairs.
+    """Return the token cross-entropy where spans are marked, plus the answer's, plus that of pairs.
 
-    The answer is judged twice: by its three worst tokens, and by the summed hazard of all, which is what the Noisy-OR
-    of serving ranks by. In a pair, the unsupported answer is to score above the supported one.
+    The answer is scored twice: by its three worst tokens, and by the summed hazard of all, which is what the
+    Noisy-OR of serving ranks by. In a pair, the unsupported answer is to score above the supported one.
 
     Args:
         logits: shape (batch, tokens, 2).

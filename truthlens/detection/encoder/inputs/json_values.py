@@ -26,7 +26,8 @@ from truthlens.detection.encoder.inputs.value_wordings import ValueWordings
 from truthlens.text.spans import merge_ranges
 from truthlens.text.words import words
 
-# Where JSON begins: at the start of a line, with an object's key, a list of objects or strings, or two numbers.
+# Where JSON begins: at the start of a line, with an object's key, a list of objects or strings, or two
+# numbers.
 _BEGINS = re.compile(
     r"^[ \t]*(?:[{]\s*+(?:[\"}]|$)|\[\s*+(?:[\[{\"]|-?\d[\d.eE+-]*+\s*+,|(?:true|false|null)\s*+[,\]]))",
     re.MULTILINE,
@@ -241,7 +242,7 @@ class _Block:
         self._keys: list[tuple[int, int]] = []
         self._is_meta: list[bool] = []
         self._is_key = False
-        self._written = False  # something stands on the line that is being written
+        self._written = False  # something is on the line that is being written
 
     def read(self, start: int) -> int:
         """Write the value that begins at ``start``; returns where it ends."""

@@ -211,7 +211,7 @@ def _sentence_columns(
 def _neighbour_columns(
     table: NDArray[np.float32], index: EvidenceIndex, content: list[tuple[int, Word]], best: int
 ) -> None:
-    # A word whose neighbours never stand beside it in any unit is often a recombination of true parts.
+    # A word whose neighbours are next to it in no unit is often a recombination of true parts.
     held = [index.units_with(keys_of(word)[0]) for _, word in content]
     for place, (row, _) in enumerate(content):
         table[row, _COLUMN["in_best_unit"]] = best in held[place]

@@ -28,7 +28,7 @@ _CONTEXT_WEIGHT = 4.0
 
 
 def overlap_scores(index: EvidenceIndex, claims: Sequence[Sequence[str]]) -> Floats:
-    """Return shape (claims, units), 0..: summed idf of the words that both share, less for long units.
+    """Return an array (claims, units), 0..: summed idf of shared words, less for long units.
 
     Args:
         index: the evidence, by unit.
@@ -93,7 +93,7 @@ def select_units(
 
 
 def held_shares(index: EvidenceIndex, claims: Sequence[Sequence[str]], units: Units) -> Floats:
-    """Return shape (claims,), 0..1: the share of each claim's rare words that occur in any of ``units``."""
+    """Return an array (claims,), 0..1: share of each claim's rare words that occur in any of ``units``."""
     read = np.zeros(index.units, dtype=bool)
     read[units] = True
     shares = np.zeros(len(claims))
@@ -124,7 +124,7 @@ def _neighbours(chosen: dict[int, None], units: int) -> Iterator[int]:
 
 
 def _shares_nearby(index: EvidenceIndex, lists: Sequence[Sequence[str]], owners: Units) -> Floats:
-    """Return shape (lists, units), 0..1: share of a list's idf that occurs in a unit or its surroundings."""
+    """Return an array (lists, units), 0..1: share of a list's idf in a unit or its surroundings."""
     units = index.units
     known = sorted({key for keys in lists for key in keys if key in index.postings})
     rows = {key: row for row, key in enumerate(known)}

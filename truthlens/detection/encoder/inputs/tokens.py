@@ -20,7 +20,8 @@ PIECE_CHARS = 1 << 15
 """A text of at most so many characters is tokenised in one."""
 
 _SHORT_CHARS = 1 << 11
-# Where a piece may end: no tokenizer that reads prose joins what stands on both sides of a line's or a word's end.
+# Where a piece may end: no tokenizer that reads prose joins what is on both sides of a line's or a word's
+# end.
 _BREAK = re.compile(r"(?s:.*)[^\s](?=\s)")
 
 

@@ -68,11 +68,11 @@ def belief(comparison: Comparison, view: ClaimView, *, threshold: float) -> floa
     the threshold, a voice of which it is unknown as half a vote. The three parts:
 
     * The evidence counts from the plan's own threshold: a claim that scores just there speaks neither way.
-    * A vote of one half adds nothing, so that two voices that differ leave the decision to the evidence, and more
-      than half speaks for the claim: the white paper's ``vote > 0.5`` where the evidence is level.
-    * Models err together (white paper, theorem 2: what an ensemble gains vanishes as errors correlate), hence the
-      small weight: a lone claim with good grounding outweighs any majority, and no majority saves a claim that the
-      evidence clearly lacks.
+    * A vote of one half adds nothing, so that two voices that differ leave the decision to the evidence, and
+      more than half speaks for the claim: the white paper's ``vote > 0.5`` where the evidence is level.
+    * Models err together (white paper, theorem 2: what an ensemble gains vanishes as errors correlate), hence
+      the small weight: a lone claim with good grounding outweighs any majority, and no majority saves a claim
+      that the evidence clearly lacks.
     """
     unknown = sum(not stance.known for stance in view.stances)
     holders = comparison.votes(view) * len(comparison.voices) + 0.5 * unknown

@@ -20,7 +20,7 @@ from truthlens.text.sentences import sentences
 
 _LEAST_RATIO = 0.9
 _LEAST_SHARED = 0.8  # of a part's words; with fewer no window comes near the ratio, so none is compared
-_LEAST_WORDS = 3  # one or two words stand in any evidence and show nothing
+_LEAST_WORDS = 3  # one or two words are in any evidence and show nothing
 _MOST_WORDS = 150
 _MOST_PARTS = 5
 _MOST_SEARCHED = 20_000  # words of a passage that are searched for what is nearly the quote
