@@ -19,7 +19,7 @@ from truthlens.core.exchange import RequestHead, ResponseHead
 from truthlens.core.outcome import Outcome
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.ticket import Ticket
 
@@ -47,7 +47,7 @@ async def assessment(form: Form, way: Way, **keys: Any) -> tuple[Outcome, bytes]
     policy = {"threshold": 0.5, "details": True, "streaming": streaming, **keys}
     holder = PolicyHolder(compile_policy(json.dumps({"hallucination": policy}), file="p.yaml"))
     engine = engine_of({None: WordDetector({"nine": 0.9})}, workers=1)
-    pipeline = pipeline_for(holder, engine, Signals(), Recent())
+    pipeline = pipeline_for(holder, engine, Metrics(), Recent())
     ticket = pipeline.admit(RequestHead("POST", "/v1/chat/completions", {}, {}))
     ticket = await pipeline.open(ticket, json.dumps(REQUEST).encode())
     await pipeline.prepare(ticket)

@@ -23,7 +23,7 @@ from truthlens.mitigation.interfaces import Task, Tools
 from truthlens.mitigation.modes import correct
 from truthlens.mitigator import MITIGATION_ERROR
 from truthlens.policy import PolicyHolder, compile_policy
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer
 from truthlens.ticket import Conclusion
@@ -45,7 +45,7 @@ class Rig:
 
     def __init__(self, policy: str = STANDARD, *, answering: Answering | None = None, **more: Any) -> None:
         self.holder = PolicyHolder(compile_policy(policy, file="p.yaml"))
-        self.signals = Signals()
+        self.signals = Metrics()
         self.marks = Marks()
         self.engine = engine_of({None: WordDetector({"nine": 0.9, "eight": 0.95})}, workers=1)
         self.pipeline = pipeline_for(

@@ -18,7 +18,7 @@ from truthlens.core.exchange import RequestHead, ResponseHead
 from truthlens.detection.interfaces import Detector
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.ticket import Ticket
 
@@ -35,7 +35,7 @@ class Rig:
 
     def __init__(self, policy: str, detector: Detector, *, queue_limit: int = 4) -> None:
         self.holder = PolicyHolder(compile_policy(policy, file="p.yaml"))
-        self.signals, self.recent = Signals(), Recent()
+        self.signals, self.recent = Metrics(), Recent()
         self.engine = engine_of({None: detector}, workers=1, queue_limit=queue_limit)
         self.pipeline = pipeline_for(self.holder, self.engine, self.signals, self.recent)
 

@@ -22,7 +22,7 @@ from truthlens.detection.engine import Engine
 from truthlens.memory_release import WORTH_BYTES, GiveBack
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.reading_pool import Pool
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.ticket import Conclusion, Ticket
 
@@ -71,7 +71,7 @@ class Rig:
     ) -> None:
         policy = f"hallucination: {{on_unchecked: block, {keys}}}\nlimits: {{{limits}}}\n"
         self.holder = PolicyHolder(compile_policy(policy, file="p.yaml"))
-        self.signals = Signals()
+        self.signals = Metrics()
         self.engine = engine or engine_of({None: FixedDetector(scored(0.1))})
         self.pipeline = pipeline_for(self.holder, self.engine, self.signals, Recent(), **more)
 

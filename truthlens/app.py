@@ -41,7 +41,7 @@ from truthlens.settings import Settings
 from truthlens.start_checks import Ready, called, make_ready
 from truthlens.store.arm_store import MemoryArms
 from truthlens.store.redis_arm_store import RedisArms
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer
 
@@ -62,7 +62,7 @@ class Node:
     settings: Settings
     policy: PolicyHolder
     pipeline: Pipeline
-    signals: Signals
+    signals: Metrics
     server: Server
     readiness: Readiness
 
@@ -83,7 +83,7 @@ async def node(
     """
     ensure_free(settings.console, flag="--console")
     ensure_free(settings.extproc, flag="--extproc")
-    signals, recent, readiness = Signals(), Recent(), Readiness()
+    signals, recent, readiness = Metrics(), Recent(), Readiness()
     shelf = ModelShelf(settings, signals)
     policy = (
         load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity)
@@ -166,7 +166,7 @@ async def node(
             await engine.aclose()
 
 
-def _arm_metrics(bandit: Bandit, store: MemoryArms | RedisArms, signals: Signals) -> Callable[[], None]:
+def _arm_metrics(bandit: Bandit, store: MemoryArms | RedisArms, signals: Metrics) -> Callable[[], None]:
     """Return what brings ``truthlens_auto_*`` up to date whenever somebody reads the metrics."""
     told = 0
 
@@ -247,7 +247,7 @@ async def _watch(
     similarity: SimilarityShelf,
     *,
     parts: Parts,
-    signals: Signals,
+    signals: Metrics,
     readiness: Readiness,
 ) -> None:
     async def use(policy: Policy) -> None:

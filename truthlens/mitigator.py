@@ -34,7 +34,7 @@ from truthlens.mitigation.auto.reward import reward
 from truthlens.mitigation.interfaces import Task, Tools
 from truthlens.mitigation.modes import correct, needs_correction
 from truthlens.mitigation.premium.opinions import Opinion, opinions
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.tracing import Tracer
 
 log = structlog.get_logger("truthlens.mitigator")
@@ -79,7 +79,7 @@ class Mitigator:
         engine: Engine,
         client: LlmClient,
         bandit: Bandit,
-        signals: Signals,
+        signals: Metrics,
         *,
         load_similarity: SimilarityLoader,
         tracer: Tracer | None = None,

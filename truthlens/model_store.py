@@ -20,7 +20,7 @@ from truthlens.detection.models.loading import load_encoder
 from truthlens.detection.similarity.model import Similarity
 from truthlens.policy import Policy
 from truthlens.settings import Settings, models_folder
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 
 BUNDLED_MODEL = "truthlens-minilm-en-v1"
 SIMILARITY_MODEL = "truthlens-similarity-en-v1"
@@ -78,7 +78,7 @@ class ModelShelf:
 
     max_windows = 256
 
-    def __init__(self, settings: Settings, signals: Signals) -> None:
+    def __init__(self, settings: Settings, signals: Metrics) -> None:
         self._settings = settings
         self._signals = signals
         self._loaded: dict[tuple[Path, bool, int], EncoderDetector] = {}

@@ -25,7 +25,7 @@ import structlog
 
 from truthlens.api.encoding import decode_body
 from truthlens.api.evidence.extract import check_evidence
-from truthlens.api.lazy_request import Reading
+from truthlens.api.lazy_request import LazyRequest
 from truthlens.api.paths import Kind, kind_of
 from truthlens.api.requests import read_request, set_model
 from truthlens.api.responses import Response, check_answers, parse_response, rewrite_response
@@ -63,7 +63,7 @@ from truthlens.policy import EarlyPlans, Policy, PolicyHolder
 from truthlens.reading_pool import Pool
 from truthlens.streaming.driver import Emit, Flow
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer, describe
 from truthlens.ticket import Conclusion, HeldBytes, Ticket
@@ -97,7 +97,7 @@ class Pipeline:
         self,
         policy: PolicyHolder,
         engine: Engine,
-        signals: Signals,
+        signals: Metrics,
         recent: Recent,
         *,
         mitigator: Mitigator,
@@ -240,7 +240,7 @@ class Pipeline:
             request_body = set_model(plain, model)
         if not plan.enabled:
             return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
-        reading = Reading(request, plan.evidence, policy.limits, size=len(plain))
+        reading = LazyRequest(request, plan.evidence, policy.limits, size=len(plain))
         kept = plain if plan.calls_models else b""
         return replace(ticket, plan=plan, reading=reading, request_body=request_body, plain=kept, model=model)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from truthlens.api.lazy_request import Reading
+from truthlens.api.lazy_request import LazyRequest
 from truthlens.api.paths import Kind
 from truthlens.core.enums import Endpoint, OnUnchecked, Reason, Streaming
 from truthlens.core.exchange import Exchange, RequestHead
@@ -49,7 +49,7 @@ class Ticket:
     head: RequestHead
     kind: Kind
     plan: Plan
-    reading: Reading | None = None
+    reading: LazyRequest | None = None
     reason: Reason | None = None
     request_body: bytes | None = None
     plain: bytes = b""

@@ -33,7 +33,7 @@ from truthlens.detection.models.loading import load_model
 from truthlens.detection.models.runtime import TokenModel, cpu_quota
 from truthlens.settings import models_folder
 from truthlens.training.data.dataset import Example, read_folder, split
-from truthlens.training.data.distractors import Donors, Pool, as_passages, crowd, plant_number
+from truthlens.training.data.distractors import DistractorPool, Donors, as_passages, crowd, plant_number
 from truthlens.training.evaluate.metrics import auroc, best_f1, char_prf, example_prf
 from truthlens.training.train.batches import token_labels
 from truthlens.training.train.recipe import BUNDLED_RECIPE, MAIN_SOURCE
@@ -167,7 +167,7 @@ class Material:
         examples = read_folder(data)
         self._sides = split(examples, BUNDLED_RECIPE)
         self._pools = {
-            source: Pool(row for row in examples if row.source == source)
+            source: DistractorPool(row for row in examples if row.source == source)
             for source in (*SOURCES, *SHORT_SOURCES)
         }
         # All sides: the more sentences, the nearer the topic; nothing is fitted on them.

@@ -22,14 +22,14 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from truthlens.detection.encoder.inputs.assignment import claims_of, content_keys
-from truthlens.detection.encoder.inputs.evidence_tokens import Evidence, encode_evidence
+from truthlens.detection.encoder.inputs.evidence_tokens import EvidenceTokens, encode_evidence
 from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.encoder.inputs.selection import context_scores, overlap_scores, select_units
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.settings import models_folder
 from truthlens.text.words import Word, words
 from truthlens.training.data.dataset import read_folder, split
-from truthlens.training.data.distractors import Crowd, Pool, as_passages, crowd
+from truthlens.training.data.distractors import Crowd, DistractorPool, as_passages, crowd
 from truthlens.training.train.recipe import BUNDLED_RECIPE, MAIN_SOURCE
 
 SOURCES = (MAIN_SOURCE, "summedits", "wice", "bump")
@@ -67,7 +67,7 @@ def kept(tokenizer: Tokenizer, crowded: Crowd, *, budget: int) -> dict[str, tupl
     return result
 
 
-def _words(evidence: Evidence, units: Iterable[int]) -> list[Word]:
+def _words(evidence: EvidenceTokens, units: Iterable[int]) -> list[Word]:
     return [word for unit in units for word in evidence.words[unit]]
 
 
@@ -93,7 +93,7 @@ def main() -> None:
     lines = ["| source | rows | distractors | ranking | " + " | ".join(FIGURES) + " |", "| --- " * 7 + "|"]
     result = []
     for source in SOURCES:
-        pool = Pool(row for row in examples if row.source == source)
+        pool = DistractorPool(row for row in examples if row.source == source)
         rows = [row for row in side if row.source == source and not row.label]
         rows = [rows[place] for place in np.linspace(0, len(rows) - 1, options.rows).astype(int)]
         rows = list({row.id: row for row in rows}.values())

@@ -12,7 +12,7 @@ import pytest
 
 from truthlens.api.encoding import decode_body
 from truthlens.api.evidence.extract import take_evidence
-from truthlens.api.lazy_request import Reading
+from truthlens.api.lazy_request import LazyRequest
 from truthlens.api.requests import read_request
 from truthlens.api.responses import parse_response
 from truthlens.api.sse.buffered import parse_stream
@@ -140,7 +140,7 @@ def test_evidence_beyond_a_limit_is_refused(
 
 def test_a_request_whose_search_was_given_up_has_no_exchange() -> None:
     """It is not searched again by whoever asks next, on the event loop perhaps."""
-    reading = Reading(read_request(request(), Endpoint.CHAT), RULES, size=1)
+    reading = LazyRequest(read_request(request(), Endpoint.CHAT), RULES, size=1)
     with stopping(lambda: True), pytest.raises(StoppedError):
         reading.read()
     reading.give_up()
@@ -149,7 +149,7 @@ def test_a_request_whose_search_was_given_up_has_no_exchange() -> None:
 
 def test_a_search_that_was_not_begun_is_done_when_asked_for() -> None:
     """As long as nobody gave it up."""
-    reading = Reading(read_request(request(), Endpoint.CHAT), RULES, size=1)
+    reading = LazyRequest(read_request(request(), Endpoint.CHAT), RULES, size=1)
     exchange = reading.exchange
     assert exchange is not None
     assert exchange.query == "Is tea free?"

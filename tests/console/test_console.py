@@ -19,7 +19,7 @@ from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Span, unchecked
 from truthlens.policy import PolicyHolder, compile_policy
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 
 from datetime import UTC, datetime  # isort: skip
@@ -39,7 +39,7 @@ class Parts:
 
     def __init__(self) -> None:
         self.policy = PolicyHolder(compile_policy(POLICY, file="p.yaml"))
-        self.signals, self.recent, self.readiness = Signals(), Recent(), Readiness(models=["m1"], warm=True)
+        self.signals, self.recent, self.readiness = Metrics(), Recent(), Readiness(models=["m1"], warm=True)
         self.pipeline = pipeline_for(
             self.policy, engine_of({None: FixedDetector(scored(0.3))}), self.signals, self.recent
         )

@@ -19,7 +19,7 @@ from truthlens.core.calls import CallFailure, CallRecord, Role, Usage
 from truthlens.core.enums import Action, AnswerKind, Endpoint, Mode, Provenance, Reason, Status, Streaming
 from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.mitigation_result import Attempt, Correction, Fate, Stop
+from truthlens.core.mitigation_result import Attempt, CandidateFate, Correction, Stop
 from truthlens.core.outcome import Outcome, StreamRecord
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Coverage, DetectorResult, Span, Verdict, unchecked
@@ -45,7 +45,7 @@ CALLS = (
 )
 CORRECTED = Correction(
     "the mended text", VERDICT, Mode.STANDARD, Stop.NO_GAIN,
-    (Attempt("<i>a client's words</i>", Role.REFINER, Fate.WORSE, 0.95), Attempt("judge-1", Role.JUDGE, Fate.FAILED)),
+    (Attempt("<i>a client's words</i>", Role.REFINER, CandidateFate.WORSE, 0.95), Attempt("judge-1", Role.JUDGE, CandidateFate.FAILED)),
     consensus=False,
 )  # fmt: skip
 FULL = Outcome(

@@ -10,7 +10,7 @@ from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.manifest import load_manifest
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.settings import models_folder
-from truthlens.training.export.parity_inputs import Sample, samples
+from truthlens.training.export.parity_inputs import ParityInput, samples
 
 FOLDER = models_folder() / "truthlens-minilm-en-v1"
 PASSAGES = (
@@ -48,7 +48,7 @@ def test_other_scores_have_another_number() -> None:
     The token scores are made by whole numbers, so that every machine has the same.
     """
     encoder = EncoderDetector(_Calm(), load_tokenizer(FOLDER), load_manifest(FOLDER))
-    asked = [*samples(), *(Sample("When did the museum open?", PASSAGES, answer) for answer in ANSWERS)]
+    asked = [*samples(), *(ParityInput("When did the museum open?", PASSAGES, answer) for answer in ANSWERS)]
     found = []
     for sample in asked:
         passages = tuple(Passage(text, Provenance.DOCUMENTS) for text in sample.passages)

@@ -12,7 +12,7 @@ import yaml
 from prometheus_client import Counter, Gauge, Histogram
 
 from truthlens.core.enums import Reason
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus" / "rules.yaml").read_text("utf-8"))
@@ -28,7 +28,7 @@ RECORDED = re.compile(r"\btruthlens:[a-z0-9_:]+")
 def _families() -> dict[str, tuple[set[str], set[str]]]:
     """Name as declared → (names of its series, its labels)."""
     found = {}
-    for metric in vars(Signals()).values():
+    for metric in vars(Metrics()).values():
         if isinstance(metric, Counter | Gauge | Histogram):
             (family,) = metric.describe()
             # The white paper names one counter without the suffix.
@@ -62,7 +62,7 @@ def test_there_are_metrics_to_compare_with() -> None:
     """The comparison below is made against the metrics that a process really exposes."""
     assert "truthlens_detections_total" in SERIES
     exposed = {
-        line.split()[2] for line in Signals().exposition().decode().splitlines() if line.startswith("# TYPE")
+        line.split()[2] for line in Metrics().exposition().decode().splitlines() if line.startswith("# TYPE")
     }
     assert {name.removesuffix("_total") for name in exposed} == set(FAMILIES)
 

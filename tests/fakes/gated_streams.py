@@ -13,7 +13,7 @@ from truthlens.core.exchange import Exchange
 from truthlens.core.plan import Plan, StreamSettings
 from truthlens.core.verdict import Verdict, unchecked
 from truthlens.streaming.gate import Gate
-from truthlens.streaming.types import Ask, Entry
+from truthlens.streaming.types import Entry, ScoringRequest
 
 GOOD = Verdict(Status.CHECKED, score=0.1, threshold=0.6)
 BAD = Verdict(Status.CHECKED, score=0.9, threshold=0.6)
@@ -92,10 +92,10 @@ class GatedStream:
         self.transcript = Transcript(request.endpoint)
         self.gate = Gate(used, request, self.transcript)
         self.entries: list[Entry] = []
-        self.asks: list[Ask] = []
+        self.asks: list[ScoringRequest] = []
         self.verdicts: dict[tuple[int, int, int], Verdict] = {}
         self._scorer = scorer
-        self._out: list[Ask] = []
+        self._out: list[ScoringRequest] = []
         self._final: list[bytes | None] = []
 
     def feed(self, *frames: bytes, now: float = 0.0) -> None:
@@ -163,7 +163,7 @@ class GatedStream:
         }
         return Entry(found, chunk, {index: span for index, span in texts.items() if span[0] < span[1]})
 
-    def _scored(self, ask: Ask) -> Sequence[Verdict]:
+    def _scored(self, ask: ScoringRequest) -> Sequence[Verdict]:
         verdicts = [self._scorer(ask.choice, ask.text[start:end]) for start, end in ask.ranges]
         for (start, end), verdict in zip(ask.ranges, verdicts, strict=True):
             place = ask.choice, start + ask.skipped, end + ask.skipped

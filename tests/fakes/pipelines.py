@@ -20,7 +20,7 @@ from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
 from truthlens.reading_pool import Pool
 from truthlens.store.arm_store import MemoryArms
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer
 
@@ -30,7 +30,7 @@ Answering = Callable[[dict[str, Any]], Awaitable[httpx.Response]]
 def pipeline_for(
     holder: PolicyHolder,
     engine: Engine,
-    signals: Signals,
+    signals: Metrics,
     recent: Recent,
     *,
     answering: Answering | None = None,

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.fakes.llm_backends import Backend, Clock
-from truthlens.llm.context_windows import Windows, read_windows
+from truthlens.llm.context_windows import ContextWindows, read_windows
 
 URL = httpx.URL("http://backend/prefix/v1/chat/completions?api-version=1")
 
@@ -23,7 +23,7 @@ async def test_the_list_of_models_is_asked_once_and_kept_for_a_while() -> None:
         Clock(),
     )
     async with httpx.AsyncClient(transport=backend.transport) as http:
-        windows = Windows(http, clock)
+        windows = ContextWindows(http, clock)
         headers = {"authorization": b"Bearer k", "content-type": b"application/json"}
         assert [await windows.of("m", URL, headers, time_s=1.0) for _ in range(3)] == [4096] * 3
         assert await windows.of("other", URL, {}, time_s=1.0) is None
@@ -51,7 +51,7 @@ async def test_a_server_that_does_not_tell_is_asked_again_only_later(
 ) -> None:
     backend, clock = Backend(answer, listing({"id": "m", "max_model_len": 4096})), Clock()
     async with httpx.AsyncClient(transport=backend.transport) as http:
-        windows = Windows(http, clock)
+        windows = ContextWindows(http, clock)
         assert [await windows.of("m", URL, {}, time_s=1.0) for _ in range(3)] == [None] * 3
         clock.advance(61.0)
         assert await windows.of("m", URL, {}, time_s=1.0) == 4096
@@ -61,7 +61,7 @@ async def test_a_server_that_does_not_tell_is_asked_again_only_later(
 async def test_what_an_error_told_is_kept() -> None:
     backend = Backend(listing({"id": "m", "max_model_len": 8192}))
     async with httpx.AsyncClient(transport=backend.transport) as http:
-        windows = Windows(http, Clock())
+        windows = ContextWindows(http, Clock())
         assert await windows.of("m", URL, {}, time_s=1.0) == 8192
         windows.learn("m", URL, 4096)
         assert await windows.of("m", URL, {}, time_s=1.0) == 4096
@@ -72,7 +72,7 @@ async def test_servers_are_forgotten_beyond_a_bound() -> None:
         return listing({"id": "m", "max_model_len": 4096})
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
-        windows = Windows(http, Clock())
+        windows = ContextWindows(http, Clock())
         for number in range(200):
             url = httpx.URL(f"http://backend{number}/v1/chat/completions")
             assert await windows.of("m", url, {}, time_s=1.0) == 4096

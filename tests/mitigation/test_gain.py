@@ -9,49 +9,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.core.enums import Status
-from truthlens.core.mitigation_result import Fate
+from truthlens.core.mitigation_result import CandidateFate
 from truthlens.core.verdict import Span, Verdict
-from truthlens.mitigation.gain import LEAST_LOGIT_GAIN, Draft, fate_of
+from truthlens.mitigation.gain import LEAST_LOGIT_GAIN, ScoredDraft, fate_of
 
 FIRST = "The shop sells nails. It opens at nine on Sundays. The owner is Ada."
 NAILS, SUNDAYS = "sells nails", "at nine on Sundays"
 
 
-def draft(text: str, score: float, *flagged: str, threshold: float = 0.5) -> Draft:
+def draft(text: str, score: float, *flagged: str, threshold: float = 0.5) -> ScoredDraft:
     places = [(text.index(part), len(part)) for part in flagged]
     spans = tuple(Span(start, start + length, score) for start, length in places)
-    return Draft(text, Verdict(Status.CHECKED, None, score, threshold, spans))
+    return ScoredDraft(text, Verdict(Status.CHECKED, None, score, threshold, spans))
 
 
 @pytest.mark.parametrize(
     ("text", "score", "flagged", "fate", "reason"),
     [
         # The first answer and an invention, wherever it stands and however little or much lower it scores.
-        (f"{FIRST} It sells elephants.", 0.9999, [NAILS, SUNDAYS, "elephants"], Fate.REJECTED, "nothing-removed"),
-        (f"It sells elephants. {FIRST}", 0.6, [NAILS, SUNDAYS, "elephants"], Fate.REJECTED, "nothing-removed"),
-        (f"{FIRST} It sells elephants.", 0.6, ["elephants"], Fate.REJECTED, "nothing-removed"),
-        (f"{FIRST} It sells elephants.", 0.1, [], Fate.REJECTED, "nothing-removed"),
-        (FIRST.replace("nails", "nails and elephants"), 0.7, ["nails and elephants", SUNDAYS], Fate.REJECTED,
+        (f"{FIRST} It sells elephants.", 0.9999, [NAILS, SUNDAYS, "elephants"], CandidateFate.REJECTED, "nothing-removed"),
+        (f"It sells elephants. {FIRST}", 0.6, [NAILS, SUNDAYS, "elephants"], CandidateFate.REJECTED, "nothing-removed"),
+        (f"{FIRST} It sells elephants.", 0.6, ["elephants"], CandidateFate.REJECTED, "nothing-removed"),
+        (f"{FIRST} It sells elephants.", 0.1, [], CandidateFate.REJECTED, "nothing-removed"),
+        (FIRST.replace("nails", "nails and elephants"), 0.7, ["nails and elephants", SUNDAYS], CandidateFate.REJECTED,
          "nothing-removed"),
-        (FIRST.replace(" It opens", " Elephants too. It opens"), 0.7, [NAILS, "Elephants", SUNDAYS], Fate.REJECTED,
+        (FIRST.replace(" It opens", " Elephants too. It opens"), 0.7, [NAILS, "Elephants", SUNDAYS], CandidateFate.REJECTED,
          "nothing-removed"),
         # The same in another order, and in other words.
         ("The owner is Ada. The shop sells nails. It opens at nine on Sundays.", 0.99, [NAILS, SUNDAYS],
-         Fate.REJECTED, "nothing-removed"),
+         CandidateFate.REJECTED, "nothing-removed"),
         (FIRST.replace("opens at nine on", "is open from nine on"), 0.995, [NAILS, "from nine on Sundays"],
-         Fate.REJECTED, "small-gain"),
+         CandidateFate.REJECTED, "small-gain"),
         # One invention in the place of another.
-        (FIRST.replace("nails", "elephants"), 0.9999, ["sells elephants", SUNDAYS], Fate.REJECTED, "small-gain"),
-        (FIRST.replace("nails", "elephants"), 1.0, ["sells elephants", SUNDAYS], Fate.WORSE, ""),
+        (FIRST.replace("nails", "elephants"), 0.9999, ["sells elephants", SUNDAYS], CandidateFate.REJECTED, "small-gain"),
+        (FIRST.replace("nails", "elephants"), 1.0, ["sells elephants", SUNDAYS], CandidateFate.WORSE, ""),
         # A finding is gone and nothing came: saturated scores do not hide it.
-        (FIRST.replace(" It opens at nine on Sundays.", ""), 0.9999, [NAILS], Fate.BETTER, ""),
-        (FIRST.replace("nine on Sundays", "ten on Mondays"), 0.9999, [NAILS], Fate.BETTER, ""),
+        (FIRST.replace(" It opens at nine on Sundays.", ""), 0.9999, [NAILS], CandidateFate.BETTER, ""),
+        (FIRST.replace("nine on Sundays", "ten on Mondays"), 0.9999, [NAILS], CandidateFate.BETTER, ""),
         # A clear fall of the score.
-        (FIRST.replace("nails", "screws").replace("nine", "eight"), 0.9, ["sells screws"], Fate.BETTER, ""),
+        (FIRST.replace("nails", "screws").replace("nine", "eight"), 0.9, ["sells screws"], CandidateFate.BETTER, ""),
     ],
 )  # fmt: skip
 def test_what_a_flagged_answer_gives_way_to(
-    text: str, score: float, flagged: list[str], fate: Fate, reason: str
+    text: str, score: float, flagged: list[str], fate: CandidateFate, reason: str
 ) -> None:
     best = draft(FIRST, 1.0, NAILS, SUNDAYS)
     assert fate_of(draft(text, score, *flagged), best, first=best.verdict) == (fate, reason)
@@ -61,18 +61,21 @@ def test_chinese_findings_are_told_apart_as_well() -> None:
     best = draft("该店出售钉子。周日九点开门。", 0.99, "出售钉子", "九点开门")
     better = draft("该店出售螺丝。周日九点开门。", 0.985, "九点开门")
     added = draft("该店出售钉子。周日九点开门。还卖大象。", 0.6, "出售钉子", "九点开门", "大象")
-    assert fate_of(better, best, first=best.verdict)[0] is Fate.BETTER
-    assert fate_of(added, best, first=best.verdict) == (Fate.REJECTED, "nothing-removed")
+    assert fate_of(better, best, first=best.verdict)[0] is CandidateFate.BETTER
+    assert fate_of(added, best, first=best.verdict) == (CandidateFate.REJECTED, "nothing-removed")
 
 
 def test_a_figure_within_another_one_is_not_that_figure() -> None:
     best = draft("It costs 9 dollars.", 0.9, "9 dollars")
     other = draft("It costs 19 dollars.", 0.89, "19 dollars")
-    assert fate_of(other, best, first=best.verdict) == (Fate.REJECTED, "small-gain")
+    assert fate_of(other, best, first=best.verdict) == (CandidateFate.REJECTED, "small-gain")
 
 
-@pytest.mark.parametrize(("score", "fate"), [(0.29, Fate.BETTER), (0.33, Fate.REJECTED), (0.4, Fate.WORSE)])
-def test_an_answer_that_is_not_flagged_gives_way_to_a_clear_gain(score: float, fate: Fate) -> None:
+@pytest.mark.parametrize(
+    ("score", "fate"),
+    [(0.29, CandidateFate.BETTER), (0.33, CandidateFate.REJECTED), (0.4, CandidateFate.WORSE)],
+)
+def test_an_answer_that_is_not_flagged_gives_way_to_a_clear_gain(score: float, fate: CandidateFate) -> None:
     best = draft(FIRST, 0.35)
     assert fate_of(draft("The shop sells screws.", score), best, first=best.verdict)[0] is fate
 
@@ -80,7 +83,7 @@ def test_an_answer_that_is_not_flagged_gives_way_to_a_clear_gain(score: float, f
 def test_an_answer_that_is_not_flagged_does_not_give_way_to_one_with_findings() -> None:
     best = draft(FIRST, 0.4)
     found = draft("The shop sells elephants.", 0.1, "elephants")
-    assert fate_of(found, best, first=best.verdict) == (Fate.REJECTED, "nothing-removed")
+    assert fate_of(found, best, first=best.verdict) == (CandidateFate.REJECTED, "nothing-removed")
 
 
 SENTENCES = (
@@ -94,7 +97,7 @@ SENTENCES = (
 
 
 @st.composite
-def texts(draw: st.DrawFn) -> Draft:
+def texts(draw: st.DrawFn) -> ScoredDraft:
     chosen = draw(st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=5, unique=True))
     flagged = draw(st.sets(st.sampled_from(chosen)))
     score = draw(st.one_of(st.floats(0.0, 1.0), st.sampled_from([1.0, 0.9999, 0.5])))
@@ -102,13 +105,13 @@ def texts(draw: st.DrawFn) -> Draft:
 
 
 @given(best=texts(), candidate=texts())
-def test_a_text_that_wins_has_a_gain_to_show(best: Draft, candidate: Draft) -> None:
+def test_a_text_that_wins_has_a_gain_to_show(best: ScoredDraft, candidate: ScoredDraft) -> None:
     """Whatever the scores say, a winner scores lower, and not by adding alone, or by a hair with other findings."""
     fate, _ = fate_of(candidate, best, first=best.verdict)
     had, has = set(best.text.split(". ")), set(candidate.text.split(". "))
     old = {best.text[span.start : span.end] for span in best.verdict.spans}
     new = {candidate.text[span.start : span.end] for span in candidate.verdict.spans}
-    if fate is not Fate.BETTER:
+    if fate is not CandidateFate.BETTER:
         return
     assert candidate.verdict.score is not None
     assert best.verdict.score is not None

@@ -27,7 +27,7 @@ from tests.fakes.gated_streams import (
 from truthlens.api.sse.frames import encode
 from truthlens.core.enums import Endpoint, OnFlagged, OnUnchecked, Reason
 from truthlens.core.verdict import Verdict, unchecked
-from truthlens.streaming.types import Ask
+from truthlens.streaming.types import ScoringRequest
 
 MARK, WITHHOLD, STOP = OnFlagged.MARK, OnFlagged.WITHHOLD, OnFlagged.STOP
 NOTICE = "[A sentence was withheld: the provided context does not support it.]"
@@ -79,8 +79,8 @@ def test_an_ask_has_the_text_so_far_and_the_places_of_its_sentences() -> None:
     played.feed(*tell("ree.\nFour"))
     played.ask()
     assert played.asks == [
-        Ask(0, "One. Two.", ((0, 4), (5, 9))),
-        Ask(0, "One. Two. Three.", ((10, 16),)),
+        ScoringRequest(0, "One. Two.", ((0, 4), (5, 9))),
+        ScoringRequest(0, "One. Two. Three.", ((10, 16),)),
     ]
 
 
@@ -534,7 +534,7 @@ def test_an_echo_is_neither_held_nor_scored_and_places_are_counted_behind_it(cut
         played.feed(completion(text))
         released.append(played.released)
     assert played.ask(ended=True) == ["It is.", "Bee."]
-    assert played.asks == [Ask(0, "It is. Bee.", ((0, 6), (7, 11)))]
+    assert played.asks == [ScoringRequest(0, "It is. Bee.", ((0, 6), (7, 11)))]
     played.answer()
     assert (released[0] == 1) is (len(cuts) > 1)
     assert {entry.output for entry in played.entries} == {None}
@@ -552,7 +552,7 @@ def test_text_that_turns_out_to_be_no_echo_is_gated_from_there_on() -> None:
     played = stream(endpoint=Endpoint.COMPLETIONS, echoed="Say it. ")
     out = played.play(completion("Say"), completion(" what is wrong. Bee."))
     assert text_of(out, endpoint=Endpoint.COMPLETIONS) == "Say what is wrong. [unverified] Bee."
-    assert played.asks[0] == Ask(0, "Say what is wrong.", ((4, 18),))
+    assert played.asks[0] == ScoringRequest(0, "Say what is wrong.", ((4, 18),))
     assert played.gate.results == {"passed": 1, "flagged": 1, "unchecked": 1}
     assert played.gate.delivered(0) == "Say what is wrong. Bee."
 

@@ -8,7 +8,7 @@ from truthlens.core.enums import Action, Reason, Status
 from truthlens.core.outcome import Outcome
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Coverage, DetectorResult, Verdict, unchecked
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 
 CONTRACT = {
     "truthlens_detections_total": ("counter", {"decision", "mode", "detected"}),
@@ -30,7 +30,7 @@ OUTCOME = Outcome(Plan("support"), VERDICT, (VERDICT,), action=Action.WARN, mode
 
 def test_the_contracts_metrics_are_exposed_under_their_names() -> None:
     """Names, types and labels as the contract writes them, in the text that Prometheus reads."""
-    signals = Signals()
+    signals = Metrics()
     signals.observe(OUTCOME, request_s=0.001, response_s=0.02)
     signals.observe(replace(OUTCOME, verdict=unchecked(Reason.TIMEOUT)), request_s=0.0, response_s=0.0)
     signals.queue_seconds.observe(0.1)
@@ -51,7 +51,7 @@ def test_the_contracts_metrics_are_exposed_under_their_names() -> None:
 
 def test_an_unchecked_exchange_is_no_detection() -> None:
     """It counts as unchecked, and leaves score and detections alone."""
-    signals = Signals()
+    signals = Metrics()
     signals.observe(Outcome(Plan("support"), unchecked(Reason.NO_CONTEXT)), request_s=0.0, response_s=0.0)
     value = signals.registry.get_sample_value
     assert value("truthlens_unchecked_total", {"decision": "support", "reason": "no-context"}) == 1
@@ -61,7 +61,7 @@ def test_an_unchecked_exchange_is_no_detection() -> None:
 
 def test_a_partial_exchange_counts_as_both() -> None:
     """It was scored, and something of it was not checked."""
-    signals = Signals()
+    signals = Metrics()
     partial = replace(VERDICT, status=Status.PARTIAL, reason=Reason.TOO_LARGE)
     signals.observe(replace(OUTCOME, verdict=partial, verdicts=(partial,)), request_s=0.0, response_s=0.0)
     value = signals.registry.get_sample_value
@@ -76,7 +76,7 @@ def test_a_partial_exchange_counts_as_both() -> None:
 
 def test_first_and_delivered_verdicts_are_told_apart_and_every_choice_counts() -> None:
     """A choice that was mended was flagged first and is not when it is delivered; one that was not scored counts nowhere."""
-    signals = Signals()
+    signals = Metrics()
     corrected = replace(VERDICT, score=0.2)
     clean = replace(VERDICT, score=0.1)
     blind = unchecked(Reason.LANGUAGE)
@@ -100,7 +100,7 @@ def test_first_and_delivered_verdicts_are_told_apart_and_every_choice_counts() -
 
 def test_detection_has_a_latency_of_its_own() -> None:
     """Each detector's time counts once for all choices; without a detection there is none."""
-    signals = Signals()
+    signals = Metrics()
 
     def seen(name: str) -> float | None:
         labels = {"mode": "lightweight", "operation": "detection"}
@@ -119,7 +119,7 @@ def test_detection_has_a_latency_of_its_own() -> None:
 
 def test_the_uses_of_models_are_a_counter_under_the_white_papers_name() -> None:
     """The client library's suffix is in no line; the value only ever grows."""
-    signals = Signals()
+    signals = Metrics()
     signals.observe(OUTCOME, request_s=0.0, response_s=0.0)
     lines = [line for line in signals.exposition().decode().splitlines() if "truthlens_models_used" in line]
     assert lines[1:] == [

@@ -17,7 +17,7 @@ from truthlens.detection.encoder.inputs.prompts import TemplateName, build_promp
 from truthlens.detection.encoder.inputs.windows import build_windows, load_tokenizer
 from truthlens.detection.models.loading import load_model
 from truthlens.training.export.convert import export_folder
-from truthlens.training.export.parity_inputs import Sample, samples
+from truthlens.training.export.parity_inputs import ParityInput, samples
 
 pytest.importorskip("lettucedetect", reason="pip install --no-deps lettucedetect (see the extra `peer`)")
 CLOSE = 1e-4
@@ -39,7 +39,7 @@ def peer(folder: Path) -> Any:
     return TransformerDetector(model_path=str(folder), max_length=2048, device="cpu")
 
 
-def ours(folder: Path, sample: Sample, template: TemplateName) -> list[np.ndarray]:
+def ours(folder: Path, sample: ParityInput, template: TemplateName) -> list[np.ndarray]:
     """Token probabilities of the sample's answer: through PyTorch, and from the exported file."""
     manifest = load_manifest(folder)
     fmt = manifest.input.model_copy(update={"template": template, "max_tokens": 2048})

@@ -26,7 +26,7 @@ from truthlens.detection.models.loading import BODY_NAME, HEAD_NAME, load_encode
 from truthlens.detection.models.onnx_runtime import OnnxModel
 from truthlens.training.build import build, describe
 from truthlens.training.data.dataset import DataError, read_folder
-from truthlens.training.export.export import Gate, export, load_run, shift_bias, to_onnx
+from truthlens.training.export.export import ExportLimits, export, load_run, shift_bias, to_onnx
 from truthlens.training.export.graph import ExportedClassifier, Ranges, find_ranges
 from truthlens.training.export.quantize import quantize_folder
 from truthlens.training.export.split_graph import split_folder
@@ -284,7 +284,7 @@ def test_int8_that_changes_too_much_is_refused_aloud(
         tmp_path,
         fixture=read_folder(settings.data)[:4],
         fmt=INPUT,
-        gate=Gate(change_p99=0.0),
+        gate=ExportLimits(change_p99=0.0),
         console=Console(file=said, width=120),
     )
     assert not found.quantized
@@ -297,12 +297,18 @@ def test_the_body_of_a_full_precision_model_is_rounded(
 ) -> None:
     """Where int8 was refused at first, ``models quantize`` rounds the body; the head stays as it is."""
     own = shutil.copytree(folder, tmp_path / "own")
-    export(settings.run, own, fixture=read_folder(settings.data)[:4], fmt=INPUT, gate=Gate(change_p99=0.0))
+    export(
+        settings.run,
+        own,
+        fixture=read_folder(settings.data)[:4],
+        fmt=INPUT,
+        gate=ExportLimits(change_p99=0.0),
+    )
     manifest = load_manifest(own)
     (own / "manifest.json").write_text(manifest.model_copy(update={"files": {}}).model_dump_json())
     split_folder(own)
     head = (own / HEAD_NAME).read_bytes()
-    report = quantize_folder(own, tmp_path / "small", gate=Gate(change_p99=1.0))
+    report = quantize_folder(own, tmp_path / "small", gate=ExportLimits(change_p99=1.0))
     assert report.bytes_after < report.bytes_before
     assert (tmp_path / "small" / HEAD_NAME).read_bytes() == head
     served = load_model(tmp_path / "small", manifest=load_manifest(tmp_path / "small"))

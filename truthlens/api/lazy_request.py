@@ -10,7 +10,7 @@ from truthlens.core.plan import EvidenceRules
 _DEFAULTS = Limits()
 
 
-class Reading:
+class LazyRequest:
     """The request half of an exchange.
 
     Its texts are searched for evidence once, when that is first asked for.

@@ -30,7 +30,7 @@ from truthlens.policy.plans.threshold_record import (
 )
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 from truthlens.training.calibrate.conformal import OperatingPoint
-from truthlens.training.calibrate.threshold import Choice, LabelledScores, choose, score_labelled
+from truthlens.training.calibrate.threshold import LabelledScores, ThresholdChoice, choose, score_labelled
 from truthlens.training.data.dataset import DataError, read_examples
 
 out = Console(highlight=False, soft_wrap=True, markup=False)
@@ -170,7 +170,7 @@ def _goal(
     return CostGoal(cost_ratio=cost_ratio, prior=scored.base_rate if prior is None else prior)
 
 
-def _record(choice: Choice, target: Target, file: Path) -> ThresholdRecord:
+def _record(choice: ThresholdChoice, target: Target, file: Path) -> ThresholdRecord:
     with file.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return ThresholdRecord(
@@ -199,7 +199,11 @@ def _save(path: Path, record: ThresholdRecord) -> None:
 
 
 def _as_object(
-    record: ThresholdRecord, choice: Choice, scored: LabelledScores, output: Path | None, config: Path | None
+    record: ThresholdRecord,
+    choice: ThresholdChoice,
+    scored: LabelledScores,
+    output: Path | None,
+    config: Path | None,
 ) -> dict[str, Any]:
     left_out = set() if isinstance(record.goal, CostGoal) else {"cost"}
     return {
@@ -214,7 +218,7 @@ def _as_object(
     }
 
 
-def _show(record: ThresholdRecord, choice: Choice, scored: LabelledScores) -> None:
+def _show(record: ThresholdRecord, choice: ThresholdChoice, scored: LabelledScores) -> None:
     counts, measured, made = record.answers, record.measured, record.scored_with
     lines = [f"model      {made.model}, aggregation {made.aggregation}"]
     texts = f"{counts.unsupported} unsupported from {counts.unsupported_texts} source texts"
@@ -246,7 +250,7 @@ def _miss_lines(record: ThresholdRecord) -> list[str]:
     ]
 
 
-def _cost_lines(goal: CostGoal, choice: Choice) -> list[str]:
+def _cost_lines(goal: CostGoal, choice: ThresholdChoice) -> list[str]:
     ratio, prior = goal.cost_ratio, goal.prior
     best = choice.compared["least cost"]
     bounds = f"flagging all of them {1 - prior:.4g}, none {ratio * prior:.4g}"

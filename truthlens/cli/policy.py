@@ -20,7 +20,7 @@ from truthlens.policy import InvalidPolicyError, Policy, compile_policy
 from truthlens.policy.compile import check_text, read_text
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 from truthlens.start_checks import make_ready
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.yamlfile.diagnostics import Diagnostic, Severity
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
@@ -71,7 +71,7 @@ def _found(file: Path, settings: Settings) -> tuple[str, Policy | None, list[Dia
         policy = compile_policy(
             text, file=str(file), model_exists=model_finder(settings), identify=identifier(settings)
         )
-        shelf, similarity = ModelShelf(settings, Signals()), SimilarityShelf(settings)
+        shelf, similarity = ModelShelf(settings, Metrics()), SimilarityShelf(settings)
         ready = asyncio.run(make_ready(policy, shelf, similarity, environ=os.environ))
     except InvalidPolicyError as error:
         return text, None, _with_warnings(error, file, text, settings)

@@ -37,7 +37,7 @@ from truthlens.core.verdict import Verdict
 from truthlens.delivery import format_score, verdict_object
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
-from truthlens.telemetry.metrics import Signals
+from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.ticket import HeldBytes
 
@@ -79,7 +79,7 @@ class _Console:
         *,
         policy: PolicyHolder,
         pipeline: Pipeline,
-        signals: Signals,
+        signals: Metrics,
         recent: Recent,
         readiness: Readiness,
         addresses: Callable[[], Sequence[tuple[str, str]]],
@@ -212,7 +212,7 @@ def console_app(
     *,
     policy: PolicyHolder,
     pipeline: Pipeline,
-    signals: Signals,
+    signals: Metrics,
     recent: Recent,
     readiness: Readiness,
     addresses: Callable[[], Sequence[tuple[str, str]]] = tuple,

@@ -9,7 +9,7 @@ from truthlens.core.calls import CallRecord
 from truthlens.core.exchange import Passage
 from truthlens.core.mitigation_result import Attempt, Correction
 from truthlens.core.verdict import Span, Verdict
-from truthlens.telemetry.recent_exchanges import Entry
+from truthlens.telemetry.recent_exchanges import RecentExchange
 
 # A model that the configuration does not name is one that a client's request names: its name is a client's
 # text.
@@ -48,7 +48,7 @@ class ShownEntry:
     calls: tuple[tuple[str, CallRecord], ...]
 
 
-def shown_entry(entry: Entry, models: Container[str]) -> ShownEntry:
+def shown_entry(entry: RecentExchange, models: Container[str]) -> ShownEntry:
     """Return what the page of ``entry`` shows.
 
     Args:

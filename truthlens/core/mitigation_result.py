@@ -28,7 +28,7 @@ class Stop(StrEnum):
     FAILED = "failed"
 
 
-class Fate(StrEnum):
+class CandidateFate(StrEnum):
     """What became of one candidate text."""
 
     BETTER = "better"
@@ -51,7 +51,7 @@ class Attempt:
 
     model: str
     role: Role
-    fate: Fate
+    fate: CandidateFate
     score: float | None = None
     reason: str = ""
 
@@ -84,7 +84,9 @@ class Correction:
 
         Second opinions, checks and turns of a debate are calls and no rounds, nor is a call that gave nothing.
         """
-        return sum(each.role in _REWRITERS and each.fate is not Fate.FAILED for each in self.attempts)
+        return sum(
+            each.role in _REWRITERS and each.fate is not CandidateFate.FAILED for each in self.attempts
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from truthlens.core.exchange import Exchange
-from truthlens.demo.conversations import CONVERSATIONS, Conversation, Layout
+from truthlens.demo.conversations import CONVERSATIONS, Conversation, PromptLayout
 from truthlens.demo.correction_replies import second_look
 from truthlens.demo.requests import UNGROUNDED_MODEL
 from truthlens.text.scripts import HAN
@@ -52,7 +52,7 @@ def answer(exchange: Exchange, *, has_tools: bool, choice: int = 0) -> DemoAnswe
     conversation = _matching(exchange)
     if conversation is None:
         return DemoAnswer(_own_answer(exchange, ungrounded=ungrounded))
-    if conversation.layout is Layout.TOOL and has_tools and not exchange.passages:
+    if conversation.layout is PromptLayout.TOOL and has_tools and not exchange.passages:
         return DemoAnswer(calls=conversation)
     return DemoAnswer(conversation.ungrounded if ungrounded else conversation.grounded)
 

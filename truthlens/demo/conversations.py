@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Layout(StrEnum):
+class PromptLayout(StrEnum):
     """How a conversation's passages appear in its request."""
 
     TAG = "tag"
@@ -28,7 +28,7 @@ class Conversation:
 
     name: str
     domain: str
-    layout: Layout
+    layout: PromptLayout
     question: str
     passages: tuple[str, ...]
     grounded: str
@@ -41,7 +41,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="ibuprofen-dose",
         domain="healthcare",
-        layout=Layout.TAG,
+        layout=PromptLayout.TAG,
         question="How much Norvafen may an adult take in a day?",
         passages=(
             (
@@ -65,7 +65,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="clinic-preparation",
         domain="healthcare",
-        layout=Layout.NUMBERED,
+        layout=PromptLayout.NUMBERED,
         question="How do I prepare for the blood test at the clinic?",
         passages=(
             "For the fasting blood test, do not eat for ten hours before the appointment. Water is allowed.",
@@ -87,7 +87,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="wire-fee",
         domain="finance",
-        layout=Layout.LABEL,
+        layout=PromptLayout.LABEL,
         question="What does a wire transfer cost at Brightwater Bank?",
         passages=(
             "Brightwater Bank charges 12 dollars for a domestic wire transfer and 40 dollars for an international one.",
@@ -105,7 +105,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="quarter-report",
         domain="finance",
-        layout=Layout.DOCUMENTS,
+        layout=PromptLayout.DOCUMENTS,
         question="How did Aldermoor Foods do in the second quarter?",
         passages=(
             (
@@ -126,7 +126,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="returns",
         domain="support",
-        layout=Layout.SYSTEM,
+        layout=PromptLayout.SYSTEM,
         question="Can I send back the headphones that I bought three weeks ago?",
         passages=(
             (
@@ -148,7 +148,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="router-reset",
         domain="support",
-        layout=Layout.TAG,
+        layout=PromptLayout.TAG,
         question="How do I reset the Lumen R4 router?",
         passages=(
             (
@@ -168,7 +168,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="order-status",
         domain="support",
-        layout=Layout.TOOL,
+        layout=PromptLayout.TOOL,
         question="Where is my order 5531?",
         passages=(
             (
@@ -190,7 +190,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="leave-policy",
         domain="internal",
-        layout=Layout.NUMBERED,
+        layout=PromptLayout.NUMBERED,
         question="How many days of leave can I carry over into next year?",
         passages=(
             "Employees of Corvane have 28 days of paid leave a year. Up to five unused days may be carried over.",
@@ -205,7 +205,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="deploy-runbook",
         domain="internal",
-        layout=Layout.LABEL,
+        layout=PromptLayout.LABEL,
         question="What do I do when a deployment of the billing service fails?",
         passages=(
             (
@@ -226,7 +226,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="lighthouse-story",
         domain="creative",
-        layout=Layout.TAG,
+        layout=PromptLayout.TAG,
         question="Summarise the story of the lighthouse keeper in two sentences.",
         passages=(
             (
@@ -246,7 +246,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="warranty-zh",
         domain="support",
-        layout=Layout.LABEL,
+        layout=PromptLayout.LABEL,
         question="这款空气净化器的保修期是多久？",
         passages=(
             "清岚空气净化器整机保修两年，电机保修五年。滤网属于耗材，不在保修范围内。",
@@ -258,7 +258,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     Conversation(
         name="no-context",
         domain="creative",
-        layout=Layout.NONE,
+        layout=PromptLayout.NONE,
         question="Write one sentence about autumn rain.",
         passages=(),
         grounded="Autumn rain taps on the window like a guest who is in no hurry to come in.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from truthlens.demo.conversations import BY_NAME, Conversation, Layout
+from truthlens.demo.conversations import BY_NAME, Conversation, PromptLayout
 
 GROUNDED_MODEL = "demo-grounded"
 UNGROUNDED_MODEL = "demo-ungrounded"
@@ -68,25 +68,25 @@ def chat_request(
     question = conversation.question
     request: dict[str, object] = {"model": model}
     match conversation.layout:
-        case Layout.TAG:
+        case PromptLayout.TAG:
             request["messages"] = [_user(f"<context>\n{text}\n</context>\n\n{question}")]
-        case Layout.LABEL:
+        case PromptLayout.LABEL:
             request["messages"] = [_user(_labelled(conversation, text))]
-        case Layout.NUMBERED:
+        case PromptLayout.NUMBERED:
             sources = "\n".join(
                 f"[{number}] {passage}" for number, passage in enumerate(conversation.passages, 1)
             )
             request["messages"] = [_user(f"{sources}\n\nQuestion: {question}")]
-        case Layout.SYSTEM:
+        case PromptLayout.SYSTEM:
             request["messages"] = [{"role": "system", "content": text}, _user(question)]
-        case Layout.DOCUMENTS:
+        case PromptLayout.DOCUMENTS:
             request["messages"] = [_user(question)]
             request["documents"] = [
                 {"title": conversation.name, "text": passage} for passage in conversation.passages
             ]
-        case Layout.TOOL:
+        case PromptLayout.TOOL:
             request["messages"] = tool_turn(conversation)
-        case Layout.NONE:
+        case PromptLayout.NONE:
             request["messages"] = [_user(question)]
     return request | fields
 

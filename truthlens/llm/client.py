@@ -20,7 +20,7 @@ import httpx
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
-from truthlens.llm.context_windows import Windows
+from truthlens.llm.context_windows import ContextWindows
 from truthlens.llm.errors import AttemptError, UnansweredError
 from truthlens.llm.http.attempt import post
 from truthlens.llm.http.connections import open_pool
@@ -28,7 +28,7 @@ from truthlens.llm.http.request_builder import Outgoing, has_key, outgoing
 from truthlens.llm.http.response_parser import read_answer
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
 from truthlens.llm.resilience.limiter import Limiter
-from truthlens.llm.resilience.retries import Gate, Sleep, with_retries
+from truthlens.llm.resilience.retries import ModelGate, Sleep, with_retries
 from truthlens.llm.token_estimate import most_usage, prompt_tokens
 
 _MARK_VALID_S = 60.0
@@ -87,11 +87,11 @@ class LlmClient:
         self._marks = marks
         self._longest_queue_s = longest_queue_s
         self._models: Mapping[str, ModelSpec] = {}
-        self._gates: dict[tuple[str, str | None], Gate] = {}
-        self._unlisted: OrderedDict[str, Gate] = OrderedDict()
+        self._gates: dict[tuple[str, str | None], ModelGate] = {}
+        self._unlisted: OrderedDict[str, ModelGate] = OrderedDict()
         self._unlisted_slots = Limiter(ModelSpec("").max_concurrency)
         self._http = open_pool(upstream, transport)
-        self._windows = Windows(self._http, clock)
+        self._windows = ContextWindows(self._http, clock)
 
     def use(self, models: Mapping[str, ModelSpec]) -> None:
         """Use these models from now on. What is known of the health of a model that stays is kept."""
@@ -233,20 +233,20 @@ class LlmClient:
         )
         return read() if len(body) <= _INLINE_BYTES else await asyncio.to_thread(read)
 
-    def _gate(self, spec: ModelSpec) -> Gate:
+    def _gate(self, spec: ModelSpec) -> ModelGate:
         key = _gate_key(spec)
         gate = self._gates.get(key)
         if gate is None:
-            gate = Gate(spec.max_concurrency, self._clock, longest_queue_s=self._longest_queue_s)
+            gate = ModelGate(spec.max_concurrency, self._clock, longest_queue_s=self._longest_queue_s)
             self._gates[key] = gate
         return gate
 
-    def _unlisted_gate(self, name: str) -> Gate:
+    def _unlisted_gate(self, name: str) -> ModelGate:
         """Return the gate of an unconfigured name: its own circuit, so that no name can close another's."""
         gate = self._unlisted.pop(name, None)
         if gate is None:
             slots = self._unlisted_slots
-            gate = Gate(slots.limit, self._clock, longest_queue_s=self._longest_queue_s, limiter=slots)
+            gate = ModelGate(slots.limit, self._clock, longest_queue_s=self._longest_queue_s, limiter=slots)
         self._unlisted[name] = gate
         if len(self._unlisted) > _MOST_UNLISTED:
             self._unlisted.popitem(last=False)

@@ -42,7 +42,7 @@ class _Server:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class Windows:
+class ContextWindows:
     """Remembers the windows of models.
 
     Args:

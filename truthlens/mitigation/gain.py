@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 
 from truthlens.core.enums import Status
-from truthlens.core.mitigation_result import Fate
+from truthlens.core.mitigation_result import CandidateFate
 from truthlens.core.verdict import Verdict
 from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
@@ -49,7 +49,7 @@ _AT_ONCE_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ScoredDraft:
     """A text with its verdict; ``replaced`` where it contains another model's words."""
 
     text: str
@@ -57,14 +57,14 @@ class Draft:
     replaced: bool = False
 
 
-async def weighed(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str]:
+async def weighed(candidate: ScoredDraft, best: ScoredDraft, *, first: Verdict) -> tuple[CandidateFate, str]:
     """Return ``fate_of``, computed on a thread for long texts so that other exchanges are not held up."""
     if len(candidate.text) + len(best.text) <= _AT_ONCE_CHARS:
         return fate_of(candidate, best, first=first)
     return await asyncio.to_thread(fate_of, candidate, best, first=first)
 
 
-def fate_of(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str]:
+def fate_of(candidate: ScoredDraft, best: ScoredDraft, *, first: Verdict) -> tuple[CandidateFate, str]:
     """Return what becomes of a candidate that was scored, and the code of the reason where it is not taken.
 
     Args:
@@ -75,11 +75,11 @@ def fate_of(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str
     """
     score, to_beat = candidate.verdict.score, best.verdict.score
     if score is None or to_beat is None:
-        return Fate.REJECTED, UNSCORED
+        return CandidateFate.REJECTED, UNSCORED
     if less_checked(candidate.verdict, first):
-        return Fate.REJECTED, LESS_CHECKED
+        return CandidateFate.REJECTED, LESS_CHECKED
     if score >= to_beat:
-        return Fate.WORSE, ""
+        return CandidateFate.WORSE, ""
     old, new = _Findings(best), _Findings(candidate)
     # A finding is gone where its words are no longer in the candidate, or are there unflagged; it is an old
     # one where its words are in the best text and touch a finding there.
@@ -89,12 +89,12 @@ def fate_of(candidate: Draft, best: Draft, *, first: Verdict) -> tuple[Fate, str
         old.words in new.words or _sentences(best.text) <= _sentences(candidate.text)
     )
     if adds or (brought and not removed):
-        return Fate.REJECTED, NOTHING_REMOVED
+        return CandidateFate.REJECTED, NOTHING_REMOVED
     if not best.verdict.flagged:
         is_clear = to_beat - score >= LEAST_GAIN
     else:
         is_clear = (removed and not brought) or _logit(to_beat) - _logit(score) >= LEAST_LOGIT_GAIN
-    return (Fate.BETTER, "") if is_clear else (Fate.REJECTED, SMALL_GAIN)
+    return (CandidateFate.BETTER, "") if is_clear else (CandidateFate.REJECTED, SMALL_GAIN)
 
 
 def less_checked(verdict: Verdict, first: Verdict) -> bool:
@@ -112,7 +112,7 @@ def less_checked(verdict: Verdict, first: Verdict) -> bool:
 class _Findings:
     """The content words of a text, in order and joined, and those of each flagged stretch."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: ScoredDraft) -> None:
         placed = [
             (match.start(), match.end(), match[0].casefold())
             for match in _WORD.finditer(draft.text)

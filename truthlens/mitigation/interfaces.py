@@ -15,11 +15,11 @@ from typing import Protocol
 from truthlens.core.calls import Ask, ModelSpec, Role
 from truthlens.core.deadline import Deadline
 from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.mitigation_result import Attempt, Correction, Fate, Stop
+from truthlens.core.mitigation_result import Attempt, CandidateFate, Correction, Stop
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Verdict
 
-__all__ = ["Attempt", "Compare", "Correction", "Fate", "Rescore", "Stop", "Task", "Tools", "failed"]
+__all__ = ["Attempt", "CandidateFate", "Compare", "Correction", "Rescore", "Stop", "Task", "Tools", "failed"]
 
 
 class Rescore(Protocol):
@@ -74,4 +74,4 @@ class Tools:
 
 def failed(model: str, role: Role, code: str) -> Attempt:
     """Return the attempt of a call that gave no text, with the code of the reason."""
-    return Attempt(model, role, Fate.FAILED, reason=code)
+    return Attempt(model, role, CandidateFate.FAILED, reason=code)

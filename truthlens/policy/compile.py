@@ -18,8 +18,15 @@ from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.plans.builder import PlanBuilder
 from truthlens.policy.plans.threshold_lookup import Calibrations, Contents, Identify, record_contents
 from truthlens.policy.policy import DEFAULT_DECISION, Decision, Policy, Telemetry
-from truthlens.policy.schema import Behaviour, Condition, Group, HallucinationPlugin, ModelEntry, PolicyFile
-from truthlens.policy.schema import Decision as DecisionSection
+from truthlens.policy.schema import (
+    Behaviour,
+    Condition,
+    DecisionSection,
+    Group,
+    HallucinationPlugin,
+    ModelEntry,
+    PolicyFile,
+)
 from truthlens.policy.signals.compiler import Meanings, compile_signals
 from truthlens.policy.signals.rules import All, Any, Atom, ConditionType, Not, Rule
 from truthlens.policy.validation import Shaped, shape

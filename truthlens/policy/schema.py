@@ -356,7 +356,7 @@ class ModelRef(Section):
     model: Text
 
 
-class Decision(Section):
+class DecisionSection(Section):
     """A named policy and when it applies."""
 
     name: Label
@@ -370,7 +370,7 @@ class Decision(Section):
 HeaderValues = dict[HeaderName, list[Text]]
 
 
-class DomainSignal(Section):
+class DomainSignalSection(Section):
     """What a `domain` condition means; keys left out of a built-in domain keep their built-in value."""
 
     name: Label
@@ -421,7 +421,7 @@ class TenantSignal(Section):
 class SignalsSection(Section):
     """What the conditions mean; common domains and keyword sets are built in."""
 
-    domains: list[DomainSignal] = Field(default_factory=list)
+    domains: list[DomainSignalSection] = Field(default_factory=list)
     keywords: list[KeywordSignal] = Field(default_factory=list)
     headers: list[HeaderSignal] = Field(default_factory=list)
     models: list[ModelSignal] = Field(default_factory=list)
@@ -429,7 +429,7 @@ class SignalsSection(Section):
     tenants: list[TenantSignal] = Field(default_factory=list)
 
 
-class Price(Section):
+class PriceSection(Section):
     """USD per million tokens."""
 
     input: float = Field(ge=0, le=100_000, allow_inf_nan=False)
@@ -448,7 +448,7 @@ class ModelEntry(Section):
     api_key_env: str | None = Field(
         default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Environment variable with the key."
     )
-    price: Price | None = None
+    price: PriceSection | None = None
     reliability: Unit | None = Field(
         default=None, description="Weight of its word among other models. Default 0.5."
     )
@@ -520,7 +520,7 @@ class PolicyFile(Section):
     """A TruthLens policy."""
 
     hallucination: Behaviour = Behaviour()
-    decisions: list[Decision] = Field(default_factory=list)
+    decisions: list[DecisionSection] = Field(default_factory=list)
     signals: SignalsSection = SignalsSection()
     trusted_headers: list[HeaderName] = Field(
         default_factory=list,

@@ -19,9 +19,9 @@ from truthlens.core.exchange import Exchange
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Verdict
 from truthlens.streaming.frame_edits import Changes, cleaned, rewrite, unread
-from truthlens.streaming.gated_choice import Fate, GatedChoice
+from truthlens.streaming.gated_choice import GatedChoice, SegmentDecision
 from truthlens.streaming.notices import mark_for, stop_notice, withheld_notice
-from truthlens.streaming.types import Ask, Entry
+from truthlens.streaming.types import Entry, ScoringRequest
 
 # So many choices are taken on with at once where they have much text.
 _STEP_CHOICES = 4
@@ -208,7 +208,7 @@ class Gate:
         self._queue.append(held)
         self._release()
 
-    def ask(self, *, now: float, ended: bool, pressed: bool = False) -> tuple[Ask, ...]:
+    def ask(self, *, now: float, ended: bool, pressed: bool = False) -> tuple[ScoringRequest, ...]:
         """What can be scored now: per choice its complete sentences, each given once, not too many at a time.
 
         Long text is taken in by several calls: see ``behind``. All that there is of a choice is given where it has finished, or where its oldest text has waited for
@@ -247,11 +247,11 @@ class Gate:
                 offset = gated.echo + skipped
                 text = gated.choice.piece(offset, ranges[-1][1])
                 places = tuple((start - offset, end - offset) for start, end in ranges)
-                asks.append(Ask(index, text, places, offset, skipped))
+                asks.append(ScoringRequest(index, text, places, offset, skipped))
         self._release()
         return tuple(asks)
 
-    def decide(self, asked: Sequence[Ask], verdicts: Sequence[Sequence[Verdict]]) -> None:
+    def decide(self, asked: Sequence[ScoringRequest], verdicts: Sequence[Sequence[Verdict]]) -> None:
         """Decide what ``ask`` gave, and the entries that waited for it.
 
         Args:
@@ -316,7 +316,7 @@ class Gate:
         track.torn = part if torn else None
         track.reach = reach
 
-    def _decide_range(self, ask: Ask, start: int, end: int, verdict: Verdict) -> None:
+    def _decide_range(self, ask: ScoringRequest, start: int, end: int, verdict: Verdict) -> None:
         index, text = ask.choice, ask.text
         track = self._tracks[index]
         gated = track.gated
@@ -324,7 +324,7 @@ class Gate:
         fate, said = self._fate(verdict, near, gated)
         if not gated.rule(start + ask.offset, end + ask.offset, fate, said):
             return
-        if self._members is not None and fate in (Fate.WITHHOLD, Fate.STOP):
+        if self._members is not None and fate in (SegmentDecision.WITHHOLD, SegmentDecision.STOP):
             self._members.forbid(text[start:end])
             if self._members.forbids(self._transcript.model):
                 # Our own chunks repeat it.
@@ -337,7 +337,7 @@ class Gate:
             if not verdict.flagged:
                 self.stopped_for = self.stopped_for or verdict.reason
 
-    def _fate(self, verdict: Verdict, text: str, gated: GatedChoice) -> tuple[Fate, str]:
+    def _fate(self, verdict: Verdict, text: str, gated: GatedChoice) -> tuple[SegmentDecision, str]:
         """Return what becomes of a range, and its mark or notice.
 
         No text is pasted into an answer for a program, or into one that does not stand in the content. Half of an
@@ -348,15 +348,17 @@ class Gate:
         halved = gated.structured and gated.left and self._plan.on_unchecked is not OnUnchecked.BLOCK
         stop = self._plan.stream.on_flagged is OnFlagged.STOP and verdict.flagged and not halved
         if stop or self._blocks(verdict):
-            return Fate.STOP, "" if bare else stop_notice(self._plan, text, flagged=verdict.flagged)
+            return SegmentDecision.STOP, "" if bare else stop_notice(
+                self._plan, text, flagged=verdict.flagged
+            )
         if not verdict.flagged:
-            return Fate.KEEP, ""
+            return SegmentDecision.KEEP, ""
         withholds = self._plan.stream.on_flagged is OnFlagged.WITHHOLD
         if bare:
-            return (Fate.STOP if withholds and not halved else Fate.KEEP), ""
+            return (SegmentDecision.STOP if withholds and not halved else SegmentDecision.KEEP), ""
         if withholds:
-            return Fate.WITHHOLD, withheld_notice(self._plan, text)
-        return Fate.MARK, mark_for(self._plan, text)
+            return SegmentDecision.WITHHOLD, withheld_notice(self._plan, text)
+        return SegmentDecision.MARK, mark_for(self._plan, text)
 
     def _blocks(self, verdict: Verdict) -> bool:
         if self._plan.on_unchecked is not OnUnchecked.BLOCK or verdict.reason in _NEVER_BLOCKED:

@@ -27,7 +27,7 @@ _MOST_CLAIMED = 256
 """So many ranges are scored at once, however short they are."""
 
 
-class Fate(StrEnum):
+class SegmentDecision(StrEnum):
     """What becomes of a range of the text; with ``STOP`` everything behind it goes as well."""
 
     KEEP = "keep"
@@ -42,7 +42,7 @@ class _Segment:
 
     start: int
     end: int
-    fate: Fate | None = None
+    fate: SegmentDecision | None = None
     said: str = ""
 
 
@@ -192,7 +192,7 @@ class GatedChoice:
             self._claimed = max(self._claimed, segment.end)
         return tuple((segment.start, segment.end) for segment in claimed)
 
-    def rule(self, start: int, end: int, fate: Fate, said: str) -> bool:
+    def rule(self, start: int, end: int, fate: SegmentDecision, said: str) -> bool:
         """Settle a range that ``claim`` gave; false where that has been overtaken: by a stop, ``let_pass``, or reasoning.
 
         Args:
@@ -219,7 +219,7 @@ class GatedChoice:
     def let_pass(self) -> None:
         """Decide that all text without a fate, held and to come, leaves as it is."""
         for segment in self._segments:
-            segment.fate = segment.fate or Fate.KEEP
+            segment.fate = segment.fate or SegmentDecision.KEEP
         self._advance()
         if self.over:
             return
@@ -303,7 +303,7 @@ class GatedChoice:
         if _has_words(self.choice.piece(start, end)):
             self._unasked.append(segment)
         else:
-            segment.fate = Fate.KEEP
+            segment.fate = SegmentDecision.KEEP
         self._segments.append(segment)
 
     def _advance(self) -> None:
@@ -322,14 +322,14 @@ class GatedChoice:
 
     def _settle(self, segment: _Segment) -> None:
         start, end = segment.start, segment.end
-        if segment.fate is Fate.STOP:
+        if segment.fate is SegmentDecision.STOP:
             self.withheld = True
             self.stopped_at = start
             self._insert(start, segment.said)
             self._edits.append(_Edit(start, _ALL, segment.said))
             self._end(_ALL)
             return
-        if segment.fate is Fate.WITHHOLD:
+        if segment.fate is SegmentDecision.WITHHOLD:
             self.withheld = True
             if self._after_withheld:
                 start = self.decided
@@ -338,14 +338,14 @@ class GatedChoice:
                 self._insert(start, segment.said)
                 self._edits.append(_Edit(start, end, segment.said))
             self._gone += end - start
-        elif segment.fate is Fate.KEEP:
+        elif segment.fate is SegmentDecision.KEEP:
             self.left = self.left or _has_words(self.choice.piece(start, end))
-        elif segment.fate is Fate.MARK:
+        elif segment.fate is SegmentDecision.MARK:
             self.marked = self.left = True
             self._insert(end, segment.said)
             last = self.choice.piece(end - 1, end)
             self._edits.append(_Edit(end - 1, end, last + segment.said, kept=last))
-        self._after_withheld = segment.fate is Fate.WITHHOLD
+        self._after_withheld = segment.fate is SegmentDecision.WITHHOLD
         self.decided = end
 
     def _insert(self, place: int, said: str) -> None:

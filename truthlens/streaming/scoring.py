@@ -24,7 +24,7 @@ from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
 from truthlens.streaming.frame_edits import STOP_REASON
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
-from truthlens.streaming.types import Ask
+from truthlens.streaming.types import ScoringRequest
 
 # Text is looked at again for windows to score once it has grown by as much.
 _AHEAD_CHARS = 256
@@ -125,7 +125,7 @@ class StreamScorer:
         """Score the answers as they are, so that their end finds the verdict ready."""
         await self._verdicts(self.answers(over=True))
 
-    async def ranges(self, gate: Gate, asks: Sequence[Ask]) -> None:
+    async def ranges(self, gate: Gate, asks: Sequence[ScoringRequest]) -> None:
         """Score what the gate asks for, and let it decide."""
         oldest = gate.oldest if gate.oldest is not None else self._clock()
         time_s = self._time_s(oldest)
@@ -140,7 +140,9 @@ class StreamScorer:
         self.hold_end(gate)
         self._longest_held_s = max(self._longest_held_s, self._clock() - oldest)
 
-    async def _last_ranges(self, asks: Sequence[Ask], time_s: float) -> tuple[tuple[Verdict, ...], ...]:
+    async def _last_ranges(
+        self, asks: Sequence[ScoringRequest], time_s: float
+    ) -> tuple[tuple[Verdict, ...], ...]:
         """Verdicts on what is left of answers that have ended, out of one scoring with the verdicts on them."""
         answers = self.answers(over=True)
         asked = {ask.choice: ask for ask in asks}
@@ -281,7 +283,7 @@ class StreamScorer:
         )
 
 
-def _of_answer(ask: Ask) -> tuple[tuple[int, int], ...]:
+def _of_answer(ask: ScoringRequest) -> tuple[tuple[int, int], ...]:
     """The ranges of an ask as characters of the whole answer."""
     return tuple((start + ask.skipped, end + ask.skipped) for start, end in ask.ranges)
 

@@ -45,7 +45,7 @@ class Ack:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ScoringRequest:
     """Text of one choice that is to be scored.
 
     ``text`` is the answer so far, up to the end of the last range, without its first ``skipped`` characters where it is long;

@@ -44,7 +44,7 @@ class _PlainCounter(Counter):
             yield metric
 
 
-class Signals:
+class Metrics:
     """All metrics of one process, in a registry of their own."""
 
     def __init__(self) -> None:

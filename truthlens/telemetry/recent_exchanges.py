@@ -31,7 +31,7 @@ _ENTRY_BYTES, _RECORD_BYTES = 2048, 512
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RecentExchange:
     """One ended exchange.
 
     ``id`` is unguessable, so that a reader who was given one page cannot ask for others. ``outcome`` has no
@@ -99,7 +99,7 @@ class Entry:
         """How a streamed answer was treated, ``""`` for any other."""
         return self.outcome.stream.streaming.value if self.outcome.stream else ""
 
-    def without_text(self) -> Entry:
+    def without_text(self) -> RecentExchange:
         """Return the entry as one whose texts were never kept."""
         return replace(self, outcome=replace(self.outcome, answers=()), exchange=None, text_dropped=False)
 
@@ -109,7 +109,7 @@ class Recent:
 
     def __init__(self, *, limit: int = 100, max_bytes: int = 8 << 20) -> None:
         self._limit, self._max_bytes = limit, max_bytes
-        self._entries: OrderedDict[str, tuple[Entry, int]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[RecentExchange, int]] = OrderedDict()
         self._bytes = 0
 
     def add(
@@ -126,7 +126,7 @@ class Recent:
         text_bytes = _text_bytes(outcome, exchange) if exchange is not None else None
         shown = replace(exchange, messages=()) if exchange is not None and text_bytes is not None else None
         kept = _bounded(outcome, text=shown is not None)
-        entry = Entry(
+        entry = RecentExchange(
             id=secrets.token_hex(8),
             time=time,
             outcome=kept,
@@ -143,11 +143,11 @@ class Recent:
             _, (_, freed) = self._entries.popitem(last=False)
             self._bytes -= freed
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[RecentExchange]:
         """Return the entries, newest first."""
         return [entry for entry, _ in reversed(self._entries.values())]
 
-    def get(self, entry_id: str) -> Entry | None:
+    def get(self, entry_id: str) -> RecentExchange | None:
         """Return the entry of that id, ``None`` where there is none, or none any more."""
         found = self._entries.get(entry_id)
         return found[0] if found else None

@@ -22,9 +22,9 @@ from truthlens.detection.encoder.inputs.manifest import (
 )
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.detection.models.loading import load_model
-from truthlens.training.calibrate.calibration import BASE_RATE, Calibration, calibrate, score_answers
+from truthlens.training.calibrate.calibration import BASE_RATE, FittedCalibration, calibrate, score_answers
 from truthlens.training.data.dataset import Example, Recipe, read_folder, split
-from truthlens.training.evaluate.evaluation import Measured, measure, report
+from truthlens.training.evaluate.evaluation import ScoreTable, measure, report
 from truthlens.training.evaluate.metrics import auroc, best_f1, bootstrap, brier, ece
 from truthlens.training.evaluate.served_encoder import ServedEncoder, load_served
 from truthlens.training.export.convert import ONNX_NAME
@@ -143,7 +143,7 @@ def _spread(rows: Sequence[Example], most: int | None) -> list[Example]:
 
 
 def _manifest(
-    out: Path, summary: dict[str, Any], found: Calibration, *, fmt: InputFormat, note: str
+    out: Path, summary: dict[str, Any], found: FittedCalibration, *, fmt: InputFormat, note: str
 ) -> Manifest:
     rows = summary["rows"]
     return Manifest(
@@ -199,7 +199,7 @@ def _figures(
     return {"main": MAIN_SOURCE, "test": figures}
 
 
-def _source_figures(rows: Sequence[Example], measured: Measured, *, threshold: float) -> dict[str, Any]:
+def _source_figures(rows: Sequence[Example], measured: ScoreTable, *, threshold: float) -> dict[str, Any]:
     labels = np.array([row.label for row in rows], dtype=bool)
     groups = [row.group for row in rows]
     scores = measured.scores

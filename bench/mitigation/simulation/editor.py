@@ -16,7 +16,7 @@ from itertools import pairwise
 from truthlens.core.enums import Provenance
 from truthlens.core.exchange import Passage
 from truthlens.detection.encoder.inputs.assignment import content_keys
-from truthlens.detection.explain.evidence_search import Evidence, Sentence
+from truthlens.detection.explain.evidence_search import EvidenceSentences, Sentence
 from truthlens.text.sentences import sentences
 
 _NAMES = ("Varnholt", "Breckow", "Kestrel", "Falkbach", "Sillery", "Laarhoven")
@@ -85,7 +85,7 @@ class Editor:
             cleared: parts that were called unsupported but that its own checks have found supported.
         """
         habits, dice = self._habits, self._dice
-        evidence = Evidence([Passage(text, Provenance.DOCUMENTS) for text in passages])
+        evidence = EvidenceSentences([Passage(text, Provenance.DOCUMENTS) for text in passages])
         ranges = sentences(answer)
         pieces = [answer[start:end] for start, end in ranges]
         glue = [answer[end:start] for (_, end), (start, _) in pairwise(ranges)] + [""]
@@ -105,7 +105,7 @@ class Editor:
             self._add(pieces, evidence)
         return _joined(pieces, glue)
 
-    def _add(self, pieces: list[str], evidence: Evidence) -> None:
+    def _add(self, pieces: list[str], evidence: EvidenceSentences) -> None:
         dice = self._dice
         made = None
         listed = [text for text in map(evidence_text(evidence), evidence.sentences) if _NUMBER.search(text)]
@@ -124,7 +124,7 @@ class Editor:
         pieces[place] = f"{pieces[place]} {made}".strip()
 
 
-def evidence_text(evidence: Evidence) -> Callable[[Sentence], str]:
+def evidence_text(evidence: EvidenceSentences) -> Callable[[Sentence], str]:
     """Return a function that reads a sentence of ``evidence`` as one line."""
     return lambda found: " ".join(evidence.passages[found.passage].text[found.start : found.end].split())
 
@@ -133,7 +133,7 @@ def _touches(own: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
     return any(own[0] < end and start < own[1] for start, end in others)
 
 
-def _rewritten(sentence: str, evidence: Evidence, *, taken: Sequence[str]) -> str:
+def _rewritten(sentence: str, evidence: EvidenceSentences, *, taken: Sequence[str]) -> str:
     """Return the nearest sentence of the evidence after ``sentence``'s list mark, or ``""``."""
     match = evidence.nearest(dict.fromkeys(content_keys(sentence), 1.0))
     if match is None:

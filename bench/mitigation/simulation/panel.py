@@ -20,7 +20,7 @@ from truthlens.core.calls import ModelRequest
 from truthlens.core.enums import Provenance
 from truthlens.core.exchange import Passage
 from truthlens.detection.encoder.inputs.assignment import content_keys
-from truthlens.detection.explain.evidence_search import Evidence
+from truthlens.detection.explain.evidence_search import EvidenceSentences
 from truthlens.text.sentences import sentences
 
 _SILENT = "The evidence does not say."
@@ -67,7 +67,7 @@ class Script:
         self._dice = dice
         self._editor = Editor(habits, dice, supported=self._supported, invent=sources.invent)
         self._passages = case.prompt.passages
-        self._evidence = Evidence([Passage(text, Provenance.DOCUMENTS) for text in self._passages])
+        self._evidence = EvidenceSentences([Passage(text, Provenance.DOCUMENTS) for text in self._passages])
         self._asked: dict[str, str] = {}
 
     def reply(self, request: ModelRequest) -> str:

@@ -10,7 +10,7 @@ from tests.fakes.chunk_streams import CHAT, chat_frame, content, frame_of
 from tests.fakes.made_streams import made_stream
 from truthlens.api.sse.buffered import StreamedResponse, parse_stream
 from truthlens.api.sse.frames import Frame
-from truthlens.api.sse.rewriter import Draft
+from truthlens.api.sse.rewriter import StreamRewriter
 from truthlens.api.sse.text_replace import carriers
 from truthlens.core.exchange import Exchange
 
@@ -18,8 +18,8 @@ DONE = frame_of(b"data: [DONE]\n\n")
 STOP = chat_frame({"index": 0, "delta": {}, "finish_reason": "stop"})
 
 
-def draft_of(response: StreamedResponse) -> Draft:
-    return Draft(response.frames, response.chunks, response.transcript)
+def draft_of(response: StreamedResponse) -> StreamRewriter:
+    return StreamRewriter(response.frames, response.chunks, response.transcript)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from truthlens.core.enums import Provenance
 from truthlens.core.exchange import Passage
 from truthlens.detection.encoder.inputs.lexical import keys_of
-from truthlens.detection.explain.differences import Comparison
-from truthlens.detection.explain.evidence_search import Evidence
+from truthlens.detection.explain.differences import SentenceComparison
+from truthlens.detection.explain.evidence_search import EvidenceSentences
 from truthlens.detection.explain.opposites import OPPOSITES, OPPOSITES_ZH
 from truthlens.text.words import words
 
@@ -17,11 +17,11 @@ def differences(
     claim: str, evidence: str, *, part: str = "", query: str = ""
 ) -> list[tuple[str, str, str | None]]:
     """Type, answer and evidence of what differs within ``part`` of ``claim`` (by default all of it)."""
-    held = Evidence((Passage(evidence, Provenance.DOCUMENTS),))
+    held = EvidenceSentences((Passage(evidence, Provenance.DOCUMENTS),))
     listed = words(claim)
     match = held.nearest({keys_of(word)[0]: 1.0 for word in listed if not word.stop})
     start = claim.index(part)
-    comparison = Comparison(
+    comparison = SentenceComparison(
         claim,
         listed,
         span=(start, start + len(part or claim)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from truthlens.core.enums import Provenance
 from truthlens.core.exchange import Passage
 from truthlens.detection.encoder.inputs.lexical import keys_of
-from truthlens.detection.explain.evidence_search import Evidence
+from truthlens.detection.explain.evidence_search import EvidenceSentences
 from truthlens.text.words import words
 
 PASSAGES = (
@@ -24,7 +24,7 @@ def nearest(
     text: str, *, before: str = "", passages: tuple[Passage, ...] = PASSAGES
 ) -> tuple[int, str] | None:
     """Passage and text of the sentence nearest to ``text``."""
-    match = Evidence(passages).nearest(claim(text), context=claim(before))
+    match = EvidenceSentences(passages).nearest(claim(text), context=claim(before))
     if match is None:
         return None
     found = match.sentence
@@ -61,7 +61,7 @@ def test_the_sentence_before_decides_between_equals() -> None:
         Passage("The castle costs nine euros.", Provenance.TOOL),
     )
     assert nearest("It costs euros", before="See the castle", passages=twins) == (1, twins[1].text)
-    evidence = Evidence(twins)
+    evidence = EvidenceSentences(twins)
     with_context = evidence.nearest(claim("costs euros"), context=claim("castle"))
     without = evidence.nearest(claim("costs euros"))
     assert with_context is not None
@@ -108,7 +108,7 @@ def test_the_currency_before_the_first_word_belongs_to_the_sentence() -> None:
 
 def test_what_stands_where_is_known_for_all_of_the_evidence() -> None:
     """Presence of a word, of any reading of a number, and of two words side by side."""
-    evidence = Evidence((Passage("It earned 1.2 million euros in Bern.", Provenance.TOOL),))
+    evidence = EvidenceSentences((Passage("It earned 1.2 million euros in Bern.", Provenance.TOOL),))
     held = {text: evidence.holds(words(text)[0]) for text in ("1,200,000", "1.2", "earning", "lost")}
     assert held == {"1,200,000": True, "1.2": False, "earning": True, "lost": False}
     assert evidence.follows("in", "bern")

@@ -13,7 +13,7 @@ from truthlens.core.calls import CallFailure
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
 from truthlens.llm.errors import AttemptError
-from truthlens.llm.resilience.retries import Gate, with_retries
+from truthlens.llm.resilience.retries import ModelGate, with_retries
 
 
 class Scripted:
@@ -109,13 +109,13 @@ async def test_cancellation_ends_the_retries_at_once() -> None:
     assert attempts == 1
 
 
-async def failing(gate: Gate, clock: Clock, failure: CallFailure, times: int) -> None:
+async def failing(gate: ModelGate, clock: Clock, failure: CallFailure, times: int) -> None:
     for _ in range(times):
         with pytest.raises(CallError):
             await gate.attempt(Scripted(AttemptError(failure)), deadline=Deadline.after(60.0, clock=clock))
 
 
-async def is_open(gate: Gate, clock: Clock) -> bool:
+async def is_open(gate: ModelGate, clock: Clock) -> bool:
     try:
         await gate.attempt(Scripted(), deadline=Deadline.after(60.0, clock=clock))
     except CallError as error:
@@ -126,7 +126,7 @@ async def is_open(gate: Gate, clock: Clock) -> bool:
 @pytest.mark.parametrize("failure", list(CallFailure))
 async def test_only_signs_of_illness_open_the_circuit(failure: CallFailure) -> None:
     clock = Clock()
-    gate = Gate(4, clock)
+    gate = ModelGate(4, clock)
     await failing(gate, clock, failure, 5)
     assert await is_open(gate, clock) == (
         failure.value in ("timeout", "connection", "server-error", "bad-response")
@@ -140,14 +140,14 @@ async def hanging() -> str:
 
 async def test_an_attempt_is_ended_by_the_deadline() -> None:
     with pytest.raises(CallError) as caught:
-        await Gate(1, Clock()).attempt(hanging, deadline=Deadline.after(0.01))
+        await ModelGate(1, Clock()).attempt(hanging, deadline=Deadline.after(0.01))
     assert caught.value.failure is CallFailure.DEADLINE
 
 
 async def test_after_the_deadline_nothing_is_begun() -> None:
     attempt = Scripted()
     with pytest.raises(CallError) as caught:
-        await Gate(1, Clock()).attempt(attempt, deadline=Deadline.after(0.0))
+        await ModelGate(1, Clock()).attempt(attempt, deadline=Deadline.after(0.0))
     assert (attempt.attempts, caught.value.failure) == (0, CallFailure.DEADLINE)
 
 
@@ -156,7 +156,7 @@ async def test_a_deadline_counts_against_the_model_only_where_it_had_its_time(
     waited_s: float, opens: bool
 ) -> None:
     clock = Clock()
-    gate = Gate(1, clock)
+    gate = ModelGate(1, clock)
 
     async def slow() -> str:
         clock.advance(waited_s)
@@ -170,7 +170,7 @@ async def test_a_deadline_counts_against_the_model_only_where_it_had_its_time(
 
 async def test_cancelled_attempts_give_their_slot_back_and_never_open_the_circuit() -> None:
     clock = Clock()
-    gate = Gate(1, clock)
+    gate = ModelGate(1, clock)
 
     async def slow() -> str:
         clock.advance(100.0)
@@ -187,7 +187,7 @@ async def test_cancelled_attempts_give_their_slot_back_and_never_open_the_circui
 
 async def test_a_cancelled_probe_makes_room_for_the_next() -> None:
     clock = Clock()
-    gate = Gate(2, clock)
+    gate = ModelGate(2, clock)
     await failing(gate, clock, CallFailure.CONNECTION, 5)
     clock.advance(10.0)
     task = asyncio.create_task(gate.attempt(hanging, deadline=Deadline.after(1e6, clock=clock)))
@@ -201,7 +201,7 @@ async def test_a_cancelled_probe_makes_room_for_the_next() -> None:
 
 async def test_no_more_attempts_than_allowed_are_in_flight_and_the_next_is_busy() -> None:
     clock = Clock()
-    gate = Gate(2, clock, longest_queue_s=0.0)
+    gate = ModelGate(2, clock, longest_queue_s=0.0)
     deadline = Deadline.after(60.0, clock=clock)
     running = [asyncio.create_task(gate.attempt(hanging, deadline=deadline)) for _ in range(2)]
     await asyncio.sleep(0.001)

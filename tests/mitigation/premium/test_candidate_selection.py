@@ -6,7 +6,7 @@ from tests.fakes.premium_panel import BUILDER, CITY, HEIGHT, WRONG_HEIGHT, Score
 from truthlens.core.calls import Role
 from truthlens.core.enums import Reason, Status
 from truthlens.core.verdict import Verdict
-from truthlens.mitigation.interfaces import Attempt, Fate
+from truthlens.mitigation.interfaces import Attempt, CandidateFate
 from truthlens.mitigation.premium.candidate_selection import Contest
 
 FIRST = f"{BUILDER} {CITY} {WRONG_HEIGHT}"
@@ -27,7 +27,7 @@ async def test_a_lower_score_wins() -> None:
     assert (contest.best.text, contest.best.replaced) == (RIGHT, True)
     assert contest.best.verdict == Scorer().verdict(RIGHT)
     assert (contest.consensus, contest.decided, contest.scored) == (True, True, True)
-    assert contest.attempts == [Attempt("b", Role.VERIFIER, Fate.BETTER, 0.05)]
+    assert contest.attempts == [Attempt("b", Role.VERIFIER, CandidateFate.BETTER, 0.05)]
 
 
 async def test_an_equal_score_does_not() -> None:
@@ -36,7 +36,7 @@ async def test_an_equal_score_does_not() -> None:
     contest = await offered(other)
     assert contest.best.text == FIRST
     assert (contest.consensus, contest.decided, contest.scored) == (False, False, True)
-    assert contest.attempts[0].fate is Fate.WORSE
+    assert contest.attempts[0].fate is CandidateFate.WORSE
 
 
 async def test_the_same_text_upholds_the_answer() -> None:
@@ -44,7 +44,7 @@ async def test_the_same_text_upholds_the_answer() -> None:
     contest = await offered(FIRST)
     assert contest.best.replaced is False
     assert (contest.consensus, contest.decided, contest.scored) == (True, True, False)
-    assert contest.attempts[0].fate is Fate.UNCHANGED
+    assert contest.attempts[0].fate is CandidateFate.UNCHANGED
 
 
 async def test_less_checking_does_not_win() -> None:
@@ -54,7 +54,7 @@ async def test_less_checking_does_not_win() -> None:
     for known, reason in ((partial, "less-checked"), (blind, "unscored")):
         contest = await offered(RIGHT, known=known)
         assert contest.best.text == FIRST
-        assert [(each.fate, each.reason) for each in contest.attempts] == [(Fate.REJECTED, reason)]
+        assert [(each.fate, each.reason) for each in contest.attempts] == [(CandidateFate.REJECTED, reason)]
 
 
 async def test_lost_content_may_be_let_pass() -> None:

@@ -26,7 +26,7 @@ from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
 from truthlens.core.enums import Endpoint, Mode, Reason, Status
 from truthlens.core.plan import Plan, StandardSettings
 from truthlens.core.verdict import Coverage, Verdict, unchecked
-from truthlens.mitigation.gain import Draft, less_checked
+from truthlens.mitigation.gain import ScoredDraft, less_checked
 from truthlens.mitigation.interfaces import Attempt, Correction, Fate, Stop, Tools
 from truthlens.mitigation.standard.loop import correct, standard, target_of
 
@@ -419,7 +419,7 @@ async def test_another_model_can_correct(endpoint: Endpoint) -> None:
     done = await correct(
         corrected,
         tools(ask, ScriptedRescore({_GOOD: 0.1})),
-        Draft(FIRST, corrected.verdict),
+        ScoredDraft(FIRST, corrected.verdict),
         model="judge",
         own=False,
         role=Role.JUDGE,
@@ -442,7 +442,7 @@ async def test_another_model_is_not_told_the_clients_own() -> None:
         await correct(
             corrected,
             tools(ask, ScriptedRescore({_GOOD: 0.1})),
-            Draft(FIRST, corrected.verdict),
+            ScoredDraft(FIRST, corrected.verdict),
             model="j",
             own=own,
             role=Role.JUDGE,
@@ -457,13 +457,13 @@ async def test_another_models_draft_stays_another_models() -> None:
     done = await correct(
         corrected,
         tools(ScriptedAsk(_OTHER), ScriptedRescore({_OTHER: 0.1})),
-        Draft(_HALF, verdict_of(0.7, _HALF), replaced=True),
+        ScoredDraft(_HALF, verdict_of(0.7, _HALF), replaced=True),
         model="m",
         own=True,
         role=Role.REFINER,
         max_iterations=1,
     )
-    assert done.draft == Draft(_OTHER, done.draft.verdict, replaced=True)
+    assert done.draft == ScoredDraft(_OTHER, done.draft.verdict, replaced=True)
 
 
 async def test_evidence_that_gives_orders_stays_data() -> None:

@@ -11,7 +11,7 @@ from truthlens.core.enums import Aggregation
 from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.response_score import Scoring
 from truthlens.detection.encoder.token_scores import Reading, sigmoid
-from truthlens.training.calibrate.calibration import BASE_RATE, Calibration, calibrate
+from truthlens.training.calibrate.calibration import BASE_RATE, FittedCalibration, calibrate
 from truthlens.training.data.dataset import Example
 from truthlens.training.evaluate.metrics import base_rate_weights, ece, prf
 
@@ -44,7 +44,7 @@ def _reading(odds: np.ndarray) -> Reading:
     return Reading(odds, np.isfinite(odds), OFFSETS[: len(odds)], TEXT)
 
 
-def _scores(scored: list[Reading], found: Calibration, aggregation: Aggregation) -> np.ndarray:
+def _scores(scored: list[Reading], found: FittedCalibration, aggregation: Aggregation) -> np.ndarray:
     scoring = Scoring(tau=found.tau_token, calibrations=found.response)
     values = []
     for reading in scored:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from truthlens.training.data.dataset import Example
 from truthlens.training.data.distractors import (
     PASSAGE_CHARACTERS,
+    DistractorPool,
     Donors,
-    Pool,
     as_passages,
     crowd,
     plant_number,
@@ -34,7 +34,7 @@ def example(group: str, *, response: str = "", query: str = "", passages: int = 
 
 
 ROWS = [example(group) for group in TOPICS]
-POOL = Pool(ROWS)
+POOL = DistractorPool(ROWS)
 
 
 def test_distractors_come_from_other_groups() -> None:
@@ -62,7 +62,9 @@ def test_hard_distractors_share_the_words_of_query_and_answer() -> None:
 def test_near_duplicates_are_no_distractors() -> None:
     """A passage of another group that says the same as an own one could support the answer, so it is left out."""
     twin = Example(**{**_fields(example("harbour")), "group": "harbour-copy", "id": "copy"})
-    assert not any("harbour" in passage for passage in Pool([*ROWS, twin]).hard(example("harbour"), 100))
+    assert not any(
+        "harbour" in passage for passage in DistractorPool([*ROWS, twin]).hard(example("harbour"), 100)
+    )
 
 
 def _fields(row: Example) -> dict[str, object]:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from truthlens.training.data.perturbations import CORRUPTIONS, Corruption, Edit
+from truthlens.training.data.perturbations import CORRUPTIONS, Corruption, Perturbation
 
 CONTEXT = """The old bridge at Tamsel was opened on 4 March 1931 and carries about 1,200 carts a week. Repairs by the town of \
 Luren cost 35% more than planned, and crossing takes 12 minutes. The toll was not raised before winter. Engineers from Brask \
@@ -34,7 +34,7 @@ def test_each_edit_changes_a_sentence_it_applies_to(corruption: Corruption) -> N
 
 def test_the_span_is_what_the_edit_put_there() -> None:
     """An edit's span points into the edited sentence."""
-    edit = Edit(4, 9, "hazel")
+    edit = Perturbation(4, 9, "hazel")
     assert edit.apply("The rowan is old.") == "The hazel is old."
     assert edit.span == (4, 9)
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from truthlens.training.data.dataset import Example
-from truthlens.training.evaluate.score_table import Measured, Tally
+from truthlens.training.evaluate.score_table import ScoreTable, Tally
 
 ROWS = [
     Example("1", "made", "qa", "q", ("c",), "aaaaaaaaaa", 1, ((0, 4),), "g1"),
     Example("2", "made", "qa", "q", ("c",), "bbbbbbbbbb", 0, (), "g1"),
     Example("3", "other", "", "q", ("c",), "cccccccccc", 1, None, "g2"),
 ]
-SAID = Measured(
+SAID = ScoreTable(
     scores=np.array([0.9, 0.7, 0.0]),
     spans=(((2, 6),), ((0, 2), (4, 5)), ((0, 3),)),
     coverage=np.array([1.0, 0.5, 0.0]),
@@ -72,7 +72,7 @@ def test_a_row_keeps_the_model_that_wrote_it() -> None:
 
 def test_no_rows_are_a_tally_too() -> None:
     """An empty file has columns, of no length."""
-    nothing = Measured(np.zeros(0), (), np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0), ())
+    nothing = ScoreTable(np.zeros(0), (), np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0), ())
     tally = Tally.of([], nothing)
     assert len(tally) == 0
     assert len(Tally.join([tally, Tally.of(ROWS, SAID)])) == 3

@@ -15,11 +15,11 @@ from truthlens.detection.encoder.inputs.manifest import load_manifest
 from truthlens.detection.models.loading import load_encoder
 from truthlens.training.data.dataset import Example
 from truthlens.training.export.convert import export_folder
-from truthlens.training.export.export import Gate
-from truthlens.training.export.quantize import Quality, quantize_folder
+from truthlens.training.export.export import ExportLimits
+from truthlens.training.export.quantize import QuantisationQuality, quantize_folder
 
-OPEN = Gate(change_p99=1.0, accuracy_loss=1.0)
-SHUT = Gate(change_p99=-1.0)
+OPEN = ExportLimits(change_p99=1.0, accuracy_loss=1.0)
+SHUT = ExportLimits(change_p99=-1.0)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_labelled_answers_give_the_accuracy_before_and_after(exported: Path, tmp
     assert report.quality is not None
     assert report.quality.rows == 4
     assert report.quality.auroc_before is not None
-    strict = Gate(change_p99=1.0, accuracy_loss=report.quality.loss - 1e-6)
+    strict = ExportLimits(change_p99=1.0, accuracy_loss=report.quality.loss - 1e-6)
     refused = quantize_folder(exported, tmp_path / "strict", rows=rows(), gate=strict)
     assert "points" in refused.refused
     assert not (tmp_path / "strict").exists()
@@ -86,9 +86,9 @@ def test_labelled_answers_give_the_accuracy_before_and_after(exported: Path, tmp
 
 def test_the_larger_loss_counts() -> None:
     """A gain in one figure does not pay for a loss in the other; one class alone leaves F1."""
-    assert Quality(9, 0.90, 0.88, 0.5, 0.6).loss == pytest.approx(0.02)
-    assert Quality(9, 0.90, 0.95, 0.5, 0.4).loss == pytest.approx(0.1)
-    assert Quality(9, None, None, 0.5, 0.4).loss == pytest.approx(0.1)
+    assert QuantisationQuality(9, 0.90, 0.88, 0.5, 0.6).loss == pytest.approx(0.02)
+    assert QuantisationQuality(9, 0.90, 0.95, 0.5, 0.4).loss == pytest.approx(0.1)
+    assert QuantisationQuality(9, None, None, 0.5, 0.4).loss == pytest.approx(0.1)
 
 
 def test_a_file_beside_the_weights_goes_with_them(exported: Path, tmp_path: Path) -> None:

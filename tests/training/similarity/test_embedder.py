@@ -13,7 +13,7 @@ import torch
 from tests.fakes.tiny_base import write_base
 from truthlens.core.errors import ModelError
 from truthlens.detection.similarity.model import Similarity, load_similarity_manifest
-from truthlens.training.similarity.embedder import Gate, build_embedder, load_base, original_vectors
+from truthlens.training.similarity.embedder import EmbedderLimits, build_embedder, load_base, original_vectors
 from truthlens.training.similarity.graph import SentenceGraph, find_reach
 from truthlens.training.similarity.texts import texts
 
@@ -57,7 +57,7 @@ def test_the_folder_is_complete_and_says_what_rounding_cost(base: Path, built: P
     assert set(manifest.files) == {"model.onnx", "tokenizer.json"}
     assert manifest.dimension == 32
     assert manifest.figures["int8"]["texts"] == len(texts())
-    assert 0.0 < manifest.figures["int8"]["error_mean"] <= Gate().error_mean
+    assert 0.0 < manifest.figures["int8"]["error_mean"] <= EmbedderLimits().error_mean
     assert manifest.name in (built / "README.md").read_text()
 
 
@@ -89,7 +89,7 @@ def test_rescaling_changes_nothing_before_rounding(base: Path) -> None:
 def test_rounding_beyond_the_gate_writes_nothing(base: Path, tmp_path: Path) -> None:
     """The message gives what it cost and what is allowed."""
     with pytest.raises(ModelError, match="nothing was written"):
-        build_embedder(tmp_path / "out", base=str(base), gate=Gate(change_max=0.0))
+        build_embedder(tmp_path / "out", base=str(base), gate=EmbedderLimits(change_max=0.0))
     assert not (tmp_path / "out").exists()
 
 

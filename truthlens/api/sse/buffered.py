@@ -13,7 +13,7 @@ from truthlens.api.responses import check_answers, with_notes
 from truthlens.api.sse.chunk_edits import final_chunk
 from truthlens.api.sse.chunks import Chunk, ChunkKind, Transcript, choice_answer, parse_chunk
 from truthlens.api.sse.frames import MAX_FRAME_BYTES, Decoder, Frame, encode
-from truthlens.api.sse.rewriter import Draft
+from truthlens.api.sse.rewriter import StreamRewriter
 from truthlens.api.sse.text_replace import retell
 from truthlens.core.cancellation import checkpoint
 from truthlens.core.enums import AnswerKind, Endpoint
@@ -140,7 +140,7 @@ def rewrite_stream(
     if not response.frames:
         # A body without a byte: there is nothing to change, and nothing to insert text before.
         return b"" if truthlens is None else encode(final_chunk(response.transcript, truthlens))
-    draft = Draft(response.frames, response.chunks, response.transcript)
+    draft = StreamRewriter(response.frames, response.chunks, response.transcript)
     for answer, echo in zip(response.answers, response.echoes, strict=True):
         if answer.index in changed:
             retell(draft, answer, changed[answer.index], echo=echo)

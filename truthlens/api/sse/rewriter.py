@@ -27,7 +27,7 @@ _CHOICE = frozenset(("index", "delta", "text", "logprobs"))
 _DELTA = frozenset(("content", "role"))
 
 
-class Draft:
+class StreamRewriter:
     """A stream that is being rewritten. A *place* is the number of a frame, from 0."""
 
     def __init__(self, frames: Sequence[Frame], chunks: Sequence[Chunk], transcript: Transcript) -> None:

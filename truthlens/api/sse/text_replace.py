@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from truthlens.api.sse.chunks import Choice, ChunkKind
-from truthlens.api.sse.rewriter import Draft
+from truthlens.api.sse.rewriter import StreamRewriter
 from truthlens.core.exchange import Answer
 from truthlens.text.sentences import sentences
 
@@ -25,7 +25,7 @@ class Carrier:
     places: tuple[int, ...]
 
 
-def retell(draft: Draft, answer: Answer, new: str, *, echo: str) -> None:
+def retell(draft: StreamRewriter, answer: Answer, new: str, *, echo: str) -> None:
     """Replace the text of ``answer`` in the stream by ``new``.
 
     What ``new`` has before or after an unchanged answer is inserted next to it. A text that is new itself
@@ -45,7 +45,7 @@ def retell(draft: Draft, answer: Answer, new: str, *, echo: str) -> None:
         _replace(draft, answer.index, new, at=len(echo))
 
 
-def carriers(draft: Draft, index: int) -> list[Carrier]:
+def carriers(draft: StreamRewriter, index: int) -> list[Carrier]:
     """Return the frames that carry the text of choice ``index``, in order, without gaps."""
     choice = Choice(index, draft.transcript.endpoint)
     starts: list[int] = []
@@ -69,7 +69,7 @@ def carriers(draft: Draft, index: int) -> list[Carrier]:
     return [Carrier(start, end, tuple(group)) for start, end, group in zip(starts, ends, places, strict=True)]
 
 
-def _put_before(draft: Draft, index: int, notice: str, *, at: int) -> None:
+def _put_before(draft: StreamRewriter, index: int, notice: str, *, at: int) -> None:
     """Put ``notice`` at character ``at`` of the choice's text."""
     first = next(carrier for carrier in carriers(draft, index) if carrier.end > at)
     if first.start == at:
@@ -79,7 +79,7 @@ def _put_before(draft: Draft, index: int, notice: str, *, at: int) -> None:
     _say(draft, index, first, text[first.start : at] + notice + text[at : first.end])
 
 
-def _put_after(draft: Draft, index: int, notice: str) -> None:
+def _put_after(draft: StreamRewriter, index: int, notice: str) -> None:
     last = carriers(draft, index)[-1]
     if _finishes(draft, last.places[-1], index):
         _say(draft, index, last, draft.transcript.choices[index].text[last.start :] + notice)
@@ -87,7 +87,7 @@ def _put_after(draft: Draft, index: int, notice: str) -> None:
         draft.put_after(last.places[-1], index, notice)
 
 
-def _replace(draft: Draft, index: int, new: str, *, at: int) -> None:
+def _replace(draft: StreamRewriter, index: int, new: str, *, at: int) -> None:
     """Replace the choice's text from character ``at`` on."""
     draft.drop_copies(index, draft.transcript.choices[index].text[at:])
     replaced = [carrier for carrier in carriers(draft, index) if carrier.end > at]
@@ -106,13 +106,13 @@ def _replace(draft: Draft, index: int, new: str, *, at: int) -> None:
         draft.silence(place, index)
 
 
-def _say(draft: Draft, index: int, carrier: Carrier, text: str) -> None:
+def _say(draft: StreamRewriter, index: int, carrier: Carrier, text: str) -> None:
     draft.say(carrier.places[0], index, text)
     for place in carrier.places[1:]:
         draft.silence(place, index)
 
 
-def _finishes(draft: Draft, place: int, index: int) -> bool:
+def _finishes(draft: StreamRewriter, place: int, index: int) -> bool:
     return any(delta.finish_reason is not None for delta in draft.deltas(place, index))
 
 

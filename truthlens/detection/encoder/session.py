@@ -22,7 +22,7 @@ from truthlens.core.errors import DetectorError
 from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.verdict import DetectorResult
 from truthlens.detection.encoder.inputs.assignment import Chunk, chunks_of
-from truthlens.detection.encoder.inputs.evidence_tokens import Evidence
+from truthlens.detection.encoder.inputs.evidence_tokens import EvidenceTokens
 from truthlens.detection.encoder.inputs.json_values import Rendering, render
 from truthlens.detection.encoder.inputs.layout import Layout
 from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest
@@ -49,7 +49,7 @@ class _Prepared:
     """What the answers of an exchange share. ``read`` is the share of the evidence, by characters, in a language read."""
 
     passages: tuple[str, ...]
-    evidence: Evidence
+    evidence: EvidenceTokens
     layout: Layout
     read: float
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from truthlens.core.explanation import Difference, DifferenceKind
 from truthlens.detection.encoder.inputs.lexical import keys_of
-from truthlens.detection.explain.evidence_search import Evidence, Match, Sentence
+from truthlens.detection.explain.evidence_search import EvidenceSentences, Match, Sentence
 from truthlens.detection.explain.opposites import OPPOSITES, OPPOSITES_ZH
 from truthlens.text.values.entities import Mention, mentions, same_value
 from truthlens.text.words import HAN, Word
@@ -27,7 +27,7 @@ _CLAUSE_END = re.compile(r"[,;:.!?()]")
 _NEGATION_ZH = re.compile(rf"[不没未无非](?:有|是|会|能|被|曾)?(?P<scope>[{HAN}]{{2}})")
 
 
-class Comparison:
+class SentenceComparison:
     """A sentence of the answer and the nearest sentence of the evidence.
 
     Args:
@@ -45,7 +45,7 @@ class Comparison:
         claim: Sequence[Word],
         *,
         span: tuple[int, int],
-        evidence: Evidence,
+        evidence: EvidenceSentences,
         match: Match | None,
         known: frozenset[str] = frozenset(),
     ) -> None:

@@ -51,7 +51,7 @@ class Match:
     similarity: float
 
 
-class Evidence:
+class EvidenceSentences:
     """The passages of an exchange, read once and only when something is first asked.
 
     At most the first 400,000 characters are read; a passage beyond comes near to nothing.

@@ -18,8 +18,8 @@ from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.explanation import Difference, DifferenceKind, Explanation
 from truthlens.core.verdict import Span, Verdict
 from truthlens.detection.encoder.inputs.lexical import keys_of
-from truthlens.detection.explain.differences import Comparison
-from truthlens.detection.explain.evidence_search import Evidence, Match
+from truthlens.detection.explain.differences import SentenceComparison
+from truthlens.detection.explain.evidence_search import EvidenceSentences, Match
 from truthlens.detection.explain.explanation_text import reason_for
 from truthlens.detection.explain.span_kind import Standing, probabilities
 from truthlens.text.sentences import sentences
@@ -83,7 +83,7 @@ class Explainer:
     """
 
     def __init__(self, passages: Sequence[Passage], *, query: str = "") -> None:
-        self._evidence = Evidence(passages)
+        self._evidence = EvidenceSentences(passages)
         self._query = query
 
     def explain(self, text: str, spans: Sequence[Span]) -> tuple[Span, ...]:
@@ -153,7 +153,7 @@ class Explainer:
         checkpoint()
         weights = _weighted(claim, 1.0) | _weighted(flagged, _SPAN_WEIGHT)
         match = self._evidence.nearest(weights, context=_weighted(before, _BEFORE_WEIGHT))
-        comparison = Comparison(
+        comparison = SentenceComparison(
             text,
             claim,
             span=(flagged[0].start, flagged[-1].end),

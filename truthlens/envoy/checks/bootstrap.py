@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from truthlens.envoy.checks.nodes import Node, Setting, as_yaml, enum, flag, seconds
+from truthlens.envoy.checks.nodes import ConfigNode, Setting, as_yaml, enum, flag, seconds
 from truthlens.yamlfile.diagnostics import Diagnostic, KeyPath, Report
 from truthlens.yamlfile.source import read_document
 
@@ -81,7 +81,7 @@ class RouteMatch:
     """
 
     path: KeyPath
-    match: Node
+    match: ConfigNode
     targets: frozenset[str]
     checked: bool
 
@@ -137,7 +137,7 @@ def read_envoy(text: str, *, file: str) -> EnvoyClock:
     report = document.report
     processors: tuple[ProcessorClock, ...] = ()
     if document.data is not None:
-        processors = _Reader(Node(document.data, ()), report).processors()
+        processors = _Reader(ConfigNode(document.data, ()), report).processors()
     mistakes = tuple(_about_envoy(diagnostic) for diagnostic in report.found)
     return EnvoyClock(file, report.lines, mistakes, processors)
 
@@ -153,16 +153,16 @@ class _Levels:
     """What route configuration, virtual host and route say of one filter, the most specific last."""
 
     off: bool
-    overrides: tuple[Node, ...] = ()
+    overrides: tuple[ConfigNode, ...] = ()
 
-    def find(self, name: str) -> Node | None:
+    def find(self, name: str) -> ConfigNode | None:
         """Return the most specific override of that name."""
         return next((found for level in reversed(self.overrides) if (found := level[name]).written), None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    root: Node
+    root: ConfigNode
     report: Report
 
     def processors(self) -> tuple[ProcessorClock, ...]:
@@ -183,14 +183,14 @@ class _Reader:
             )
         return tuple(self._processor(manager, entry) for manager, entry in ours)
 
-    def _managers(self) -> Iterator[Node]:
+    def _managers(self) -> Iterator[ConfigNode]:
         for listener in self.root.under("static_resources", "listeners").each():
             for chain in (*listener["filter_chains"].each(), listener["default_filter_chain"]):
                 for entry in chain["filters"].each():
                     if entry["typed_config"].type == _MANAGER:
                         yield entry["typed_config"]
 
-    def _processor(self, manager: Node, entry: Node) -> ProcessorClock:
+    def _processor(self, manager: ConfigNode, entry: ConfigNode) -> ProcessorClock:
         config = entry["typed_config"]
         return ProcessorClock(
             path=config.path,
@@ -205,7 +205,7 @@ class _Reader:
             unnormalised=tuple(_unnormalised(manager)),
         )
 
-    def _routes(self, manager: Node, entry: Node) -> Iterator[RouteClock]:
+    def _routes(self, manager: ConfigNode, entry: ConfigNode) -> Iterator[RouteClock]:
         config = entry["typed_config"]
         idle = seconds(self.report, manager["stream_idle_timeout"], _IDLE_TIMEOUT_S)
         stream = seconds(
@@ -251,7 +251,7 @@ class _Reader:
                 neighbours=tuple(_neighbours(manager, (table, host, route), entry)),
             )
 
-    def _cluster(self, name: Node) -> ClusterClock | None:
+    def _cluster(self, name: ConfigNode) -> ClusterClock | None:
         clusters = self.root.under("static_resources", "clusters")
         cluster = next((c for c in clusters.each() if name.written and c["name"].value == name.value), None)
         if cluster is None:
@@ -261,7 +261,7 @@ class _Reader:
                 )
             return None
         limits = cluster.under("circuit_breakers", "thresholds")
-        unset = Node({}, (*limits.path, 0))
+        unset = ConfigNode({}, (*limits.path, 0))
         limit = next((t for t in limits.each() if t["priority"].value in (None, "DEFAULT", 0)), unset)
         node = limit["max_requests"]
         requests = node.value if isinstance(node.value, int) else _MAX_REQUESTS
@@ -272,7 +272,7 @@ class _Reader:
         return ClusterClock(Setting(requests, node.path, node.written), stream)
 
 
-def _names_truthlens(entry: Node) -> bool:
+def _names_truthlens(entry: ConfigNode) -> bool:
     config = entry["typed_config"]
     service = config["grpc_service"]
     names = (
@@ -284,7 +284,7 @@ def _names_truthlens(entry: Node) -> bool:
     return any("truthlens" in name.text.lower() for name in names)
 
 
-def _hosts(table: Node, entry: Node) -> Iterator[tuple[RouteMatch, ...]]:
+def _hosts(table: ConfigNode, entry: ConfigNode) -> Iterator[tuple[RouteMatch, ...]]:
     for host in table["virtual_hosts"].each():
         yield tuple(
             RouteMatch(
@@ -297,14 +297,14 @@ def _hosts(table: Node, entry: Node) -> Iterator[tuple[RouteMatch, ...]]:
         )
 
 
-def _targets(action: Node) -> frozenset[str]:
+def _targets(action: ConfigNode) -> frozenset[str]:
     weighted = action.under("weighted_clusters", "clusters").each()
     return frozenset(
         name for node in (action, *weighted) if (name := node["cluster"].text or node["name"].text)
     )
 
 
-def _unnormalised(manager: Node) -> Iterator[str]:
+def _unnormalised(manager: ConfigNode) -> Iterator[str]:
     for name in ("normalize_path", "merge_slashes"):
         if manager[name].value is not True:
             yield name
@@ -314,7 +314,7 @@ def _unnormalised(manager: Node) -> Iterator[str]:
         yield "path_with_escaped_slashes_action"
 
 
-def _neighbours(manager: Node, places: tuple[Node, ...], ours: Node) -> Iterator[Neighbour]:
+def _neighbours(manager: ConfigNode, places: tuple[ConfigNode, ...], ours: ConfigNode) -> Iterator[Neighbour]:
     """Yield the chain's other processors; none where TruthLens's cannot be told from them."""
     if not _names_truthlens(ours):
         return
@@ -329,9 +329,9 @@ def _neighbours(manager: Node, places: tuple[Node, ...], ours: Node) -> Iterator
             yield Neighbour(entry["name"].text, first, _modes([config, *levels.overrides]))
 
 
-def _levels(places: tuple[Node, ...], entry: Node) -> _Levels:
+def _levels(places: tuple[ConfigNode, ...], entry: ConfigNode) -> _Levels:
     off = entry["disabled"].value is True
-    overrides: list[Node] = []
+    overrides: list[ConfigNode] = []
     for place in places:
         own = place["typed_per_filter_config"][entry["name"].text]
         if own.type == _FILTER_CONFIG:
@@ -345,7 +345,7 @@ def _levels(places: tuple[Node, ...], entry: Node) -> _Levels:
     return _Levels(off, tuple(overrides))
 
 
-def _modes(levels: list[Node]) -> Modes:
+def _modes(levels: list[ConfigNode]) -> Modes:
     """Return the modes of the most specific level that has any; a level replaces the others as a whole."""
     written = [level["processing_mode"] for level in levels if level["processing_mode"].written]
     modes = written[-1] if written else levels[0]["processing_mode"]
@@ -357,7 +357,7 @@ def _modes(levels: list[Node]) -> Modes:
     )
 
 
-def _headers(places: tuple[Node, ...]) -> dict[str, str]:
+def _headers(places: tuple[ConfigNode, ...]) -> dict[str, str]:
     """Return the headers that a route adds to responses, by lower-case name; the most specific place wins."""
     return {
         entry["header"]["key"].text.lower(): entry["header"]["value"].text
@@ -366,7 +366,7 @@ def _headers(places: tuple[Node, ...]) -> dict[str, str]:
     }
 
 
-def _decisions(levels: tuple[Node, ...]) -> frozenset[str]:
+def _decisions(levels: tuple[ConfigNode, ...]) -> frozenset[str]:
     found: frozenset[str] = frozenset()
     for level in levels:
         for metadata in (level.under("grpc_service", "initial_metadata"), level["grpc_initial_metadata"]):

@@ -42,33 +42,33 @@ def as_yaml(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ConfigNode:
     """A value of the file, ``None`` where there is none, and its place."""
 
     value: Any
     path: KeyPath
 
-    def __getitem__(self, name: str) -> Node:
+    def __getitem__(self, name: str) -> ConfigNode:
         """Return the value under a key, which Envoy accepts in snake_case and in lowerCamelCase."""
         if isinstance(self.value, dict):
             head, *rest = name.split("_")
             for key in (name, head + "".join(part.capitalize() for part in rest)):
                 if key in self.value:
-                    return Node(self.value[key], (*self.path, key))
-        return Node(None, (*self.path, name))
+                    return ConfigNode(self.value[key], (*self.path, key))
+        return ConfigNode(None, (*self.path, name))
 
-    def under(self, *names: str) -> Node:
+    def under(self, *names: str) -> ConfigNode:
         """Return the value under one key after the other."""
         node = self
         for name in names:
             node = node[name]
         return node
 
-    def each(self) -> Iterator[Node]:
+    def each(self) -> Iterator[ConfigNode]:
         """Yield the items of a list; nothing if there is no list."""
         if isinstance(self.value, list):
             for index, item in enumerate(self.value):
-                yield Node(item, (*self.path, index))
+                yield ConfigNode(item, (*self.path, index))
 
     @property
     def text(self) -> str:
@@ -86,7 +86,7 @@ class Node:
         return self.value is not None
 
 
-def seconds(report: Report, node: Node, default: float) -> Setting[float]:
+def seconds(report: Report, node: ConfigNode, default: float) -> Setting[float]:
     """Return the duration at ``node``, in protobuf's JSON form: decimal seconds with an ``s``."""
     if node.written and not _DURATION.fullmatch(node.text):
         found = str(node.value)[:40]
@@ -95,13 +95,13 @@ def seconds(report: Report, node: Node, default: float) -> Setting[float]:
     return Setting(float(node.text[:-1]) if node.written else default, node.path, node.written)
 
 
-def enum(node: Node, names: tuple[str, ...]) -> Setting[str]:
+def enum(node: ConfigNode, names: tuple[str, ...]) -> Setting[str]:
     """Return the name at ``node``, given as a name or a number; ``names`` starts with that of 0."""
     value = node.value if node.written else 0
     name = names[value] if isinstance(value, int) and 0 <= value < len(names) else str(value)[:40]
     return Setting(name, node.path, node.written)
 
 
-def flag(node: Node) -> Setting[bool]:
+def flag(node: ConfigNode) -> Setting[bool]:
     """Return the switch at ``node``; off if it is left out."""
     return Setting(node.value is True, node.path, node.written)

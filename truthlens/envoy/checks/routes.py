@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from truthlens.envoy.checks.bootstrap import ProcessorClock, RouteMatch
-from truthlens.envoy.checks.nodes import Node
+from truthlens.envoy.checks.nodes import ConfigNode
 from truthlens.yamlfile.diagnostics import Report
 
 # Of each API that the rule knows, and spellings that stay after Envoy's normalisation.
@@ -67,11 +67,11 @@ def _check(report: Report, route: RouteMatch, earlier: Sequence[RouteMatch]) -> 
                 return
 
 
-def _may_match(match: Node, path: str) -> bool:
+def _may_match(match: ConfigNode, path: str) -> bool:
     return _path_matches(match, path) is not False and False not in _method_conditions(match)
 
 
-def _must_match(match: Node, path: str) -> bool:
+def _must_match(match: ConfigNode, path: str) -> bool:
     names = match.value if isinstance(match.value, dict) else {}
     known = {re.sub("[A-Z]", lambda upper: f"_{upper[0].lower()}", name) for name in names} <= {
         *_PATH_KEYS,
@@ -80,7 +80,7 @@ def _must_match(match: Node, path: str) -> bool:
     return known and _path_matches(match, path) is True and all(_method_conditions(match))
 
 
-def _path_matches(match: Node, path: str) -> bool | None:
+def _path_matches(match: ConfigNode, path: str) -> bool | None:
     """Return whether a path matches; ``None`` if the condition is not understood."""
     if (regex := match.under("safe_regex", "regex")).written:
         return _regex_matches(regex.text, path)
@@ -95,7 +95,7 @@ def _path_matches(match: Node, path: str) -> bool | None:
     return path == texts[2] or path.startswith(f"{texts[2]}/") if parted.written else None
 
 
-def _method_conditions(match: Node) -> Iterator[bool | None]:
+def _method_conditions(match: ConfigNode) -> Iterator[bool | None]:
     """Yield for each header condition whether a POST meets it; ``None`` for other headers."""
     for header in match["headers"].each():
         met: bool | None = None
@@ -106,7 +106,7 @@ def _method_conditions(match: Node) -> Iterator[bool | None]:
         yield met if met is None else met is not (header["invert_match"].value is True)
 
 
-def _text_matches(matcher: Node, text: str) -> bool | None:
+def _text_matches(matcher: ConfigNode, text: str) -> bool | None:
     for name, test in (
         ("exact", str.__eq__),
         ("prefix", str.startswith),

@@ -36,7 +36,7 @@ _SIGNS_OF_ILLNESS = frozenset(
 )
 
 
-class Gate:
+class ModelGate:
     """What one model's attempts pass through: its bound on calls in flight, then its breaker.
 
     Args:

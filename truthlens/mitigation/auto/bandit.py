@@ -32,7 +32,7 @@ PRIOR_STRENGTH = 10.0
 _LEAST_MEAN = 0.02
 
 
-class Counts(Protocol):
+class ArmCounts(Protocol):
     """What was learned of one arm: decayed sums of rewards and of their complements, both at least 0."""
 
     @property
@@ -43,7 +43,7 @@ class Counts(Protocol):
     def failures(self) -> float:
         """Sum of ``1 - r``."""
 
-    def decayed(self, at: float, half_life_s: float) -> Counts:
+    def decayed(self, at: float, half_life_s: float) -> ArmCounts:
         """Return the same arm at the later moment ``at``, in seconds of the bandit's clock."""
 
 
@@ -53,10 +53,10 @@ class ArmStore(Protocol):
     No method raises, however the store fares, save cancellation.
     """
 
-    async def counts(self, decision: str) -> Mapping[Mode, Counts]:
+    async def counts(self, decision: str) -> Mapping[Mode, ArmCounts]:
         """Return what was learned for a decision, as fresh as possible; modes never tried are left out."""
 
-    def known(self, decision: str) -> Mapping[Mode, Counts]:
+    def known(self, decision: str) -> Mapping[Mode, ArmCounts]:
         """Return what this process already knows for a decision, without waiting."""
 
     async def add(self, decision: str, mode: Mode, reward: float, *, at: float, half_life_s: float) -> None:
@@ -143,7 +143,7 @@ class Bandit:
         self._settings = {name: each for name, each in self._settings.items() if name in decisions}
 
     def _arms(
-        self, modes: Collection[Mode], settings: AutoSettings, learned: Mapping[Mode, Counts]
+        self, modes: Collection[Mode], settings: AutoSettings, learned: Mapping[Mode, ArmCounts]
     ) -> dict[Mode, Arm]:
         now = self._clock()
         return {mode: posterior(mode, settings, learned.get(mode), now=now) for mode in modes}
@@ -155,7 +155,7 @@ def choose(arms: Mapping[Mode, Arm], rng: random.Random) -> Mode:
     return max(draws, key=draws.__getitem__)
 
 
-def posterior(mode: Mode, settings: AutoSettings, learned: Counts | None, *, now: float) -> Arm:
+def posterior(mode: Mode, settings: AutoSettings, learned: ArmCounts | None, *, now: float) -> Arm:
     """Return the arm of a mode: its prior, and what remains by ``now`` of what was learned."""
     before = prior(mode, settings)
     if learned is None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from truthlens.core.calls import Role
 from truthlens.core.verdict import Verdict
 from truthlens.mitigation import candidate_checks
-from truthlens.mitigation.gain import Draft, weighed
-from truthlens.mitigation.interfaces import Attempt, Fate, Rescore, Task
+from truthlens.mitigation.gain import ScoredDraft, weighed
+from truthlens.mitigation.interfaces import Attempt, CandidateFate, Rescore, Task
 
 
 @dataclass(slots=True)
@@ -27,14 +27,14 @@ class Contest:
 
     task: Task
     rescore: Rescore
-    best: Draft = field(init=False)
+    best: ScoredDraft = field(init=False)
     attempts: list[Attempt] = field(init=False, default_factory=list)
     consensus: bool = field(init=False, default=False)
     decided: bool = field(init=False, default=False)
     scored: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self.best = Draft(self.task.answer.text, self.task.verdict)
+        self.best = ScoredDraft(self.task.answer.text, self.task.verdict)
 
     async def offer(
         self,
@@ -63,24 +63,24 @@ class Contest:
         if text == self.best.text:
             self.decided = self.decided or consensus or rules
             self.consensus = self.consensus or consensus
-            self.attempts.append(Attempt(model, role, Fate.UNCHANGED, self.best.verdict.score))
+            self.attempts.append(Attempt(model, role, CandidateFate.UNCHANGED, self.best.verdict.score))
             return
         code = candidate_checks.rejection(self.task, text, finish_reason=None)
         if code is not None and code not in passing:
-            self.attempts.append(Attempt(model, role, Fate.REJECTED, reason=code))
+            self.attempts.append(Attempt(model, role, CandidateFate.REJECTED, reason=code))
             return
         verdict = known or (await self.rescore((text,)))[0]
         self.scored = True
-        if await self.entered(text, verdict, model=model, role=role) is Fate.BETTER:
-            self.best = Draft(text, verdict, replaced)
+        if await self.entered(text, verdict, model=model, role=role) is CandidateFate.BETTER:
+            self.best = ScoredDraft(text, verdict, replaced)
             self.consensus = consensus
             self.decided = True
 
-    async def entered(self, text: str, verdict: Verdict, *, model: str, role: Role) -> Fate:
+    async def entered(self, text: str, verdict: Verdict, *, model: str, role: Role) -> CandidateFate:
         """Record the attempt for a scored text, and return how it compares with the best one, which stays."""
         if text == self.best.text:
-            fate, reason = Fate.UNCHANGED, ""
+            fate, reason = CandidateFate.UNCHANGED, ""
         else:
-            fate, reason = await weighed(Draft(text, verdict), self.best, first=self.task.verdict)
+            fate, reason = await weighed(ScoredDraft(text, verdict), self.best, first=self.task.verdict)
         self.attempts.append(Attempt(model, role, fate, verdict.score, reason))
         return fate

@@ -15,7 +15,11 @@ from string import ascii_uppercase
 
 from truthlens.core.calls import Role
 from truthlens.mitigation.interfaces import Task, Tools
-from truthlens.mitigation.premium.consensus.answer_diff import Difference, DifferenceKind, differences
+from truthlens.mitigation.premium.consensus.answer_diff import (
+    AnswerDifference,
+    AnswerDifferenceKind,
+    differences,
+)
 from truthlens.mitigation.premium.consensus.comparison import Comparison
 from truthlens.mitigation.prompts import delimiters
 from truthlens.mitigation.prompts.questions import Opinion, is_structured, prompted, written
@@ -69,27 +73,27 @@ def _answers(comparison: Comparison, labels: Sequence[str]) -> str:
     return "\n".join(delimiters.tag("answer", texts[label], label=label) for label in sorted(texts))
 
 
-def _shown(found: Sequence[Difference], labels: Sequence[str]) -> list[_Shown]:
+def _shown(found: Sequence[AnswerDifference], labels: Sequence[str]) -> list[_Shown]:
     """Return the worst differences: contradictions first, the worst grounded first among each kind.
 
     Sides are in the order of their letters, and what only one answer says does not name which: "missing" and
     "added" would show the judge the first answer.
     """
     ranked = sorted(
-        found, key=lambda each: (each.kind is not DifferenceKind.CONTRADICTED, _worst_grounding(each))
+        found, key=lambda each: (each.kind is not AnswerDifferenceKind.CONTRADICTED, _worst_grounding(each))
     )
     return [
-        _Shown(each.kind is not DifferenceKind.CONTRADICTED, _claims(each, labels))
+        _Shown(each.kind is not AnswerDifferenceKind.CONTRADICTED, _claims(each, labels))
         for each in ranked[:_MOST_DIFFERENCES]
     ]
 
 
-def _worst_grounding(difference: Difference) -> float:
+def _worst_grounding(difference: AnswerDifference) -> float:
     sides = (difference.first_grounding, difference.other_grounding)
     return min(side for side in sides if side is not None)
 
 
-def _claims(difference: Difference, labels: Sequence[str]) -> tuple[str, ...]:
+def _claims(difference: AnswerDifference, labels: Sequence[str]) -> tuple[str, ...]:
     sides = (
         (labels[0], difference.first, difference.first_grounding),
         (labels[difference.voice], difference.other, difference.other_grounding),

@@ -17,7 +17,7 @@ from truthlens.core.deadline import Deadline
 from truthlens.core.enums import Mode
 from truthlens.core.plan import Consensus
 from truthlens.mitigation import candidate_checks
-from truthlens.mitigation.gain import Draft
+from truthlens.mitigation.gain import ScoredDraft
 from truthlens.mitigation.interfaces import Correction, Stop, Task, Tools
 from truthlens.mitigation.premium.candidate_selection import Contest
 from truthlens.mitigation.premium.consensus.alignment import INCOMPLETE
@@ -281,7 +281,7 @@ class _Panel:
         if not self.others:
             return False
         best = self.contest.best
-        first = Draft(self.task.answer.text, self.task.verdict)
+        first = ScoredDraft(self.task.answer.text, self.task.verdict)
         query = self.task.exchange.query
         try:
             async with asyncio.timeout(self.tools.deadline.remaining_s):
@@ -297,12 +297,12 @@ class _Panel:
         self.notes += comparison.notes
         return _is_held(comparison)
 
-    async def _compared(self, draft: Draft) -> Comparison:
+    async def _compared(self, draft: ScoredDraft) -> Comparison:
         """The draft, for the first answer's model, beside the other voices."""
         query = self.task.exchange.query
         return await compare((self._voice(draft), *self.others), self.tools, query=query)
 
-    def _voice(self, draft: Draft) -> Voice:
+    def _voice(self, draft: ScoredDraft) -> Voice:
         return Voice(self.task.model, draft.text, self._weight(self.task.model), draft.verdict)
 
     @property

@@ -14,7 +14,7 @@ from truthlens.core.calls import Ask, CallFailure, ModelRequest, Role
 from truthlens.core.enums import Endpoint
 from truthlens.core.errors import CallError
 from truthlens.mitigation import candidate_checks
-from truthlens.mitigation.interfaces import Attempt, Fate, Task, Tools, failed
+from truthlens.mitigation.interfaces import Attempt, CandidateFate, Task, Tools, failed
 from truthlens.mitigation.prompts import delimiters, follow_up, render
 from truthlens.mitigation.standard.correction_prompt import evidence_for, with_evidence
 from truthlens.text.sentences import is_json
@@ -46,7 +46,11 @@ class Opinion:
         """
         if self.failure is not None:
             return (failed(self.model, role, self.code or self.failure.value),)
-        return (Attempt(self.model, role, Fate.REJECTED, reason=self.rejected),) if self.rejected else ()
+        return (
+            (Attempt(self.model, role, CandidateFate.REJECTED, reason=self.rejected),)
+            if self.rejected
+            else ()
+        )
 
 
 async def said(ask: Ask, asked: ModelRequest, *, time_s: float | None = None) -> Opinion:

@@ -16,8 +16,8 @@ from truthlens.core.errors import CallError
 from truthlens.core.plan import Plan
 from truthlens.core.verdict import Verdict
 from truthlens.mitigation import candidate_checks
-from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, Draft, weighed
-from truthlens.mitigation.interfaces import Attempt, Correction, Fate, Stop, Task, Tools, failed
+from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, ScoredDraft, weighed
+from truthlens.mitigation.interfaces import Attempt, Correction, CandidateFate, Stop, Task, Tools, failed
 from truthlens.mitigation.prompts import follow_up, render
 from truthlens.mitigation.standard.correction_prompt import MOST_CHARS, correction_prompt, with_evidence
 from truthlens.mitigation.standard.self_check import self_check
@@ -45,7 +45,7 @@ _STOPS = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
 class Corrected:
     """The best draft of a loop, why the loop ended, and every candidate in the order in which they came."""
 
-    draft: Draft
+    draft: ScoredDraft
     stop: Stop
     attempts: tuple[Attempt, ...]
     notes: tuple[str, ...]
@@ -56,7 +56,7 @@ async def standard(task: Task, tools: Tools) -> Correction:
     done = await correct(
         task,
         tools,
-        Draft(task.answer.text, task.verdict),
+        ScoredDraft(task.answer.text, task.verdict),
         model=task.model,
         own=True,
         role=Role.REFINER,
@@ -74,7 +74,7 @@ async def standard(task: Task, tools: Tools) -> Correction:
 
 
 async def correct(
-    task: Task, tools: Tools, draft: Draft, *, model: str, own: bool, role: Role, max_iterations: int
+    task: Task, tools: Tools, draft: ScoredDraft, *, model: str, own: bool, role: Role, max_iterations: int
 ) -> Corrected:
     """Return the best of ``draft`` and its corrections by ``model``.
 
@@ -106,13 +106,13 @@ class _Loop:
 
     task: Task
     tools: Tools
-    best: Draft
+    best: ScoredDraft
     model: str = field(kw_only=True)
     own: bool = field(kw_only=True)
     role: Role = field(kw_only=True)
     attempts: list[Attempt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    first: Draft = field(init=False)
+    first: ScoredDraft = field(init=False)
     seen: set[str] = field(init=False)
     checks: str = field(init=False, default="")
     scoring_s: float = field(init=False, default=_FIRST_SCORING_S)
@@ -166,16 +166,16 @@ class _Loop:
             return completion
         first = self.task.answer.text
         if len(completion.text) > _MOST_WRAPPING * candidate_checks.most_chars(first):
-            self._note(Fate.REJECTED, reason=candidate_checks.TOO_LONG)
+            self._note(CandidateFate.REJECTED, reason=candidate_checks.TOO_LONG)
             return candidate_checks.TOO_LONG
         text = candidate_checks.clean(completion.text, first=first)
         code = candidate_checks.rejection(self.task, text, finish_reason=completion.finish_reason)
         if text.strip() in self.seen:
-            self._note(Fate.UNCHANGED)
+            self._note(CandidateFate.UNCHANGED)
             return UNCHANGED
         self.seen.add(text.strip())
         if code is not None:
-            self._note(Fate.REJECTED, reason=code)
+            self._note(CandidateFate.REJECTED, reason=code)
             return code
         return await self._assess(text)
 
@@ -183,12 +183,12 @@ class _Loop:
         """Score the candidate and keep it where it is better."""
         verdict = await self._score_of(text)
         if verdict is None:
-            self._note(Fate.REJECTED, reason=UNSCORED)
+            self._note(CandidateFate.REJECTED, reason=UNSCORED)
             return Stop.DEADLINE
-        candidate = Draft(text, verdict, self.best.replaced or not self.own)
+        candidate = ScoredDraft(text, verdict, self.best.replaced or not self.own)
         fate, reason = await weighed(candidate, self.best, first=self.first.verdict)
         self._note(fate, score=verdict.score, reason=reason)
-        if fate is Fate.BETTER:
+        if fate is CandidateFate.BETTER:
             self.best = candidate
             return ""
         return Stop.NO_GAIN if reason in (UNSCORED, LESS_CHECKED) else reason or WORSE
@@ -265,5 +265,5 @@ class _Loop:
         )
         return with_evidence(asked, self.task.exchange, body, most_chars=MOST_CHARS)
 
-    def _note(self, fate: Fate, *, score: float | None = None, reason: str = "") -> None:
+    def _note(self, fate: CandidateFate, *, score: float | None = None, reason: str = "") -> None:
         self.attempts.append(Attempt(self.model, self.role, fate, score, reason))

@@ -65,7 +65,7 @@ class Measured(_Frozen):
     supported_flagged: Share | None = None
 
 
-class Counts(_Frozen):
+class RowCounts(_Frozen):
     """Counts: answers, the source texts of the unsupported ones, and answers that were not scored."""
 
     unsupported: int = Field(ge=0)
@@ -107,7 +107,7 @@ class ThresholdRecord(_Frozen):
     threshold: Share
     goal: MissRateGoal | CostGoal
     measured: Measured
-    answers: Counts
+    answers: RowCounts
     scored_with: ScoredWith
     data: DataFile
     date: str

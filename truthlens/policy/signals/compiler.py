@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from truthlens.core.own_headers import DETAILS_HEADER, own_headers
-from truthlens.policy.schema import DomainSignal as DomainSection
+from truthlens.policy.schema import DomainSignalSection as DomainSection
 from truthlens.policy.schema import PolicyFile, SignalsSection
 from truthlens.policy.signals import builtin
 from truthlens.policy.signals.conditions import DomainSignal, HeaderMatch, Signals

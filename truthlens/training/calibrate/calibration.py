@@ -45,7 +45,7 @@ _RIDGE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class FittedCalibration:
     """What the manifest gets.
 
     Token probability is ``sigmoid((log-odds + shift) / temperature)``. ``response`` calibrates each
@@ -88,7 +88,7 @@ def score_answers(
     return readings
 
 
-def calibrate(readings: Sequence[Reading], examples: Sequence[Example], *, main: str) -> Calibration:
+def calibrate(readings: Sequence[Reading], examples: Sequence[Example], *, main: str) -> FittedCalibration:
     """Fit on held-out answers, in order: token probabilities, limits, responses, operating point.
 
     Args:
@@ -114,7 +114,7 @@ def calibrate(readings: Sequence[Reading], examples: Sequence[Example], *, main:
     }
     choices = {name.value: figures for name, (_, figures) in fitted.items()}
     best = max(fitted, key=lambda name: (fitted[name][1]["auroc"], -fitted[name][1]["ece"]))
-    return Calibration(
+    return FittedCalibration(
         temperature=temperature,
         shift=shift,
         tau_token=tau_token,

@@ -19,7 +19,7 @@ from truthlens.core.enums import Reason
 from truthlens.core.errors import DetectorError
 from truthlens.core.thresholds import threshold_from_cost
 from truthlens.core.verdict import Verdict
-from truthlens.policy.plans.threshold_record import CostGoal, Counts, Measured, MissRateGoal
+from truthlens.policy.plans.threshold_record import CostGoal, Measured, MissRateGoal, RowCounts
 from truthlens.training.calibrate.conformal import (
     UNSCORED,
     OperatingPoint,
@@ -57,7 +57,7 @@ class LabelledScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ThresholdChoice:
     """The threshold for a goal, and what it and others do to the answers.
 
     ``compared`` has the chosen and other thresholds by name; it is empty where the answers are all of one
@@ -67,7 +67,7 @@ class Choice:
     threshold: float
     goal: MissRateGoal | CostGoal
     measured: Measured
-    counts: Counts
+    counts: RowCounts
     compared: Mapping[str, OperatingPoint]
 
 
@@ -102,7 +102,7 @@ def score_labelled(
 
 def choose(
     scored: LabelledScores, goal: MissRateGoal | CostGoal, *, others: Mapping[str, float] | None = None
-) -> Choice:
+) -> ThresholdChoice:
     """Return the threshold for ``goal``.
 
     For a miss rate it is the largest one that ``conformal.control_miss_rate`` allows; for a cost ratio the
@@ -120,7 +120,7 @@ def choose(
     """
     gold = scored.labels
     unsupported = [group for group, label in zip(scored.groups, gold, strict=True) if label]
-    counts = Counts(
+    counts = RowCounts(
         unsupported=int(gold.sum()),
         unsupported_texts=len(set(unsupported)),
         supported=int((~gold).sum()),
@@ -144,7 +144,7 @@ def choose(
             **(others or {}),
         }
         compared = _compare(scored, all_others, cost_ratio=goal.cost_ratio, prior=goal.prior)
-    return Choice(threshold, goal, measured, counts, compared)
+    return ThresholdChoice(threshold, goal, measured, counts, compared)
 
 
 def _compare(

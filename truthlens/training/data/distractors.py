@@ -82,7 +82,7 @@ def _join(parts: Iterable[str]) -> list[str]:
     return joined
 
 
-class Pool:
+class DistractorPool:
     """The passages of many source texts, to draw distractors from.
 
     Args:

@@ -37,7 +37,7 @@ _SMALL = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class Perturbation:
     """Characters ``start`` to ``end`` of a sentence become ``text``."""
 
     start: int
@@ -54,10 +54,10 @@ class Edit:
         return self.start, self.start + len(self.text)
 
 
-Corruption = Callable[[str, str, random.Random], "Edit | None"]
+Corruption = Callable[[str, str, random.Random], "Perturbation | None"]
 
 
-def _change_number(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _change_number(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     matches = list(_NUMBER.finditer(sentence))
     if not matches:
         return None
@@ -72,46 +72,50 @@ def _change_number(sentence: str, context: str, dice: random.Random) -> Edit | N
         new = str(max(int(value * dice.choice((0.5, 2, 3, 10))) + dice.choice((0, 1, 2)), 1))
     else:
         new = f"{value * dice.choice((0.5, 1.5, 2, 3)):,.1f}"
-    return None if new in context or new == match[0] else Edit(*match.span(), new)
+    return None if new in context or new == match[0] else Perturbation(*match.span(), new)
 
 
-def _change_calendar(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _change_calendar(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     for names in (_MONTHS, _DAYS):
         match = re.search(rf"\b({'|'.join(names)})\b", sentence)
         if match:
             new = dice.choice([name for name in names if name not in sentence])
-            return Edit(*match.span(), new)
+            return Perturbation(*match.span(), new)
     return None
 
 
-def _swap_name(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _swap_name(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     matches = list(_NAME.finditer(sentence))
     others = sorted({name for name in _NAME.findall(context) if name not in sentence and len(name) > 3})
     if not matches or not others:
         return None
     match = dice.choice(matches)
     alike = [name for name in others if name.count(" ") == match[0].count(" ")]
-    return Edit(*match.span(), dice.choice(alike or others))
+    return Perturbation(*match.span(), dice.choice(alike or others))
 
 
-def _swap_antonym(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _swap_antonym(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     matches = [match for match in _WORD.finditer(sentence) if match[0] in _OPPOSITE]
     if not matches:
         return None
     match = dice.choice(matches)
-    return Edit(*match.span(), _OPPOSITE[match[0]])
+    return Perturbation(*match.span(), _OPPOSITE[match[0]])
 
 
-def _negate(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _negate(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     dropped = re.search(r"\b(?:not|never) ", sentence)
     if dropped:
         following = re.match(r"\w+", sentence[dropped.end() :])
-        return Edit(dropped.start(), dropped.end() + following.end(), following[0]) if following else None
+        return (
+            Perturbation(dropped.start(), dropped.end() + following.end(), following[0])
+            if following
+            else None
+        )
     match = _AUXILIARY.search(sentence)
-    return Edit(match.start(), match.end(), f"{match[0]} not") if match else None
+    return Perturbation(match.start(), match.end(), f"{match[0]} not") if match else None
 
 
-def _cross_word(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _cross_word(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     """Replace a content word by another one of the same shape from elsewhere in the context."""
     matches = [match for match in _WORD.finditer(sentence) if len(match[0]) >= 6 and match[0].islower()]
     if not matches:
@@ -121,10 +125,10 @@ def _cross_word(sentence: str, context: str, dice: random.Random) -> Edit | None
     others = sorted(
         {w for w in _WORD.findall(context) if w.islower() and len(w) >= 5 and w[-2:] == ending and w not in sentence}
     )  # fmt: skip
-    return Edit(*match.span(), dice.choice(others)) if others else None
+    return Perturbation(*match.span(), dice.choice(others)) if others else None
 
 
-def _swap_roles(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _swap_roles(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     """Swap two names of the sentence: the same words, another relation."""
     matches = list(_NAME.finditer(" " + sentence))
     spans = [(match.start() - 1, match.end() - 1, match[0]) for match in matches if match.start() > 0]
@@ -134,30 +138,30 @@ def _swap_roles(sentence: str, context: str, dice: random.Random) -> Edit | None
     if first[2] == second[2]:
         return None
     between = sentence[first[1] : second[0]]
-    return Edit(first[0], second[1], f"{second[2]}{between}{first[2]}")
+    return Perturbation(first[0], second[1], f"{second[2]}{between}{first[2]}")
 
 
-def _overstate(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _overstate(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     """Replace a hedge or bound by a stronger or contrary one: over-extrapolation."""
     matches = list(_HEDGE.finditer(sentence))
     if not matches:
         return None
     match = dice.choice(matches)
     new = dice.choice(_HEDGES[match[0].lower()])
-    return Edit(*match.span(), new.capitalize() if match[0][0].isupper() else new)
+    return Perturbation(*match.span(), new.capitalize() if match[0][0].isupper() else new)
 
 
-def _change_unit(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _change_unit(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     matches = list(_UNIT.finditer(sentence))
     if not matches:
         return None
     match = dice.choice(matches)
     family = next(family for family in _UNIT_FAMILIES if match["unit"].lower() in family)
     new = dice.choice([unit for unit in family if unit != match["unit"].lower()])
-    return Edit(match.start("unit"), match.end("unit"), new)
+    return Perturbation(match.start("unit"), match.end("unit"), new)
 
 
-def _add_detail(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _add_detail(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     """Add a detail that the evidence does not give, at the sentence's end."""
     body = sentence.rstrip()
     if len(body) < 25 or body[-1] not in ".!" or body[-2].isspace():
@@ -166,10 +170,10 @@ def _add_detail(sentence: str, context: str, dice: random.Random) -> Edit | None
     detail = dice.choice(_DETAILS).format(
         year=dice.randint(1950, 2024), percent=dice.randint(3, 97), count=dice.randint(2, 900), other=other
     )
-    return None if detail.strip(" ,") in context else Edit(len(body) - 1, len(body) - 1, detail)
+    return None if detail.strip(" ,") in context else Perturbation(len(body) - 1, len(body) - 1, detail)
 
 
-def _invent_name(sentence: str, context: str, dice: random.Random) -> Edit | None:
+def _invent_name(sentence: str, context: str, dice: random.Random) -> Perturbation | None:
     """Replace a name by one that does not occur in the evidence."""
     matches = list(_NAME.finditer(sentence))
     if not matches:
@@ -180,7 +184,7 @@ def _invent_name(sentence: str, context: str, dice: random.Random) -> Edit | Non
         dice.choice(_INVENTED_FIRST if place + 1 < len(parts) else _INVENTED_LAST)
         for place in range(len(parts))
     )
-    return None if new in context else Edit(*match.span(), new)
+    return None if new in context else Perturbation(*match.span(), new)
 
 
 _HEDGES = {

@@ -16,7 +16,7 @@ from dataclasses import replace
 from truthlens.text.sentences import sentences
 from truthlens.training.data.dataset import Example
 from truthlens.training.data.paraphrase import reword
-from truthlens.training.data.perturbations import CORRUPTIONS, Edit
+from truthlens.training.data.perturbations import CORRUPTIONS, Perturbation
 
 SOURCE = "synthetic"
 
@@ -64,7 +64,9 @@ def _make(base: Example, other: Example, dice: random.Random, *, number: int) ->
         if len(pool) < 2:
             return None
         picked = sorted(dice.sample(range(len(pool)), min(len(pool), dice.randint(1, 5))))
-        pieces: list[tuple[str, Edit | None]] = [(reword(pool[place], dice), None) for place in picked]
+        pieces: list[tuple[str, Perturbation | None]] = [
+            (reword(pool[place], dice), None) for place in picked
+        ]
         if kind < 0.55:
             pieces = _with_error(pieces, base, other, dice)
             if not any(edit for _, edit in pieces):
@@ -86,8 +88,8 @@ def _pool(example: Example) -> list[str]:
 
 
 def _with_error(
-    pieces: list[tuple[str, Edit | None]], base: Example, other: Example, dice: random.Random
-) -> list[tuple[str, Edit | None]]:
+    pieces: list[tuple[str, Perturbation | None]], base: Example, other: Example, dice: random.Random
+) -> list[tuple[str, Perturbation | None]]:
     context = " ".join(base.context)
     result = list(pieces)
     places = dice.sample(range(len(result)), len(result))
@@ -107,12 +109,12 @@ def _with_error(
         foreign = _pool(other) if other.group != base.group else []
         if foreign:
             sentence = dice.choice(foreign)
-            result.insert(dice.randint(0, len(result)), (sentence, Edit(0, len(sentence), sentence)))
+            result.insert(dice.randint(0, len(result)), (sentence, Perturbation(0, len(sentence), sentence)))
     return result
 
 
 def _compose(
-    pieces: list[tuple[str, Edit | None]], query: str, dice: random.Random
+    pieces: list[tuple[str, Perturbation | None]], query: str, dice: random.Random
 ) -> tuple[str, list[tuple[int, int]]]:
     text = dice.choice(_LEAD_INS) if dice.random() < 0.4 else ""
     if query and dice.random() < 0.15:

@@ -21,11 +21,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from truthlens.core.verdict import Coverage, Span
 from truthlens.training.data.dataset import DataError, Example, read_examples
 from truthlens.training.evaluate.reliability import reliability
-from truthlens.training.evaluate.score_table import Measured, Tally
+from truthlens.training.evaluate.score_table import ScoreTable, Tally
 from truthlens.training.evaluate.served_encoder import TokenReading
 from truthlens.training.evaluate.summary import breakdown, describe
 
-__all__ = ["Evaluation", "Measured", "Quality", "Score", "Scored", "Tallied", "evaluate", "measure", "report"]
+__all__ = [
+    "Evaluation",
+    "Quality",
+    "Score",
+    "ScoreTable",
+    "ScoredAnswer",
+    "Tallied",
+    "evaluate",
+    "measure",
+    "report",
+]
 
 POOLED = "all files"
 _CONTRACT = ("rows", "example", "span", "char", "ece", "coverage")
@@ -38,7 +48,7 @@ class Quality(StrEnum):
     GOOD = "good"
 
 
-class Scored(Protocol):
+class ScoredAnswer(Protocol):
     """What a detector says of one answer: a ``Verdict``, a ``DetectorResult`` or a ``ServedAnswer``."""
 
     @property
@@ -62,7 +72,7 @@ class Readable(Protocol):
         """Return the token scores and the marked spans, ``None`` if nothing was scored."""
 
 
-Score = Callable[[str, Sequence[str], str], Scored]
+Score = Callable[[str, Sequence[str], str], ScoredAnswer]
 """From query, passages and answer to what the detector says."""
 
 
@@ -168,7 +178,7 @@ def evaluate(
 
 def measure(
     examples: Sequence[Example], score: Score, *, console: Console | None = None, title: str = "scoring"
-) -> Measured:
+) -> ScoreTable:
     """Score ``examples`` one after another, with the wall time of each."""
     scores, spans, coverage, seconds, tokens = [], [], [], [], []
     scored: list[bool] = []
@@ -185,7 +195,7 @@ def measure(
             coverage.append(_coverage(said))
             tokens.append(_tokens(said))
             readings.append(said.reading(example.spans) if isinstance(said, Readable) else None)
-    return Measured(
+    return ScoreTable(
         scores=np.array(scores, dtype=np.float64),
         spans=tuple(spans),
         coverage=np.array(coverage, dtype=np.float64),
@@ -197,7 +207,7 @@ def measure(
 
 
 def report(
-    examples: Sequence[Example], measured: Measured, *, threshold: float, base_rate: float | None = None
+    examples: Sequence[Example], measured: ScoreTable, *, threshold: float, base_rate: float | None = None
 ) -> dict[str, Any]:
     """Return the main figures of some rows, as a model's manifest keeps them; ``None`` without labels."""
     found = describe(Tally.of(examples, measured), threshold=threshold, base_rate=base_rate)
@@ -240,13 +250,13 @@ def _examples(file: Path) -> list[Example]:
         raise DataError(f"{file} is not UTF-8 text; save it as UTF-8") from error
 
 
-def _coverage(said: Scored) -> float:
+def _coverage(said: ScoredAnswer) -> float:
     if said.score is None or said.coverage is None:
         return 0.0 if said.score is None else 1.0
     return said.coverage.answer_ratio * said.coverage.evidence_ratio
 
 
-def _tokens(said: Scored) -> int:
+def _tokens(said: ScoredAnswer) -> int:
     if said.score is None or said.coverage is None:
         return 0
     return said.coverage.answer_tokens_scored + said.coverage.evidence_tokens_seen

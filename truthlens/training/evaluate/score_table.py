@@ -21,7 +21,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class ScoreTable:
     """A detector's say on each of some answers.
 
     ``scores`` (0 where nothing was scored), ``scored``, ``coverage``, ``seconds`` and ``tokens`` (answer
@@ -64,7 +64,7 @@ class Tally:
     readings: tuple[TokenReading | None, ...]
 
     @classmethod
-    def of(cls, examples: Sequence[Example], measured: Measured) -> Tally:
+    def of(cls, examples: Sequence[Example], measured: ScoreTable) -> Tally:
         """Build a tally from answers and their results."""
         gold = [example.spans or () for example in examples]
         marked = np.array([example.spans is not None for example in examples], dtype=bool)

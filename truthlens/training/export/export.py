@@ -44,7 +44,7 @@ _PROBES = 40  # windows that outlying channels are looked for in
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class ExportLimits:
     """What int8 may cost: 99th percentile of the change of token probabilities, loss of token accuracy."""
 
     change_p99: float = 0.03
@@ -74,7 +74,7 @@ def export(
     *,
     fixture: Sequence[Example],
     fmt: InputFormat,
-    gate: Gate = Gate(),
+    gate: ExportLimits = ExportLimits(),
     console: Console | None = None,
 ) -> ExportReport:
     """Write ``model.onnx`` and ``tokenizer.json`` into ``out`` from a training run.

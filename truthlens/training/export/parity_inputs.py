@@ -37,7 +37,7 @@ _SENTENCES = (1, 3, 8, 20, 45, 70)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ParityInput:
     """One exchange: what was asked, the evidence, the answer."""
 
     query: str
@@ -45,7 +45,7 @@ class Sample:
     answer: str
 
 
-def samples() -> list[Sample]:
+def samples() -> list[ParityInput]:
     """Return the six exchanges, from about 20 words to about 1,100, always the same."""
     return [_sample(number, sentences) for number, sentences in enumerate(_SENTENCES)]
 
@@ -67,14 +67,14 @@ def fixture_windows(tokenizer: Tokenizer, fmt: InputFormat) -> list[Window]:
     return windows
 
 
-def _sample(number: int, sentences: int) -> Sample:
+def _sample(number: int, sentences: int) -> ParityInput:
     place = _PLACES[number % len(_PLACES)]
     text = [_fill(_FACTS, place, line) for line in range(sentences)]
     # Three passages where there is enough of it, as retrieval gives them.
     cut = max(1, -(-sentences // 3))
     passages = tuple(" ".join(text[start : start + cut]) for start in range(0, sentences, cut))
     claims = [_fill(_CLAIMS, place, line) for line in range(min(len(_CLAIMS), 1 + number))]
-    return Sample(query=f"What is known about the {place}?", passages=passages, answer=" ".join(claims))
+    return ParityInput(query=f"What is known about the {place}?", passages=passages, answer=" ".join(claims))
 
 
 def _fill(patterns: Sequence[str], place: str, line: int) -> str:

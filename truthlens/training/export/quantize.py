@@ -30,17 +30,17 @@ from truthlens.detection.models.runtime import TokenModel
 from truthlens.training.data.dataset import Example, as_exchange
 from truthlens.training.evaluate.metrics import auroc, example_prf
 from truthlens.training.export.convert import ONNX_NAME
-from truthlens.training.export.export import Gate
+from truthlens.training.export.export import ExportLimits
 from truthlens.training.export.export import quantize as round_weights
 from truthlens.training.export.model_folder import write_folder
 from truthlens.training.export.parity_inputs import fixture_windows
 
-DEFAULT_GATE = Gate()
+DEFAULT_GATE = ExportLimits()
 _ROUNDED = frozenset({"MatMulInteger", "DynamicQuantizeLinear", "QLinearMatMul", "DequantizeLinear"})
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class QuantisationQuality:
     """Figures on labelled answers, before and after; ``auroc_*`` is ``None`` where one class is missing.
 
     ``f1_*`` is the example F1 at the manifest's recommended threshold.
@@ -77,7 +77,7 @@ class QuantizeReport:
     change_p99: float
     agreement: float
     tokens: int
-    quality: Quality | None
+    quality: QuantisationQuality | None
     refused: str
 
 
@@ -86,7 +86,7 @@ def quantize_folder(
     output: Path,
     *,
     rows: Iterable[Example] = (),
-    gate: Gate = DEFAULT_GATE,
+    gate: ExportLimits = DEFAULT_GATE,
     force: bool = False,
     threads: int = 1,
 ) -> QuantizeReport:
@@ -138,7 +138,7 @@ def _report(
     manifest: Manifest,
     *,
     rows: Iterable[Example],
-    gate: Gate,
+    gate: ExportLimits,
     sizes: tuple[int, int],
 ) -> QuantizeReport:
     windows = fixture_windows(tokenizer, manifest.input)
@@ -174,7 +174,7 @@ def _quality(
     tokenizer: Tokenizer,
     manifest: Manifest,
     rows: Iterable[Example],
-) -> Quality | None:
+) -> QuantisationQuality | None:
     detectors = [EncoderDetector(model, tokenizer, manifest) for model in (before, after)]
     labels: list[int] = []
     scores: tuple[list[float], list[float]] = ([], [])
@@ -185,7 +185,7 @@ def _quality(
     if not labels:
         return None
     threshold = manifest.recommended_threshold
-    return Quality(
+    return QuantisationQuality(
         rows=len(labels),
         auroc_before=auroc(labels, scores[0]),
         auroc_after=auroc(labels, scores[1]),

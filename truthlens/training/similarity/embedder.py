@@ -49,7 +49,7 @@ _LAYOUT = "bert"
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class EmbedderLimits:
     """What rounding may cost: the change of any cosine, and 1 minus the cosine of a text's two vectors."""
 
     change_max: float = 0.05
@@ -71,7 +71,9 @@ class Cost:
     bytes: int
 
 
-def build_embedder(output: Path, *, base: str = BUNDLED_BASE, gate: Gate = Gate()) -> Cost:
+def build_embedder(
+    output: Path, *, base: str = BUNDLED_BASE, gate: EmbedderLimits = EmbedderLimits()
+) -> Cost:
     """Write weights, tokenizer, manifest and card of the similarity model into ``output``.
 
     Args:

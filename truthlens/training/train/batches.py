@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from truthlens.detection.encoder.inputs.evidence_tokens import Evidence
+from truthlens.detection.encoder.inputs.evidence_tokens import EvidenceTokens
 from truthlens.detection.encoder.inputs.lexical import FEATURE_COUNT
 from truthlens.detection.encoder.inputs.manifest import InputFormat
 from truthlens.detection.encoder.inputs.windows import build_windows, read_evidence
@@ -74,7 +74,7 @@ def encode_examples(
     """
     items: list[Item] = []
     key: object = None
-    evidence: Evidence | None = None
+    evidence: EvidenceTokens | None = None
     for row, example in sorted(enumerate(examples), key=lambda pair: pair[1].context):
         fmt = format_of(example)
         if key != (example.context, fmt):

@@ -46,7 +46,7 @@ def find_base(name_or_folder: str) -> BaseModel:
     return BaseModel(Path(spec.origin).parent / "model", "all-MiniLM-L6-v2", "Apache-2.0")
 
 
-class Comparison(nn.Module):
+class EvidenceComparison(nn.Module):
     """Compares every token with the part of the evidence that it matches best.
 
     The encoder's own attention mixes; here each token's softly aligned counterpart in the evidence is set
@@ -97,10 +97,10 @@ class TokenClassifier(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.feature_mlp = nn.Sequential(nn.Linear(features, _FEATURE_WIDTH), nn.GELU())
-        self.comparison = Comparison(width)
+        self.comparison = EvidenceComparison(width)
         self.head = nn.Sequential(
             nn.Dropout(dropout),
-            nn.Linear(width + _FEATURE_WIDTH + Comparison.width, _HEAD_WIDTH),
+            nn.Linear(width + _FEATURE_WIDTH + EvidenceComparison.width, _HEAD_WIDTH),
             nn.GELU(),
             nn.Linear(_HEAD_WIDTH, 2),
         )

@@ -19,7 +19,7 @@ from truthlens.mitigation.premium.consensus import answer_diff as module
 from truthlens.mitigation.premium.consensus.answer_diff import (
     MOST_CLAIMS,
     MOST_VOICES,
-    DifferenceKind,
+    AnswerDifferenceKind,
     Voice,
     compare,
     differences,
@@ -266,10 +266,10 @@ def test_differences_name_what_is_contradicted_missing_and_added_once() -> None:
     )
     listed = [(each.kind, each.voice, each.first, each.other) for each in differences(comparison)]
     assert listed == [
-        (DifferenceKind.CONTRADICTED, 1, "The hall is red.", "The hall is blue."),
-        (DifferenceKind.MISSING, 2, "The hall is red.", None),
-        (DifferenceKind.MISSING, 1, "The roof is old.", None),
-        (DifferenceKind.ADDED, 1, None, "The door is open."),
+        (AnswerDifferenceKind.CONTRADICTED, 1, "The hall is red.", "The hall is blue."),
+        (AnswerDifferenceKind.MISSING, 2, "The hall is red.", None),
+        (AnswerDifferenceKind.MISSING, 1, "The roof is old.", None),
+        (AnswerDifferenceKind.ADDED, 1, None, "The door is open."),
     ]
     contradicted = differences(comparison)[0]
     assert (contradicted.first_grounding, contradicted.other_grounding) == (0.9, 0.3)

@@ -26,7 +26,7 @@ from tests.fakes.premium_panel import (
 )
 from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
 from truthlens.core.enums import Endpoint
-from truthlens.mitigation.interfaces import Fate, Task
+from truthlens.mitigation.interfaces import CandidateFate, Task
 from truthlens.mitigation.premium.consensus.answer_diff import compare
 from truthlens.mitigation.premium.consensus.comparison import Comparison, Voice
 from truthlens.mitigation.premium.debate.argumentation import ArgumentKind, grounded_extension
@@ -345,7 +345,7 @@ async def test_garbage_is_an_empty_turn_and_noted(reply: str) -> None:
     assert done.text == f"{HEIGHT} {BUILDER}"
     assert done.notes == ("debate-garbage",)
     assert {(a.role, a.fate, a.reason) for a in done.attempts} == {
-        (role, Fate.REJECTED, "debate-garbage") for role in (Role.CRITIC, Role.PROPOSER)
+        (role, CandidateFate.REJECTED, "debate-garbage") for role in (Role.CRITIC, Role.PROPOSER)
     }
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from truthlens.core.enums import Provenance
 from truthlens.core.exchange import Passage
-from truthlens.mitigation.premium.debate.quotes import Evidence, normalised
+from truthlens.mitigation.premium.debate.quotes import QuotableEvidence, normalised
 
 TOWER = (
     "The Eiffel Tower was built between 1887 and 1889 for the World's Fair. "
@@ -15,8 +15,8 @@ TOWER = (
 ZH = "埃菲尔铁塔高330米。它并不是为了永久保留而建造的。"
 
 
-def evidence(*texts: str) -> Evidence:
-    return Evidence([Passage(text, Provenance.TOOL) for text in texts])
+def evidence(*texts: str) -> QuotableEvidence:
+    return QuotableEvidence([Passage(text, Provenance.TOOL) for text in texts])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truthlens.core.cancellation import checkpoint
-from truthlens.detection.encoder.inputs.evidence_tokens import Evidence
+from truthlens.detection.encoder.inputs.evidence_tokens import EvidenceTokens
 from truthlens.detection.encoder.inputs.layout import Layout
 from truthlens.detection.encoder.inputs.lexical import EvidenceIndex, keys_of
 from truthlens.detection.encoder.inputs.manifest import InputFormat
@@ -47,7 +47,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class AnswerSentence:
     """A sentence of the answer: characters ``start`` to ``end``, and the keys of its content words."""
 
     start: int
@@ -67,17 +67,17 @@ def chunks_of(tokens: int, *, size: int, overlap: int) -> list[Chunk]:
     return [(start, start + size) for start in starts]
 
 
-def claims_of(answer: str) -> list[Claim]:
+def claims_of(answer: str) -> list[AnswerSentence]:
     """Return the sentences of ``answer``, in order."""
     listed = [word for word in words(answer) if not word.stop]
-    claims: list[Claim] = []
+    claims: list[AnswerSentence] = []
     place = 0
     for start, end in sentences_v1(answer):
         keys: list[str] = []
         while place < len(listed) and listed[place].start < end:
             keys.extend(keys_of(listed[place]))
             place += 1
-        claims.append(Claim(start, end, tuple(keys)))
+        claims.append(AnswerSentence(start, end, tuple(keys)))
     return claims
 
 
@@ -103,7 +103,7 @@ class Pairing:
         self,
         fmt: InputFormat,
         layout: Layout,
-        evidence: Evidence,
+        evidence: EvidenceTokens,
         index: EvidenceIndex | None,
         *,
         answer: str,
@@ -189,6 +189,6 @@ class Pairing:
         values: NDArray[np.float32] = np.append(shares, 0.0)[of_token].astype(np.float32)
         return values
 
-    def _claims_in(self, chunk: Chunk) -> list[Claim]:
+    def _claims_in(self, chunk: Chunk) -> list[AnswerSentence]:
         first, last = int(self._offsets[chunk[0], 0]), int(self._offsets[chunk[1] - 1, 1])
         return [claim for claim in self._claims if claim.start < last and claim.end > first]

@@ -25,7 +25,7 @@ _TYPICAL_CHARACTERS_PER_TOKEN = 4.0
 
 
 @dataclass(frozen=True, eq=False)  # no slots: the index is kept once it was asked for
-class Evidence:
+class EvidenceTokens:
     """Tokenised evidence.
 
     ``ids`` per passage, shape (tokens,). ``units`` has shape (units, 3): passage, first token, end token.
@@ -58,7 +58,7 @@ class Evidence:
 
 def encode_evidence(
     tokenizer: Tokenizer, passages: Sequence[str], *, max_tokens: int, longest_unit: int = LONGEST_UNIT
-) -> Evidence:
+) -> EvidenceTokens:
     """Encode at most ``max_tokens`` tokens of ``passages``, cut into units of at most ``longest_unit``."""
     ids: list[Ids] = []
     units: list[NDArray[np.int64]] = []
@@ -84,7 +84,7 @@ def encode_evidence(
         ends = np.append(starts, len(tokens))[1:]
         units.append(np.stack([np.full_like(starts, number), starts, ends], axis=1))
         unit_words.extend(_words_of(text, offsets[starts, 0] if len(tokens) else starts))
-    return Evidence(
+    return EvidenceTokens(
         ids=tuple(ids),
         units=np.concatenate(units) if units else np.zeros((0, 3), dtype=np.int64),
         words=tuple(unit_words),

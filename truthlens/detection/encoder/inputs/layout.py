@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from truthlens.core.errors import ModelError
-from truthlens.detection.encoder.inputs.evidence_tokens import LONGEST_UNIT, Evidence
+from truthlens.detection.encoder.inputs.evidence_tokens import LONGEST_UNIT, EvidenceTokens
 from truthlens.detection.encoder.inputs.manifest import InputFormat
 from truthlens.detection.encoder.inputs.prompts import build_prompt
 from truthlens.detection.encoder.inputs.tokens import Ids
@@ -58,7 +58,7 @@ def special_ids(tokenizer: Tokenizer) -> Special:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class WindowFrame:
     """What surrounds the evidence in segment A. ``whole`` is an exact encoding of all of segment A."""
 
     head: Ids
@@ -69,8 +69,8 @@ class Frame:
 
 
 def frame_of(
-    tokenizer: Tokenizer, fmt: InputFormat, *, query: str, passages: Sequence[str], evidence: Evidence
-) -> Frame:  # fmt: skip
+    tokenizer: Tokenizer, fmt: InputFormat, *, query: str, passages: Sequence[str], evidence: EvidenceTokens
+) -> WindowFrame:  # fmt: skip
     """Return the frame of ``fmt`` around ``evidence``, which was made of ``passages``."""
 
     def encode(text: str) -> Ids:
@@ -79,11 +79,11 @@ def frame_of(
     asked = _shorten(tokenizer, query, fmt.max_tokens // 8)
     if fmt.template is None:
         head = np.concatenate([encode(asked), special_ids(tokenizer).middle]) if asked.strip() else _NO_IDS
-        return Frame(head, labels=(), gap=_NO_IDS, tail=_NO_IDS, whole=None)
+        return WindowFrame(head, labels=(), gap=_NO_IDS, tail=_NO_IDS, whole=None)
     prompt = build_prompt(fmt.template, query=asked, passages=passages)
     # Pieces and whole may differ where BPE merges across their border, so what fits is encoded in one.
     fits = evidence.total == evidence.kept and evidence.kept < fmt.max_tokens
-    return Frame(
+    return WindowFrame(
         head=encode(prompt.head),
         labels=tuple(encode(label) for label in prompt.labels),
         gap=encode(prompt.gap),
@@ -105,7 +105,9 @@ class Layout:
     its own tokens.
     """
 
-    def __init__(self, fmt: InputFormat, special: Special, frame: Frame, evidence: Evidence) -> None:
+    def __init__(
+        self, fmt: InputFormat, special: Special, frame: WindowFrame, evidence: EvidenceTokens
+    ) -> None:
         self._fmt = fmt
         self.special = special
         self._frame = frame

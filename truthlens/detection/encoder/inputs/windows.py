@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from truthlens.core.errors import ModelError
 from truthlens.core.verdict import Coverage
 from truthlens.detection.encoder.inputs.assignment import Pair, Pairing, chunks_of
-from truthlens.detection.encoder.inputs.evidence_tokens import Evidence, encode_evidence
+from truthlens.detection.encoder.inputs.evidence_tokens import EvidenceTokens, encode_evidence
 from truthlens.detection.encoder.inputs.layout import Layout, frame_of, longest_unit, special_ids
 from truthlens.detection.encoder.inputs.lexical import EvidenceIndex, index_evidence, token_features
 from truthlens.detection.encoder.inputs.manifest import InputFormat
@@ -90,7 +90,7 @@ def read_evidence(
     passages: Sequence[str],
     *,
     max_evidence_tokens: int = MAX_EVIDENCE_TOKENS,
-) -> Evidence:
+) -> EvidenceTokens:
     """Tokenise the passages and cut them into units as ``fmt`` needs them; see ``build_windows``."""
     return encode_evidence(
         tokenizer, passages, max_tokens=max_evidence_tokens, longest_unit=longest_unit(fmt)
@@ -98,7 +98,7 @@ def read_evidence(
 
 
 def lay_out(
-    tokenizer: Tokenizer, fmt: InputFormat, *, query: str, passages: Sequence[str], evidence: Evidence
+    tokenizer: Tokenizer, fmt: InputFormat, *, query: str, passages: Sequence[str], evidence: EvidenceTokens
 ) -> Layout:
     """Return how the windows of any answer are laid out with ``evidence``; arguments as of ``build_windows``.
 
@@ -118,7 +118,7 @@ def build_windows(
     answer: str,
     max_windows: int = 256,
     max_evidence_tokens: int = MAX_EVIDENCE_TOKENS,
-    evidence: Evidence | None = None,
+    evidence: EvidenceTokens | None = None,
     layout: Layout | None = None,
     after: int = 0,
 ) -> Windows:
@@ -180,13 +180,13 @@ def _compares_all(fmt: InputFormat) -> bool:
     return chooses or (fmt.features is not None and fmt.features_over == "all")
 
 
-def _read_index(evidence: Evidence, pairs: Sequence[Pair]) -> EvidenceIndex:
+def _read_index(evidence: EvidenceTokens, pairs: Sequence[Pair]) -> EvidenceIndex:
     """Build the lexical index of what some window holds, in document order."""
     read = _read_units(evidence, pairs)
     return index_evidence([evidence.words[unit] for unit in np.flatnonzero(read)])
 
 
-def _read_units(evidence: Evidence, pairs: Sequence[Pair]) -> NDArray[np.bool_]:
+def _read_units(evidence: EvidenceTokens, pairs: Sequence[Pair]) -> NDArray[np.bool_]:
     read = np.zeros(len(evidence.units), dtype=np.bool_)
     for pair in pairs:
         read[pair.units] = True
@@ -211,7 +211,7 @@ def _window(
     return Window(input_ids, type_ids, place, start, window_features, pair.relevance)
 
 
-def _coverage(tokens: int, evidence: Evidence, pairs: Sequence[Pair], *, compared: bool) -> Coverage:
+def _coverage(tokens: int, evidence: EvidenceTokens, pairs: Sequence[Pair], *, compared: bool) -> Coverage:
     tokens_read = int(evidence.sizes[_read_units(evidence, pairs)].sum())
     return Coverage(
         answer_tokens=tokens,

@@ -21,10 +21,10 @@ from truthlens.text.claims.claims import Claim, claims
 from truthlens.text.spans import touching
 
 __all__ = [
+    "AnswerDifference",
+    "AnswerDifferenceKind",
     "ClaimView",
     "Comparison",
-    "Difference",
-    "DifferenceKind",
     "Stance",
     "Voice",
     "compare",
@@ -45,7 +45,7 @@ _AT_ONCE_PAIRS = 400
 _Result = TypeVar("_Result")
 
 
-class DifferenceKind(StrEnum):
+class AnswerDifferenceKind(StrEnum):
     """How another answer differs from the first one at a claim."""
 
     CONTRADICTED = "contradicted"
@@ -54,7 +54,7 @@ class DifferenceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AnswerDifference:
     """One difference between the first answer and another one, for a judge's prompt.
 
     ``contradicted``: ``first`` and ``other`` are about the same subject and do not agree. ``missing``: the
@@ -62,7 +62,7 @@ class Difference:
     0..1, ``None`` for the side that says nothing.
     """
 
-    kind: DifferenceKind
+    kind: AnswerDifferenceKind
     voice: int
     first: str | None
     other: str | None
@@ -103,19 +103,19 @@ async def compare(voices: Sequence[Voice], tools: Tools, *, query: str = "") -> 
     return await _placed(lambda: assembled(kept, figures, notes=notes), large=large)
 
 
-def differences(comparison: Comparison) -> list[Difference]:
+def differences(comparison: Comparison) -> list[AnswerDifference]:
     """Return where the other answers differ from the first one: its claims in order, then what they add.
 
     A claim that several others add is listed once.
     """
-    found: list[Difference] = []
+    found: list[AnswerDifference] = []
     for view in comparison.views[0]:
         for stance in view.stances:
             if stance.disputes and stance.partner is not None:
                 other = comparison.views[stance.voice][stance.partner]
-                found.append(_difference(DifferenceKind.CONTRADICTED, stance.voice, view, other))
+                found.append(_difference(AnswerDifferenceKind.CONTRADICTED, stance.voice, view, other))
             elif stance.silent:
-                found.append(_difference(DifferenceKind.MISSING, stance.voice, view, None))
+                found.append(_difference(AnswerDifferenceKind.MISSING, stance.voice, view, None))
     told: list[tuple[int, int]] = []
     for voice in range(1, len(comparison.voices)):
         for place, view in enumerate(comparison.views[voice]):
@@ -123,7 +123,7 @@ def differences(comparison: Comparison) -> list[Difference]:
             if not of[0].silent:
                 continue
             if not any(of[teller].partner == number for teller, number in told if teller in of):
-                found.append(_difference(DifferenceKind.ADDED, voice, None, view))
+                found.append(_difference(AnswerDifferenceKind.ADDED, voice, None, view))
             told.append((voice, place))
     return found
 
@@ -188,9 +188,9 @@ async def _row(
 
 
 def _difference(
-    kind: DifferenceKind, voice: int, first: ClaimView | None, other: ClaimView | None
-) -> Difference:
-    return Difference(
+    kind: AnswerDifferenceKind, voice: int, first: ClaimView | None, other: ClaimView | None
+) -> AnswerDifference:
+    return AnswerDifference(
         kind,
         voice,
         first.claim.text if first else None,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from truthlens.core.calls import CallFailure, ModelRequest, Role
-from truthlens.mitigation.interfaces import Attempt, Fate, Task, Tools
+from truthlens.mitigation.interfaces import Attempt, CandidateFate, Task, Tools
 from truthlens.mitigation.premium.consensus.comparison import SUPPORTED, Comparison
 from truthlens.mitigation.premium.debate.argumentation import (
     Argument,
@@ -22,7 +22,7 @@ from truthlens.mitigation.premium.debate.argumentation import (
     grounded_extension,
 )
 from truthlens.mitigation.premium.debate.parsing import Attack, AttackKind, Defence, attacks, defences
-from truthlens.mitigation.premium.debate.quotes import Evidence, Found, normalised
+from truthlens.mitigation.premium.debate.quotes import Found, QuotableEvidence, normalised
 from truthlens.mitigation.premium.debate.result import Closing, close
 from truthlens.mitigation.premium.debate.setup import Opening, opening
 from truthlens.mitigation.prompts import delimiters
@@ -81,7 +81,7 @@ async def debate(task: Task, tools: Tools, comparison: Comparison) -> Debated:
         tools: at most six calls per model, two a round, and one of the judge are made.
         comparison: of the first answer with at least one other.
     """
-    evidence = await asyncio.to_thread(Evidence, task.exchange.passages)
+    evidence = await asyncio.to_thread(QuotableEvidence, task.exchange.passages)
     talk = _Talk(task, tools, comparison, evidence)
     for _ in range(min(task.plan.premium.debate_rounds, MOST_ROUNDS)):
         if not await talk.round() or talk.failure is not None:
@@ -114,7 +114,7 @@ class _Talk:
     task: Task
     tools: Tools
     comparison: Comparison
-    evidence: Evidence
+    evidence: QuotableEvidence
     start: Opening = field(init=False)
     graph: ArgumentGraph = field(init=False)
     minutes: list[_Said] = field(init=False, default_factory=list)
@@ -311,7 +311,7 @@ class _Talk:
         self._say(Argument("", ArgumentKind.OBJECTION, why, claim), against=index)
 
     def _garbage(self, model: str, role: Role) -> None:
-        self.attempts.append(Attempt(model, role, Fate.REJECTED, reason=GARBAGE))
+        self.attempts.append(Attempt(model, role, CandidateFate.REJECTED, reason=GARBAGE))
         if GARBAGE not in self.notes:
             self.notes.append(GARBAGE)
 

@@ -51,7 +51,7 @@ class Found:
     text: str
 
 
-class Evidence:
+class QuotableEvidence:
     """Passages, read once so that many quotes can be looked up in them."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
