@@ -31,7 +31,7 @@ from truthlens.core.calls import CallFailure, Completion, ModelSpec, Role
 from truthlens.core.enums import Mode, Reason, Status
 from truthlens.core.plan import Consensus
 from truthlens.core.verdict import Verdict, unchecked
-from truthlens.mitigation.interfaces import Attempt, Correction, Fate, Stop, Task
+from truthlens.mitigation.interfaces import Attempt, CandidateFate, Correction, Stop, Task
 from truthlens.mitigation.premium.opinions import Opinion
 from truthlens.mitigation.premium.panel import premium
 from truthlens.mitigation.standard.loop import standard
@@ -47,7 +47,7 @@ async def run(
     return await premium(task, tools_of(ask, scorer=scorer, seconds=seconds), heard(*opinions))
 
 
-def kinds(corrected: Correction, role: Role) -> list[tuple[str, Fate, str]]:
+def kinds(corrected: Correction, role: Role) -> list[tuple[str, CandidateFate, str]]:
     return [(each.model, each.fate, each.reason) for each in corrected.attempts if each.role is role]
 
 
@@ -72,7 +72,10 @@ class TestAgreement:
             Mode.PREMIUM,
         )
         assert corrected.verdict == task_of(RIGHT).verdict
-        assert kinds(corrected, Role.VERIFIER) == [("b", Fate.UNCHANGED, ""), ("c", Fate.WORSE, "")]
+        assert kinds(corrected, Role.VERIFIER) == [
+            ("b", CandidateFate.UNCHANGED, ""),
+            ("c", CandidateFate.WORSE, ""),
+        ]
         assert ask.requests == []
 
     async def test_differences_below_the_plans_significance_do_not_matter(self) -> None:
@@ -114,7 +117,7 @@ class TestAgreement:
     async def test_a_terse_opinion_is_a_voice(self) -> None:
         """Another model need not say all that the first one said to be compared with it."""
         corrected = await run(Script(judge=RIGHT), task_of(FIRST), HEIGHT)
-        assert kinds(corrected, Role.VERIFIER) == [("b", Fate.BETTER, "")]
+        assert kinds(corrected, Role.VERIFIER) == [("b", CandidateFate.BETTER, "")]
         assert (corrected.text, corrected.stop) == (RIGHT, Stop.DECIDED)
 
     async def test_models_that_share_a_hallucination_are_no_support_for_it(self) -> None:
@@ -174,14 +177,17 @@ class TestNoSecondOpinion:
     async def test_unusable_opinions_are_none(self, opinion: str, code: str) -> None:
         """Another language, a refusal or nothing at all is no voice."""
         corrected = await run(Script(), task_of(RIGHT), opinion)
-        assert kinds(corrected, Role.VERIFIER) == [("b", Fate.REJECTED, code)]
+        assert kinds(corrected, Role.VERIFIER) == [("b", CandidateFate.REJECTED, code)]
         assert corrected.notes == ("no-second-opinion",)
 
     async def test_one_model_down_leaves_the_other(self) -> None:
         """A panel of two goes on as a panel of one."""
         corrected = await run(Script(judge=RIGHT), task_of(FIRST), CallFailure.RATE_LIMITED, RIGHT)
         assert (corrected.text, corrected.stop, corrected.consensus) == (RIGHT, Stop.DECIDED, False)
-        assert kinds(corrected, Role.VERIFIER) == [("b", Fate.FAILED, "rate-limited"), ("c", Fate.BETTER, "")]
+        assert kinds(corrected, Role.VERIFIER) == [
+            ("b", CandidateFate.FAILED, "rate-limited"),
+            ("c", CandidateFate.BETTER, ""),
+        ]
 
 
 class TestJudge:
@@ -192,7 +198,9 @@ class TestJudge:
         assert (corrected.text, corrected.stop) == (RIGHT, Stop.DECIDED)
         assert (corrected.replaced, corrected.consensus) == (True, True)
         assert corrected.verdict.score == Scorer().verdict(RIGHT).score
-        assert corrected.attempts[-1] == Attempt("judge", Role.JUDGE, Fate.BETTER, corrected.verdict.score)
+        assert corrected.attempts[-1] == Attempt(
+            "judge", Role.JUDGE, CandidateFate.BETTER, corrected.verdict.score
+        )
         assert len(ask.requests) == 1
 
     async def test_a_ruling_that_is_worse_is_not_taken(self) -> None:
@@ -244,7 +252,7 @@ class TestJudge:
         corrected = await run(Script(judge=reply), task_of(FIRST), RIGHT, RIGHT)
         assert (corrected.text, corrected.stop) == (RIGHT, Stop.DECIDED)
         assert "judge-failed" in corrected.notes
-        assert kinds(corrected, Role.JUDGE)[0][1] in {Fate.REJECTED, Fate.FAILED}
+        assert kinds(corrected, Role.JUDGE)[0][1] in {CandidateFate.REJECTED, CandidateFate.FAILED}
 
     async def test_a_judge_is_asked_to_arbitrate_once(self) -> None:
         """A judge whose ruling could not be used may correct what is still flagged, but does not rule again."""
@@ -341,7 +349,7 @@ class TestMechanisms:
             task = task_of(first, structured=True, scorer=scorer, consensus=consensus, significance=0.0)
             corrected = await run(Script(judge=other), task, shapeless, other, scorer=scorer)
             assert corrected.text == other
-            assert kinds(corrected, Role.VERIFIER)[0] == ("b", Fate.REJECTED, "json-shape")
+            assert kinds(corrected, Role.VERIFIER)[0] == ("b", CandidateFate.REJECTED, "json-shape")
             assert corrected.verdict.score == 0.05
 
     async def test_debate_delivers_what_survives(self) -> None:
@@ -391,7 +399,7 @@ class TestSafety:
             Script(judge=RIGHT, a=CallFailure.TIMEOUT), task_of(FIRST), RIGHT, scorer=Partly()
         )
         assert corrected.text == FIRST
-        assert ("judge", Fate.REJECTED, "less-checked") in kinds(corrected, Role.JUDGE)
+        assert ("judge", CandidateFate.REJECTED, "less-checked") in kinds(corrected, Role.JUDGE)
 
     async def test_a_candidate_that_cannot_be_scored_is_not_taken(self) -> None:
         """Without a score nothing is better."""
@@ -425,7 +433,7 @@ class TestSafety:
         ask = Script(judge=forever)
         corrected = await run(ask, task_of(FIRST), RIGHT, RIGHT, seconds=0.6)
         assert ask.running == 0
-        assert ("judge", Fate.FAILED, "deadline") in kinds(corrected, Role.JUDGE)
+        assert ("judge", CandidateFate.FAILED, "deadline") in kinds(corrected, Role.JUDGE)
         assert corrected.text == RIGHT
 
     async def test_a_scoring_that_outlasts_the_deadline_returns_the_first_answer(self) -> None:
@@ -545,4 +553,4 @@ async def test_the_first_answer_with_one_more_invention_never_wins(consensus: Co
     task = task_of(FIRST, consensus=consensus, scorer=scorer)
     corrected = await run(ask, task, more, more, scorer=scorer)
     assert (corrected.text, corrected.verdict.score) == (FIRST, 1.0)
-    assert Fate.BETTER not in {each.fate for each in corrected.attempts}
+    assert CandidateFate.BETTER not in {each.fate for each in corrected.attempts}

@@ -27,7 +27,7 @@ from truthlens.core.enums import Endpoint, Mode, Reason, Status
 from truthlens.core.plan import Plan, StandardSettings
 from truthlens.core.verdict import Coverage, Verdict, unchecked
 from truthlens.mitigation.gain import ScoredDraft, less_checked
-from truthlens.mitigation.interfaces import Attempt, Correction, Fate, Stop, Tools
+from truthlens.mitigation.interfaces import Attempt, CandidateFate, Correction, Stop, Tools
 from truthlens.mitigation.standard.loop import correct, standard, target_of
 
 _HALF = "The pump runs at 600 rpm. It was built in Ulm. The housing is made of cast iron."
@@ -35,7 +35,7 @@ _GOOD = "The pump runs at 600 rpm. The housing is made of cast iron."
 _OTHER = "The pump runs at 600 rpm, slowly. The housing is made of cast iron."
 
 
-def _attempt(fate: Fate, score: float | None = None, reason: str = "") -> Attempt:
+def _attempt(fate: CandidateFate, score: float | None = None, reason: str = "") -> Attempt:
     return Attempt("m", Role.REFINER, fate, score, reason)
 
 
@@ -54,7 +54,7 @@ async def test_an_answer_that_is_good_enough_after_one_round_is_delivered() -> N
     corrected, ask = await _mend(_GOOD, scores={_GOOD: 0.2})
     assert (corrected.text, corrected.verdict.score, corrected.stop) == (_GOOD, 0.2, Stop.CONVERGED)
     assert corrected.mode is Mode.STANDARD
-    assert corrected.attempts == (_attempt(Fate.BETTER, 0.2),)
+    assert corrected.attempts == (_attempt(CandidateFate.BETTER, 0.2),)
     assert not corrected.replaced
     assert corrected.consensus is None
     (request,) = ask.requests
@@ -122,7 +122,10 @@ async def test_a_worse_text_is_never_delivered() -> None:
     for score in (0.95, 0.9):
         corrected, ask = await _mend(_GOOD, _HALF, scores={_GOOD: score, _HALF: 0.97})
         assert (corrected.text, corrected.verdict.score, corrected.stop) == (FIRST, 0.9, Stop.NO_GAIN)
-        assert corrected.attempts == (_attempt(Fate.WORSE, score), _attempt(Fate.WORSE, 0.97))
+        assert corrected.attempts == (
+            _attempt(CandidateFate.WORSE, score),
+            _attempt(CandidateFate.WORSE, 0.97),
+        )
         # The second prompt says what was wrong with the first try: no model is asked the same twice.
         first, second = (request.body["messages"][-1]["content"] for request in ask.requests)  # type: ignore[index]
         assert "it said more that the evidence does not support" in second
@@ -149,7 +152,9 @@ async def test_a_small_gain_with_other_findings_is_none() -> None:
     """Inventions in the place of inventions do not win by a hair; the next prompt says why."""
     corrected, ask = await _mend(_HALF, _GOOD, scores={_HALF: 0.895, _GOOD: 0.88})
     assert (corrected.text, corrected.verdict.score, corrected.stop) == (FIRST, 0.9, Stop.NO_GAIN)
-    assert [(each.fate, each.reason) for each in corrected.attempts] == [(Fate.REJECTED, "small-gain")] * 2
+    assert [(each.fate, each.reason) for each in corrected.attempts] == [
+        (CandidateFate.REJECTED, "small-gain")
+    ] * 2
     assert "hardly better supported" in ask.prompts[1]
 
 
@@ -157,7 +162,11 @@ async def test_the_best_text_is_delivered_after_a_setback() -> None:
     """What was gained before a worse candidate is not lost."""
     corrected, _ = await _mend(_HALF, _GOOD, FIRST, scores={_HALF: 0.6, _GOOD: 0.8})
     assert (corrected.text, corrected.verdict.score, corrected.stop) == (_HALF, 0.6, Stop.NO_GAIN)
-    assert [attempt.fate for attempt in corrected.attempts] == [Fate.BETTER, Fate.WORSE, Fate.UNCHANGED]
+    assert [attempt.fate for attempt in corrected.attempts] == [
+        CandidateFate.BETTER,
+        CandidateFate.WORSE,
+        CandidateFate.UNCHANGED,
+    ]
 
 
 @pytest.mark.parametrize("most", [0, 1, 2])
@@ -174,7 +183,7 @@ async def test_the_same_text_again_ends_it(again: str) -> None:
     """A model that changes nothing twice is asked no more, and its text is not scored again."""
     corrected, ask = await _mend(again, again)
     assert (corrected.text, corrected.stop, len(ask.requests)) == (FIRST, Stop.NO_GAIN, 2)
-    assert corrected.attempts == (_attempt(Fate.UNCHANGED), _attempt(Fate.UNCHANGED))
+    assert corrected.attempts == (_attempt(CandidateFate.UNCHANGED), _attempt(CandidateFate.UNCHANGED))
 
 
 async def test_going_back_and_forth_ends_it() -> None:
@@ -182,7 +191,7 @@ async def test_going_back_and_forth_ends_it() -> None:
     settings = StandardSettings(max_iterations=9)
     corrected, ask = await _mend(_HALF, FIRST, _HALF, scores={_HALF: 0.7}, settings=settings)
     assert (corrected.text, corrected.stop, len(ask.requests)) == (_HALF, Stop.NO_GAIN, 3)
-    assert corrected.attempts[-1] == _attempt(Fate.UNCHANGED)
+    assert corrected.attempts[-1] == _attempt(CandidateFate.UNCHANGED)
 
 
 _GERMAN = (
@@ -213,8 +222,8 @@ async def test_a_rejected_text_is_asked_for_once_more(first: str, reply: str | C
     ask = ScriptedAsk(reply, Completion("garbage" * 300, "m"))
     corrected = await standard(task(first, flagged=["900"]), tools(ask, ScriptedRescore({})))
     assert (corrected.text, corrected.verdict.score, corrected.stop) == (first, 0.9, Stop.NO_GAIN)
-    assert [attempt.fate for attempt in corrected.attempts] == [Fate.REJECTED] * 2
-    assert corrected.attempts[0] == _attempt(Fate.REJECTED, reason=code)
+    assert [attempt.fate for attempt in corrected.attempts] == [CandidateFate.REJECTED] * 2
+    assert corrected.attempts[0] == _attempt(CandidateFate.REJECTED, reason=code)
     assert "An earlier try could not be used: it " not in ask.prompts[0]
     assert "An earlier try could not be used: it" in ask.prompts[1]
     assert len(set(ask.prompts)) == 2
@@ -224,7 +233,7 @@ async def test_a_text_beyond_all_measure_is_not_even_read() -> None:
     """A model that floods costs an attempt and no time."""
     corrected, _ = await _mend("<" * 5_000_000, _GOOD, scores={_GOOD: 0.2})
     assert corrected.text == _GOOD
-    assert corrected.attempts[0] == _attempt(Fate.REJECTED, reason="too-long")
+    assert corrected.attempts[0] == _attempt(CandidateFate.REJECTED, reason="too-long")
 
 
 async def test_a_good_text_after_a_rejected_one_is_taken() -> None:
@@ -237,7 +246,10 @@ async def test_a_rejected_text_that_comes_again_ends_it() -> None:
     """The same useless reply twice is a circle as well."""
     corrected, ask = await _mend("I can't help with that.", "I can't help with that.")
     assert (corrected.stop, len(ask.requests)) == (Stop.NO_GAIN, 2)
-    assert [attempt.fate for attempt in corrected.attempts] == [Fate.REJECTED, Fate.UNCHANGED]
+    assert [attempt.fate for attempt in corrected.attempts] == [
+        CandidateFate.REJECTED,
+        CandidateFate.UNCHANGED,
+    ]
 
 
 @pytest.mark.parametrize("failure", CallFailure)
@@ -247,7 +259,7 @@ async def test_every_failure_of_a_call_leaves_the_best_text(failure: CallFailure
     stops = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
     assert (corrected.text, corrected.verdict.score) == (_HALF, 0.7)
     assert corrected.stop is stops.get(failure, Stop.CALL_FAILED)
-    assert corrected.attempts[-1] == _attempt(Fate.FAILED, reason=failure.value)
+    assert corrected.attempts[-1] == _attempt(CandidateFate.FAILED, reason=failure.value)
     assert len(ask.requests) == 2
 
 
@@ -266,7 +278,7 @@ async def test_a_text_that_was_checked_less_is_not_better(
         task(score=first), tools(ScriptedAsk(_GOOD), ScriptedRescore({_GOOD: verdict}))
     )
     assert (corrected.text, corrected.stop) == (FIRST, Stop.NO_GAIN)
-    assert corrected.attempts == (_attempt(Fate.REJECTED, score, reason),)
+    assert corrected.attempts == (_attempt(CandidateFate.REJECTED, score, reason),)
 
 
 async def test_a_partly_checked_answer_may_be_corrected_by_a_partly_checked_one() -> None:
@@ -314,7 +326,7 @@ async def test_a_call_that_hangs_ends_with_the_deadline() -> None:
     corrected = await standard(task(), tools(ask, ScriptedRescore({}), seconds=1.0))
     assert ask.cancelled
     assert (corrected.text, corrected.stop) == (FIRST, Stop.DEADLINE)
-    assert corrected.attempts == (_attempt(Fate.FAILED, reason="deadline"),)
+    assert corrected.attempts == (_attempt(CandidateFate.FAILED, reason="deadline"),)
 
 
 async def test_a_scoring_that_hangs_ends_with_the_deadline() -> None:
@@ -327,7 +339,7 @@ async def test_a_scoring_that_hangs_ends_with_the_deadline() -> None:
     good = tools(ScriptedAsk(_GOOD), ScriptedRescore({}), seconds=1.0)
     corrected = await standard(task(), Tools(good.ask, hang, good.compare, good.deadline))
     assert (corrected.text, corrected.stop) == (FIRST, Stop.DEADLINE)
-    assert corrected.attempts == (_attempt(Fate.REJECTED, reason="unscored"),)
+    assert corrected.attempts == (_attempt(CandidateFate.REJECTED, reason="unscored"),)
 
 
 async def test_cancellation_goes_through() -> None:
@@ -427,7 +439,7 @@ async def test_another_model_can_correct(endpoint: Endpoint) -> None:
     )
     assert done.draft.text == _GOOD
     assert done.draft.replaced
-    assert done.attempts == (Attempt("judge", Role.JUDGE, Fate.BETTER, 0.1),)
+    assert done.attempts == (Attempt("judge", Role.JUDGE, CandidateFate.BETTER, 0.1),)
     (asked,) = ask.requests
     assert (asked.model, asked.role, asked.own, asked.endpoint) == ("judge", Role.JUDGE, False, Endpoint.CHAT)
     assert not ask.prompts[0].endswith("Corrected answer:")

@@ -17,7 +17,7 @@ from truthlens.core.plan import Plan
 from truthlens.core.verdict import Verdict
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, ScoredDraft, weighed
-from truthlens.mitigation.interfaces import Attempt, Correction, CandidateFate, Stop, Task, Tools, failed
+from truthlens.mitigation.interfaces import Attempt, CandidateFate, Correction, Stop, Task, Tools, failed
 from truthlens.mitigation.prompts import follow_up, render
 from truthlens.mitigation.standard.correction_prompt import MOST_CHARS, correction_prompt, with_evidence
 from truthlens.mitigation.standard.self_check import self_check
