@@ -10,16 +10,16 @@ import pytest
 from truthlens.api.requests import parse_request
 from truthlens.core.enums import Endpoint, Provenance
 from truthlens.core.plan import EvidenceRules
-from truthlens.demo import BY_NAME, CONVERSATIONS, Conversation, Layout, chat_request, curl_lines
+from truthlens.demo import BY_NAME, CONVERSATIONS, Conversation, PromptLayout, chat_request, curl_lines
 from truthlens.text.sentences import is_chinese
 
 PROVENANCES = {
-    Layout.TAG: Provenance.USER,
-    Layout.LABEL: Provenance.USER,
-    Layout.NUMBERED: Provenance.USER,
-    Layout.SYSTEM: Provenance.SYSTEM,
-    Layout.DOCUMENTS: Provenance.DOCUMENTS,
-    Layout.TOOL: Provenance.TOOL,
+    PromptLayout.TAG: Provenance.USER,
+    PromptLayout.LABEL: Provenance.USER,
+    PromptLayout.NUMBERED: Provenance.USER,
+    PromptLayout.SYSTEM: Provenance.SYSTEM,
+    PromptLayout.DOCUMENTS: Provenance.DOCUMENTS,
+    PromptLayout.TOOL: Provenance.TOOL,
 }
 
 
@@ -29,7 +29,7 @@ def test_there_is_enough_to_show() -> None:
     assert {"healthcare", "finance", "support", "internal", "creative"} <= {
         item.domain for item in CONVERSATIONS
     }
-    assert {item.layout for item in CONVERSATIONS} == set(Layout)
+    assert {item.layout for item in CONVERSATIONS} == set(PromptLayout)
     assert any(is_chinese(item.question) for item in CONVERSATIONS)
     assert len(BY_NAME) == len(CONVERSATIONS) == len({item.question for item in CONVERSATIONS})
 

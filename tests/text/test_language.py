@@ -123,3 +123,12 @@ def test_a_german_document_is_not_readable() -> None:
     assert not readable(text, ["en"])
     assert not readable(text * 30, ["en"])
     assert readable(text, ["de"])
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a@", "a.", "“", "`", "(", "a'", "ä", "的", "!", "a=", '"', "</", "9a"]
+)
+def test_long_runs_cost_no_square(unit: str) -> None:
+    """A client decides how long a word is: a megabyte of it is read in one go (the square would take hours)."""
+    text = "The library opens at four in the morning. " + unit * (1_000_000 // len(unit))
+    assert isinstance(unread(text, ["en"]), tuple)

@@ -132,9 +132,10 @@ _ALPHABETS = frozenset({"latin", "cyrillic", "arabic"})
 _SAMPLE_CHARS = 4000
 
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+# A run without spaces is tried from its beginning alone: from every place in it, a long one would cost its square.
 _NO_PROSE = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]{1,300}`|https?://\S+|\S+@\S+|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|«[^»\n]{1,300}»"
-    r"|\"[^\"\n]{1,300}\"|\S*[=_/\\(){}<>]\S*",
+    r"```.*?(?:```|\Z)|`[^`\n]{1,300}`|https?://\S++|(?<!\S)[^\s@]++@\S++|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|«[^»\n]{1,300}»"
+    r"|\"[^\"\n]{1,300}\"|(?<!\S)[^\s=_/\\(){}<>]*+[=_/\\(){}<>]\S*+",
     re.DOTALL,
 )
 _CLASSES = {name: re.compile(f"[{inside}]") for name, inside in SCRIPTS.items()}
