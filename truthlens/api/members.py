@@ -50,6 +50,7 @@ _MOST_MEMBERS = 64
 _MOST_LOOKED_AT = 64 << 10
 # So many words in a row are a copy.
 _RUN = 6
+_LEAST_WORDS = 2
 # A run without what parts its words is looked for where it is long enough to mean something.
 _LEAST_SQUEEZED = 12
 _MOST_SQUEEZED = 4096
@@ -561,6 +562,9 @@ def all_strings(value: object) -> list[str]:
 
 def _runs(text: str, most: int = _RUN) -> set[tuple[str, ...]]:
     tokens = words_of(text)
+    if len(tokens) < _LEAST_WORDS:
+        # One word says nothing by itself, and may be the name of a model, say.
+        return set()
     size = min(_RUN, most, len(tokens))
     return {tuple(tokens[start : start + size]) for start in range(len(tokens) - size + 1)} if size else set()
 
