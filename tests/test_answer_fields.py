@@ -14,9 +14,9 @@ from tests.fakes.answer_fields import Form, alone, beside, harmless
 from tests.fakes.detectors import WordDetector
 from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
-from truthlens.core.enums import Action, Reason, Status
-from truthlens.core.exchange import RequestHead, ResponseHead
-from truthlens.core.outcome import Outcome
+from truthlens.core.records.enums import Action, Reason, Status
+from truthlens.core.records.exchange import RequestHead, ResponseHead
+from truthlens.core.records.outcome import Outcome
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
 from truthlens.telemetry.metrics import Metrics

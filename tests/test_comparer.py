@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from truthlens.core.enums import Endpoint, Provenance, Reason, Status
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.verdict import Verdict, unchecked
+from truthlens.core.records.enums import Endpoint, Provenance, Reason, Status
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.detection.similarity.model import Similarity
 from truthlens.mitigator import Comparer
 

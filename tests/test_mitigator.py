@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from tests.fakes.detectors import WordDetector
 from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.pipelines import Answering, pipeline_for, says
-from truthlens.core.enums import Action, Mode, Reason
-from truthlens.core.exchange import RequestHead, ResponseHead
-from truthlens.core.mitigation_result import Correction
+from truthlens.core.records.enums import Action, Mode, Reason
+from truthlens.core.records.exchange import RequestHead, ResponseHead
+from truthlens.core.records.mitigation_result import Correction
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
 from truthlens.mitigation.interfaces import Task, Tools
 from truthlens.mitigation.modes import correct

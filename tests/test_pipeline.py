@@ -13,8 +13,8 @@ from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, 
 from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from truthlens.api import lazy_request
-from truthlens.core.enums import Action, Reason, Status
-from truthlens.core.exchange import RequestHead, ResponseHead
+from truthlens.core.records.enums import Action, Reason, Status
+from truthlens.core.records.exchange import RequestHead, ResponseHead
 from truthlens.detection.interfaces import Detector
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack

@@ -13,11 +13,11 @@ import pytest
 from tests.fakes.detectors import FixedDetector, HeldDetector, scored
 from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.pipelines import pipeline_for
-from truthlens.core.enums import Action, AnswerKind, Endpoint, Provenance, Reason
 from truthlens.core.errors import OverloadedError
-from truthlens.core.exchange import Answer, Exchange, Passage, RequestHead, ResponseHead
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import Action, AnswerKind, Endpoint, Provenance, Reason
+from truthlens.core.records.exchange import Answer, Exchange, Passage, RequestHead, ResponseHead
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.detection.engine import Engine
 from truthlens.memory_release import WORTH_BYTES, GiveBack
 from truthlens.policy import PolicyHolder, compile_policy

@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.main import get_command
 
 from truthlens.cli import app
-from truthlens.core.enums import Reason
+from truthlens.core.records.enums import Reason
 from truthlens.delivery import HEADER_NAMES
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")

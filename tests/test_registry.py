@@ -10,9 +10,9 @@ import pytest
 
 import truthlens.detection.detectors
 from tests.fakes.detectors import FixedDetector, scored
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance, Status
 from truthlens.core.errors import DetectorError
-from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Status
+from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.detection.building import OneModel, build_engine
 from truthlens.policy import InvalidPolicyError
 from truthlens.policy.compile import compile_policy
@@ -20,7 +20,7 @@ from truthlens.registry import detector_types
 
 TOY = """
 import pydantic
-from truthlens.core.verdict import (DetectorResult, Span)
+from truthlens.core.records.verdict import (DetectorResult, Span)
 from truthlens.registry import DetectorType
 
 class Options(pydantic.BaseModel):

@@ -17,13 +17,13 @@ from typing import Any
 import structlog
 
 from truthlens.api.reasoning import reasoning_to_score
-from truthlens.core.calls import CallRecord, ModelSpec
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import AnswerKind, Mode, Provenance
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.mitigation_result import Assessment, Correction, Stop
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.calls import CallRecord, ModelSpec
+from truthlens.core.records.enums import AnswerKind, Mode, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.mitigation_result import Assessment, Correction, Stop
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.detection.engine import Engine
 from truthlens.detection.similarity.model import Similarity
 from truthlens.llm.budget import Budget

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from truthlens.core.errors import ModelError
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import ModelIdentity
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import ModelIdentity
 from truthlens.detection.building import DetectorSet
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.models.fingerprint import model_identity

@@ -32,7 +32,6 @@ from truthlens.api.responses import Response, check_answers, parse_response, rew
 from truthlens.api.sse.buffered import StreamedResponse, parse_stream, rewrite_stream
 from truthlens.api.sse.completeness import STREAM_ERROR, limited, reason_of
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import Action, Mode, OnUnchecked, Reason, Streaming
 from truthlens.core.errors import (
     BodyEncodingError,
     BodyTooLargeError,
@@ -41,11 +40,12 @@ from truthlens.core.errors import (
     StoppedError,
     TruthLensError,
 )
-from truthlens.core.exchange import Answer, Exchange, Facts, RequestHead, ResponseHead
-from truthlens.core.mitigation_result import Assessment
-from truthlens.core.outcome import Outcome, StreamRecord
-from truthlens.core.plan import MARGIN_S, Plan
-from truthlens.core.verdict import Verdict, unchecked
+from truthlens.core.records.enums import Action, Mode, OnUnchecked, Reason, Streaming
+from truthlens.core.records.exchange import Answer, Exchange, Facts, RequestHead, ResponseHead
+from truthlens.core.records.mitigation_result import Assessment
+from truthlens.core.records.outcome import Outcome, StreamRecord
+from truthlens.core.records.plan import MARGIN_S, Plan
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.delivery import (
     calls_made,
     headers,

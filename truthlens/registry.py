@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import pydantic
 
 from truthlens.core.errors import DetectorError
-from truthlens.core.plan import Plan
+from truthlens.core.records.plan import Plan
 
 ENTRY_POINTS = "truthlens.detectors"
 _BUILT_IN = "truthlens.detection.detectors"

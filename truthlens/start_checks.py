@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from truthlens.core.enums import Mode
 from truthlens.core.errors import ModelError
-from truthlens.core.plan import Plan
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import Plan
 from truthlens.detection.building import DetectorSet
 from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.policy import Diagnostic, InvalidPolicyError, Policy, Severity

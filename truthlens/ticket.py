@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from truthlens.api.lazy_request import LazyRequest
 from truthlens.api.paths import Kind
-from truthlens.core.enums import Endpoint, OnUnchecked, Reason, Streaming
-from truthlens.core.exchange import Exchange, RequestHead
-from truthlens.core.outcome import Outcome
 from truthlens.core.own_headers import DETAILS_HEADER
-from truthlens.core.plan import Plan
+from truthlens.core.records.enums import Endpoint, OnUnchecked, Reason, Streaming
+from truthlens.core.records.exchange import Exchange, RequestHead
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
 from truthlens.policy.policy import Policy
 
 

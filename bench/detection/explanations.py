@@ -23,10 +23,10 @@ from pathlib import Path
 
 import numpy as np
 
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
-from truthlens.core.explanation import SpanKind
-from truthlens.core.verdict import Span
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
+from truthlens.core.records.explanation import SpanKind
+from truthlens.core.records.verdict import Span
 from truthlens.detection.explain.explainer import Explainer
 from truthlens.detection.explain.span_kind import CONTRADICTED, FABRICATED, Standing, probabilities
 from truthlens.text.sentences import sentences

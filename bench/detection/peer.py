@@ -128,8 +128,8 @@ def loaded(system: str, checkpoint: Path, exported: Path) -> Any:
         return lambda passages, answer: detector.predict(
             context=passages, question=QUERY, answer=answer, output_format="spans"
         )
-    from truthlens.core.enums import AnswerKind, Endpoint, Provenance
-    from truthlens.core.exchange import Answer, Exchange, Passage
+    from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+    from truthlens.core.records.exchange import Answer, Exchange, Passage
     from truthlens.detection.models.loading import load_encoder
 
     encoder = load_encoder(exported if system == BLOCKS else ROOT / "models" / "truthlens-minilm-en-v1")

@@ -14,8 +14,8 @@ import statistics
 import time
 from pathlib import Path
 
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
-from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.detection.models.loading import load_encoder
 from truthlens.settings import models_folder
 

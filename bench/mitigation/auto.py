@@ -25,8 +25,8 @@ from typing import TypeAlias, cast
 from rich.console import Console
 from rich.table import Table
 
-from truthlens.core.enums import Mode
-from truthlens.core.plan import AutoSettings, Plan, PremiumSettings
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import AutoSettings, Plan, PremiumSettings
 from truthlens.mitigation.auto.bandit import Bandit
 from truthlens.mitigation.auto.reward import reward
 from truthlens.store.arm_store import MemoryArms

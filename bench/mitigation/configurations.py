@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from bench.mitigation.data import Case
 from bench.mitigation.simulation.editor import Habits
 from bench.mitigation.simulation.panel import Panel
-from truthlens.core.calls import ModelSpec
-from truthlens.core.enums import Mode
-from truthlens.core.plan import Consensus, Plan, PremiumSettings, StandardSettings
+from truthlens.core.records.calls import ModelSpec
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import Consensus, Plan, PremiumSettings, StandardSettings
 
 JUDGE = "judge"
 SHIPPED_THRESHOLDS = (0.15, 0.25, 0.4)

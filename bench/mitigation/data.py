@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
-from truthlens.core.exchange import Answer, Exchange, Message, Passage
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Message, Passage
 from truthlens.training.data.dataset import read_examples, split_of
 from truthlens.training.train.recipe import BUNDLED_RECIPE
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from truthlens.core.enums import AnswerKind, Provenance
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import AnswerKind, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.detection.building import OneModel, build_engine
 from truthlens.detection.models.loading import load_encoder
 from truthlens.detection.similarity.model import Similarity

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from bench.detection.run import text
 from truthlens.core.cancellation import StopCheck, never
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.detection.building import OneModel, build_engine
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.manifest import load_manifest

@@ -17,11 +17,11 @@ from truthlens.api.requests import read_request
 from truthlens.api.responses import parse_response
 from truthlens.api.sse.buffered import parse_stream
 from truthlens.core.cancellation import stopping
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import BodyEncodingError, BodyTooLargeError, StoppedError
-from truthlens.core.exchange import Exchange, Message
 from truthlens.core.limits import Limits
-from truthlens.core.plan import EvidenceRules
+from truthlens.core.records.enums import Endpoint
+from truthlens.core.records.exchange import Exchange, Message
+from truthlens.core.records.plan import EvidenceRules
 
 CHAT = Exchange(endpoint=Endpoint.CHAT, model="", query="", passages=())
 NORMAL: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Is tea free?"}]}

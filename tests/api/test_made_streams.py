@@ -11,8 +11,8 @@ from tests.fakes.made_streams import MadeStream, cut, made_stream, made_text
 from truthlens.api.sse.buffered import StreamedResponse, parse_stream, rewrite_stream
 from truthlens.api.sse.chunks import Chunk, ChunkKind, Transcript, parse_chunk
 from truthlens.api.sse.frames import Decoder, Frame
-from truthlens.core.enums import AnswerKind
-from truthlens.core.exchange import Exchange
+from truthlens.core.records.enums import AnswerKind
+from truthlens.core.records.exchange import Exchange
 
 BATCHES = 20
 STREAMS_PER_BATCH = 500

@@ -13,8 +13,8 @@ from truthlens.api.members import Level, Members, repeats
 from truthlens.api.responses import parse_response, rewrite_response
 from truthlens.api.sse.buffered import parse_stream, rewrite_stream
 from truthlens.api.sse.frames import encode
-from truthlens.core.enums import Endpoint
-from truthlens.core.exchange import Exchange
+from truthlens.core.records.enums import Endpoint
+from truthlens.core.records.exchange import Exchange
 
 OLD = "A domestic wire transfer costs eleven thousand dollars a day."
 OTHER = "The bank is closed on Sundays."

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.api.requests import parse_request, read_request, set_model
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import DialectError
-from truthlens.core.exchange import Exchange, Message
-from truthlens.core.plan import EvidenceRules
+from truthlens.core.records.enums import Endpoint
+from truthlens.core.records.exchange import Exchange, Message
+from truthlens.core.records.plan import EvidenceRules
 
 USER = [{"role": "user", "content": "<context>Tea is free.</context>\nIs tea free?"}]
 

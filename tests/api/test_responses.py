@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.api.responses import Response, parse_response, rewrite_response
-from truthlens.core.enums import AnswerKind, Endpoint
 from truthlens.core.errors import DialectError
-from truthlens.core.exchange import Answer, Exchange
+from truthlens.core.records.enums import AnswerKind, Endpoint
+from truthlens.core.records.exchange import Answer, Exchange
 
 CHAT = Exchange(Endpoint.CHAT, "m", "q", ())
 COMPLETIONS = Exchange(Endpoint.COMPLETIONS, "m", "q", ())

@@ -6,7 +6,7 @@ import pytest
 
 from truthlens.api.bookkeeping import is_prose
 from truthlens.api.visible_text import show_choice, without_copies
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from truthlens.cli import main
 from truthlens.cli.explanations import explanation_lines
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
-from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.verdict import Span
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
+from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.records.verdict import Span
 
 PASSAGES = (Passage("Adults take\n54 mg a day.", Provenance.DOCUMENTS),)
 RESPONSE = "Adults take 45 mg a day, says Norrel."

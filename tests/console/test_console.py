@@ -13,11 +13,11 @@ from tests.fakes.detectors import FixedDetector, scored
 from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from truthlens.console import Readiness, console_app
-from truthlens.core.enums import Reason
 from truthlens.core.errors import PolicyError
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Span, unchecked
+from truthlens.core.records.enums import Reason
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Span, unchecked
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent

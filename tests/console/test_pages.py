@@ -15,14 +15,23 @@ import pytest
 
 import truthlens.console
 from tests.console.test_console import POLICY, Parts
-from truthlens.core.calls import CallFailure, CallRecord, Role, Usage
-from truthlens.core.enums import Action, AnswerKind, Endpoint, Mode, Provenance, Reason, Status, Streaming
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.mitigation_result import Attempt, CandidateFate, Correction, Stop
-from truthlens.core.outcome import Outcome, StreamRecord
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Coverage, DetectorResult, Span, Verdict, unchecked
+from truthlens.core.records.calls import CallFailure, CallRecord, Role, Usage
+from truthlens.core.records.enums import (
+    Action,
+    AnswerKind,
+    Endpoint,
+    Mode,
+    Provenance,
+    Reason,
+    Status,
+    Streaming,
+)
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.records.mitigation_result import Attempt, CandidateFate, Correction, Stop
+from truthlens.core.records.outcome import Outcome, StreamRecord
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Coverage, DetectorResult, Span, Verdict, unchecked
 from truthlens.policy import compile_policy
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.fakes.context_model import ContextModel
-from truthlens.core.enums import Aggregation, AnswerKind, Endpoint, Provenance
-from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.records.enums import Aggregation, AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.scoring_version import SCORING_VERSION
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.manifest import load_manifest

@@ -6,12 +6,12 @@ import json
 from dataclasses import replace
 from types import MappingProxyType
 
-from truthlens.core.enums import Action, AnswerKind, Endpoint, Provenance, Reason, Status
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Coverage, DetectorResult, Span, Verdict, unchecked
+from truthlens.core.records.enums import Action, AnswerKind, Endpoint, Provenance, Reason, Status
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Coverage, DetectorResult, Span, Verdict, unchecked
 from truthlens.delivery import blocked_body, truthlens_object, verdict_object, warn, worst
 
 PLAN = Plan(decision="careful", threshold=0.6)

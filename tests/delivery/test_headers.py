@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Action, Mode, Reason, Risk, Status
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Coverage, Verdict, unchecked
+from truthlens.core.records.enums import Action, Mode, Reason, Risk, Status
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Coverage, Verdict, unchecked
 from truthlens.delivery import HEADER_NAMES, format_score, headers, pending_headers, risk_of, worst
 
 PLAN = Plan(decision="careful", threshold=0.6)

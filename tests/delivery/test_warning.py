@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Action, AnswerKind, Endpoint, Reason, Status, WarningPosition
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict, unchecked
+from truthlens.core.records.enums import Action, AnswerKind, Endpoint, Reason, Status, WarningPosition
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.delivery import apply_warning, warn, warning_for, worst
 
 PLAN = Plan(decision="d", threshold=0.6)

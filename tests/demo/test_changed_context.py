@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from truthlens.api.requests import parse_request
-from truthlens.core.enums import Endpoint
-from truthlens.core.plan import EvidenceRules
+from truthlens.core.records.enums import Endpoint
+from truthlens.core.records.plan import EvidenceRules
 from truthlens.demo import CONVERSATIONS, chat_request
 from truthlens.demo.answers import answer
 from truthlens.demo.conversations import Conversation

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from truthlens.core.enums import Streaming
-from truthlens.core.plan import MARGIN_S, Plan
+from truthlens.core.records.enums import Streaming
+from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.envoy.config import FAIL_OPEN_HEADERS
 from truthlens.envoy.process import envoy_binary
 from truthlens.gateway.server import MAX_MESSAGE_BYTES

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_client import Counter, Gauge, Histogram
 
-from truthlens.core.enums import Reason
+from truthlens.core.records.enums import Reason
 from truthlens.telemetry.metrics import Metrics
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"

@@ -9,10 +9,10 @@ import pytest
 
 from tests.detection.claimless_table import ANYWHERE, TOPICS
 from tests.fakes.engines import engine_of
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance, Reason, Status
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.models.loading import load_encoder
 from truthlens.settings import models_folder

@@ -12,10 +12,10 @@ import pytest
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
 from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.tiny_encoder import write_encoder
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance, Reason, Status
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.plan import DetectorSpec, Plan
-from truthlens.core.verdict import Coverage, DetectorResult
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.plan import DetectorSpec, Plan
+from truthlens.core.records.verdict import Coverage, DetectorResult
 from truthlens.detection.engine import LARGE_ANSWER_CHARS, LARGE_EVIDENCE_CHARS
 from truthlens.detection.models.loading import load_encoder
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.detectors import scored
-from truthlens.core.enums import Reason, Status
-from truthlens.core.verdict import Coverage, DetectorResult, Span
+from truthlens.core.records.enums import Reason, Status
+from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.fusion import fuse
 
 probability = st.floats(0.0, 1.0)

@@ -17,11 +17,11 @@ import pytest
 from tests.fakes.context_model import WORDS, ContextModel, PartedContextModel, context_encoder
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, WordDetector, scored
 from tests.fakes.engines import GivenDetectors, engine_of
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance, Reason, Status
 from truthlens.core.errors import DetectorError
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.plan import DetectorSpec, Plan
-from truthlens.core.verdict import DetectorResult, Verdict
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.plan import DetectorSpec, Plan
+from truthlens.core.records.verdict import DetectorResult, Verdict
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.models.loading import load_encoder

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from truthlens.core.cancellation import stopping
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance, Status
 from truthlens.core.errors import StoppedError
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Status
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.verdict import Span, Verdict
 from truthlens.detection.encoder.inputs.lexical import evidence_words, index_evidence, token_features
 from truthlens.detection.explain.explainer import explained
 from truthlens.text.sentences import sentences

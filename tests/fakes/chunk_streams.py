@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from truthlens.api.sse.chunks import Chunk, Delta, Transcript, parse_chunk
 from truthlens.api.sse.frames import Decoder, Frame, encode
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 CHAT, COMPLETIONS = Endpoint.CHAT, Endpoint.COMPLETIONS
 HEAD = {"id": "c-1", "object": "chat.completion.chunk", "created": 7, "model": "m"}

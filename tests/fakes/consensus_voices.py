@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from truthlens.core.enums import Status
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import Status
+from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation.premium.consensus.comparison import ClaimView, Comparison, Stance, Voice
 from truthlens.text.claims.claims import claims
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 TOKENS = {"ids": [791, 13018, 9244, 12486, 7194, 220, 2075, 11441, 13, 1115, 374, 264]}
 Copy = Callable[[str], tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from truthlens.core.enums import Aggregation
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.verdict import Coverage, DetectorResult, Span
+from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 
 
 class _Reader:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from truthlens.api.sse.chunks import Transcript, parse_chunk
 from truthlens.api.sse.frames import Decoder, Frame, encode
-from truthlens.core.enums import Endpoint, Reason, Status, Streaming
-from truthlens.core.exchange import Exchange
-from truthlens.core.plan import Plan, StreamSettings
-from truthlens.core.verdict import Verdict, unchecked
+from truthlens.core.records.enums import Endpoint, Reason, Status, Streaming
+from truthlens.core.records.exchange import Exchange
+from truthlens.core.records.plan import Plan, StreamSettings
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.types import Entry, ScoringRequest
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from truthlens.core.calls import ModelRequest, Role
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.calls import ModelRequest, Role
+from truthlens.core.records.enums import Endpoint
 
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 

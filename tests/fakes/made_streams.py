@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from truthlens.api.sse.frames import encode
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 _WORDS = (
     "The tower", "is", "330", "m", "tall", "真的", "不是", "café", "😀", "𝕏", "e.g.", "3.5", '"quoted"', "a\\b", "<b>", "\u2028",

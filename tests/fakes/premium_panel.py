@@ -7,13 +7,13 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec, Role
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import AnswerKind, Endpoint, Mode, Provenance, Status
 from truthlens.core.errors import CallError
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.plan import Consensus, Plan, PremiumSettings
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, ModelSpec, Role
+from truthlens.core.records.enums import AnswerKind, Endpoint, Mode, Provenance, Status
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.plan import Consensus, Plan, PremiumSettings
+from truthlens.core.records.verdict import Span, Verdict
 from truthlens.mitigation.interfaces import Task, Tools
 from truthlens.mitigation.prompts.questions import Opinion
 from truthlens.text.sentences import sentences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truthlens.core.enums import Aggregation
+from truthlens.core.records.enums import Aggregation
 from truthlens.training.evaluate.score_table import Tally
 from truthlens.training.evaluate.served_encoder import TokenReading
 

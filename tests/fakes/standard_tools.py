@@ -6,13 +6,13 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from truthlens.core.calls import CallFailure, Completion, ModelRequest
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance, Reason, Status
 from truthlens.core.errors import CallError
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.plan import Plan, StandardSettings
-from truthlens.core.verdict import Span, Verdict, unchecked
+from truthlens.core.records.calls import CallFailure, Completion, ModelRequest
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.plan import Plan, StandardSettings
+from truthlens.core.records.verdict import Span, Verdict, unchecked
 from truthlens.mitigation.interfaces import Task, Tools
 
 THRESHOLD = 0.5

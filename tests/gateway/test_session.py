@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from truthlens.api.paths import Kind
-from truthlens.core.enums import Action, Mode, Reason, Status, Streaming
-from truthlens.core.exchange import RequestHead, ResponseHead
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict, unchecked
+from truthlens.core.records.enums import Action, Mode, Reason, Status, Streaming
+from truthlens.core.records.exchange import RequestHead, ResponseHead
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.gateway.events import (
     BodyMode,
     Continue,

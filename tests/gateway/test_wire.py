@@ -7,7 +7,7 @@ from envoy_data_plane.envoy.config.core import v3 as core
 from envoy_data_plane.envoy.extensions.filters.http.ext_proc import v3 as filters
 from envoy_data_plane.envoy.service.ext_proc import v3 as envoy
 
-from truthlens.core.exchange import RequestHead, ResponseHead
+from truthlens.core.records.exchange import RequestHead, ResponseHead
 from truthlens.gateway import wire
 from truthlens.gateway._pb import ext_proc_pb2 as pb
 from truthlens.gateway.events import (

@@ -16,7 +16,7 @@ from tests.integration.support.streams import streams
 from tests.integration.support.streams.gateway import policy_of
 from tests.integration.support.streams.streams import DONE, ODD_CUTS, Framing, StreamingModel
 from tests.sdk.readers import Job, NodeReader, PythonReader, RawAnswer, Read, Reader, read_raw, why_no_node
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 pytestmark = pytest.mark.envoy
 

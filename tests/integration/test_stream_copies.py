@@ -12,7 +12,7 @@ from tests.integration.support.models import BAD, GOOD
 from tests.integration.support.streams.gateway import NOTICE, RIGHT, WRONG, Gateway
 from tests.integration.support.streams.stage import read_back
 from tests.integration.support.streams.streams import DONE, answer, chunk, sse
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 pytestmark = pytest.mark.envoy
 

@@ -31,7 +31,7 @@ from tests.integration.support.streams.stage import (
     until,
 )
 from tests.integration.support.streams.streams import answer, chunk, sse
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 pytestmark = pytest.mark.envoy
 

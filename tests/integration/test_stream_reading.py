@@ -14,7 +14,7 @@ from tests.integration.support.streams.stage import (
     read_back,
 )
 from tests.integration.support.streams.streams import DONE, answer, chunk, sse
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 pytestmark = pytest.mark.envoy
 

@@ -36,7 +36,7 @@ from tests.integration.support.streams.stage import (
     until,
 )
 from tests.integration.support.streams.streams import DONE, Framing, answer, chunk, sse
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 pytestmark = pytest.mark.envoy
 

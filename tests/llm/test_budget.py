@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.calls import CallFailure, Price, Usage
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure, Price, Usage
 from truthlens.llm.budget import Budget
 
 PRICE = Price(input=10, output=30)

@@ -13,9 +13,18 @@ import httpx
 import pytest
 
 from tests.fakes.llm_backends import Backend, Clock, asking, chat, ok
-from truthlens.core.calls import Ask, CallFailure, CallRecord, ModelRequest, ModelSpec, Price, Role, Usage
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import (
+    Ask,
+    CallFailure,
+    CallRecord,
+    ModelRequest,
+    ModelSpec,
+    Price,
+    Role,
+    Usage,
+)
 from truthlens.llm.budget import Budget
 from truthlens.llm.caller import Caller
 from truthlens.llm.client import LlmClient

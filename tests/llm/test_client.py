@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from tests.fakes.llm_backends import Backend, Clock, asking, chat, head, ok, tcp_server
-from truthlens.core.calls import CallFailure, ModelRequest, ModelSpec, TokenLogprob, Usage
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.calls import CallFailure, ModelRequest, ModelSpec, TokenLogprob, Usage
+from truthlens.core.records.enums import Endpoint
 from truthlens.llm.client import LlmClient, Reply
 from truthlens.llm.errors import UnansweredError
 from truthlens.llm.loop_guard import MARK_HEADER, Marks

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.fakes.standard_tools import task
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
-from truthlens.core.verdict import Span
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
+from truthlens.core.records.verdict import Span
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.prompts.excerpts import excerpt, excerpts

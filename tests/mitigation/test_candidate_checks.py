@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fakes.standard_tools import FIRST, task
-from truthlens.core.plan import StandardSettings
+from truthlens.core.records.plan import StandardSettings
 from truthlens.mitigation import candidate_checks
 
 _CORRECTED = "The pump runs at 600 rpm. The housing is made of cast iron."

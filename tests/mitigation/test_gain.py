@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Status
-from truthlens.core.mitigation_result import CandidateFate
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.enums import Status
+from truthlens.core.records.mitigation_result import CandidateFate
+from truthlens.core.records.verdict import Span, Verdict
 from truthlens.mitigation.gain import LEAST_LOGIT_GAIN, ScoredDraft, fate_of
 
 FIRST = "The shop sells nails. It opens at nine on Sundays. The owner is Ada."

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from truthlens.core.enums import Aggregation, Mode, OnUnchecked, Streaming, WarningPosition
 from truthlens.core.errors import PolicyError
-from truthlens.core.plan import DetectorSpec, EvidenceRules, Plan
+from truthlens.core.records.enums import Aggregation, Mode, OnUnchecked, Streaming, WarningPosition
+from truthlens.core.records.plan import DetectorSpec, EvidenceRules, Plan
 from truthlens.policy import (
     InvalidPolicyError,
     Limits,

@@ -6,9 +6,9 @@ import jsonschema
 import pytest
 import yaml
 
-from truthlens.core.enums import Mode
-from truthlens.core.exchange import Facts, RequestHead
-from truthlens.core.plan import Plan
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.exchange import Facts, RequestHead
+from truthlens.core.records.plan import Plan
 from truthlens.policy import Policy, Severity, check_file, json_schema, load_policy
 from truthlens.policy.schema import Behaviour, PluginConfiguration, PolicyFile
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from truthlens.core.exchange import RequestHead
+from truthlens.core.records.exchange import RequestHead
 from truthlens.policy import EarlyPlans, Policy, compile_policy
 
 POLICY = """\

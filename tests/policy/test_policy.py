@@ -4,7 +4,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from truthlens.core.exchange import Facts, RequestHead
+from truthlens.core.records.exchange import Facts, RequestHead
 from truthlens.policy import InvalidPolicyError, Policy, compile_policy
 from truthlens.policy.strictness import strictest, weaknesses
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import openai
 
 from tests.integration.support.streams.streams import PATHS
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 FOLDER = Path(__file__).parent
 PATIENCE_S = 60.0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Mode
+from truthlens.core.records.enums import Mode
 from truthlens.store.arm_store import MOST_REWARDS, Counts, MemoryArms
 
 HOUR = 3600.0

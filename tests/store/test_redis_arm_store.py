@@ -15,9 +15,9 @@ import pytest
 from redis import Redis
 
 from tests.fakes.auto_redis_server import LossyLine, RedisServer
-from truthlens.core.enums import Mode
 from truthlens.core.errors import StartError
-from truthlens.core.plan import Plan
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import Plan
 from truthlens.mitigation.auto.bandit import Bandit, prior
 from truthlens.store.arm_store import MOST_REWARDS, Counts, MemoryArms
 from truthlens.store.redis_arm_store import RedisArms
@@ -104,7 +104,7 @@ async def test_a_process_whose_clock_is_wrong_spoils_nothing(redis_server: Redis
 
 _ADDING = """
 import asyncio, sys, time
-from truthlens.core.enums import Mode
+from truthlens.core.records.enums import Mode
 from truthlens.store.redis_arm_store import RedisArms
 
 async def main():

@@ -14,7 +14,7 @@ import pytest
 from tests.fakes.detectors import FailingDetector, HeldDetector, WordDetector
 from tests.fakes.engines import engine_of
 from truthlens.api.sse.frames import Decoder
-from truthlens.core.enums import (
+from truthlens.core.records.enums import (
     Action,
     Endpoint,
     OnFlagged,
@@ -24,9 +24,9 @@ from truthlens.core.enums import (
     Status,
     Streaming,
 )
-from truthlens.core.exchange import Exchange, Passage
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan, StreamSettings
+from truthlens.core.records.exchange import Exchange, Passage
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan, StreamSettings
 from truthlens.detection.interfaces import Detector
 from truthlens.streaming.driver import Flow
 from truthlens.streaming.types import Ack

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.detectors import HeldDetector
 from tests.streaming.test_driver import DONE, OBSERVE, chunk, chunks_of, gate, line
-from truthlens.core.enums import Action, OnFlagged, OnUnchecked, Reason, Status
+from truthlens.core.records.enums import Action, OnFlagged, OnUnchecked, Reason, Status
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.types import Ack
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.detectors import HeldDetector
 from tests.streaming.test_driver import DONE, OBSERVE, chunk, chunks_of, gate, line, plan, text_of
-from truthlens.core.enums import Action, OnFlagged, OnUnchecked, Reason, Status, Streaming
+from truthlens.core.records.enums import Action, OnFlagged, OnUnchecked, Reason, Status, Streaming
 
 STOP = gate(OnFlagged.STOP, on_unchecked=OnUnchecked.BLOCK)
 WITHHOLD = gate(OnFlagged.WITHHOLD)

@@ -10,8 +10,8 @@ import pytest
 from tests.fakes.detectors import HeldDetector
 from tests.streaming.test_driver import DONE, OBSERVE, WORDS, chunk, gate, line
 from truthlens.api.sse.frames import MAX_FRAME_BYTES
-from truthlens.core.enums import OnFlagged, OnUnchecked, Reason, Status
-from truthlens.core.plan import Plan
+from truthlens.core.records.enums import OnFlagged, OnUnchecked, Reason, Status
+from truthlens.core.records.plan import Plan
 from truthlens.detection.engine import Detector
 from truthlens.streaming.relay import MOST_FRAME_BYTES, MOST_TEXT_CHARS
 

@@ -9,7 +9,7 @@ import pytest
 
 from truthlens.api.sse.chunks import Chunk, ChunkKind, Delta, Transcript
 from truthlens.api.sse.completeness import limited
-from truthlens.core.enums import (
+from truthlens.core.records.enums import (
     Action,
     AnswerKind,
     Endpoint,
@@ -19,10 +19,10 @@ from truthlens.core.enums import (
     Status,
     Streaming,
 )
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.mitigation_result import Assessment
-from truthlens.core.plan import Plan, StreamSettings
-from truthlens.core.verdict import Span, Verdict, unchecked
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.mitigation_result import Assessment
+from truthlens.core.records.plan import Plan, StreamSettings
+from truthlens.core.records.verdict import Span, Verdict, unchecked
 from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
 
 PLAN = Plan("p", threshold=0.5, streaming=Streaming.OBSERVE, warning_template="Beware.")

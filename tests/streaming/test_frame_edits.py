@@ -10,8 +10,8 @@ from tests.fakes.gated_streams import finish, frame, frames_of, read_back, said
 from truthlens.api.sse.chunk_edits import edit_content
 from truthlens.api.sse.chunks import Transcript, parse_chunk
 from truthlens.api.sse.frames import encode
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import DialectError
+from truthlens.core.records.enums import Endpoint
 from truthlens.streaming.frame_edits import Changes, rewrite
 from truthlens.streaming.types import Entry
 

@@ -25,8 +25,8 @@ from tests.fakes.gated_streams import (
     text_of,
 )
 from truthlens.api.sse.frames import encode
-from truthlens.core.enums import Endpoint, OnFlagged, OnUnchecked, Reason
-from truthlens.core.verdict import Verdict, unchecked
+from truthlens.core.records.enums import Endpoint, OnFlagged, OnUnchecked, Reason
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.streaming.types import ScoringRequest
 
 MARK, WITHHOLD, STOP = OnFlagged.MARK, OnFlagged.WITHHOLD, OnFlagged.STOP

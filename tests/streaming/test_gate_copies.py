@@ -21,8 +21,8 @@ from tests.fakes.gated_streams import (
     read_back,
 )
 from truthlens.api.sse.frames import encode
-from truthlens.core.enums import Endpoint, OnFlagged, OnUnchecked
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import Endpoint, OnFlagged, OnUnchecked
+from truthlens.core.records.verdict import Verdict
 
 TRUE = "The bank opens at nine in the morning."
 FALSE = "A domestic wire transfer costs eleven thousand dollars a day."

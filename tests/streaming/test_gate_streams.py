@@ -23,8 +23,8 @@ from tests.fakes.gated_streams import (
     said,
     text_of,
 )
-from truthlens.core.enums import OnFlagged
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import OnFlagged
+from truthlens.core.records.verdict import Verdict
 from truthlens.text.sentences import sentences
 
 MARK, NOTICE = "<mark>", "<notice>"

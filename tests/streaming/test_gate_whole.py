@@ -18,8 +18,8 @@ from tests.fakes.gated_streams import (
     tell,
     text_of,
 )
-from truthlens.core.enums import OnFlagged, OnUnchecked
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import OnFlagged, OnUnchecked
+from truthlens.core.records.verdict import Verdict
 from truthlens.streaming.finish import answers_of
 
 MARK, WITHHOLD, STOP = OnFlagged.MARK, OnFlagged.WITHHOLD, OnFlagged.STOP

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.api.sse.frames import Decoder
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 from truthlens.streaming import relay as relay_module
 from truthlens.streaming.relay import Relay
 from truthlens.streaming.types import Ack, Entry

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from truthlens.core.enums import Action, Reason, Status
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Coverage, DetectorResult, Verdict, unchecked
+from truthlens.core.records.enums import Action, Reason, Status
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Coverage, DetectorResult, Verdict, unchecked
 from truthlens.telemetry.metrics import Metrics
 
 CONTRACT = {

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from truthlens.core.calls import CallRecord, Role
-from truthlens.core.enums import AnswerKind, Endpoint, Mode, Provenance, Status
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.mitigation_result import Correction, Stop
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.calls import CallRecord, Role
+from truthlens.core.records.enums import AnswerKind, Endpoint, Mode, Provenance, Status
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.records.mitigation_result import Correction, Stop
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Span, Verdict
 from truthlens.telemetry.recent_exchanges import Recent
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -16,9 +16,9 @@ import transformers
 from rich.console import Console
 
 from tests.fakes.tiny_base import write_base, write_data
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import ModelError
-from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.detection.encoder.inputs.lexical import FEATURE_COUNT
 from truthlens.detection.encoder.inputs.manifest import load_manifest
 from truthlens.detection.encoder.inputs.windows import Window

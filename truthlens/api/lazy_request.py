@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from truthlens.api.requests import Request, exchange_of
-from truthlens.core.exchange import Exchange
 from truthlens.core.limits import Limits
-from truthlens.core.plan import EvidenceRules
+from truthlens.core.records.exchange import Exchange
+from truthlens.core.records.plan import EvidenceRules
 
 _DEFAULTS = Limits()
 

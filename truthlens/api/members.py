@@ -33,7 +33,7 @@ from truthlens.api.bookkeeping import (
     words_of,
 )
 from truthlens.api.content import text_of_part
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 LOGPROBS_DROPPED = "logprobs-dropped"
 """The note that says that log probabilities were taken out."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from urllib.parse import unquote
 
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 
 class Kind(StrEnum):

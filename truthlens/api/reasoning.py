@@ -15,9 +15,9 @@ import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
-from truthlens.core.enums import AnswerKind, Reasoning
-from truthlens.core.exchange import Answer
-from truthlens.core.plan import Plan
+from truthlens.core.records.enums import AnswerKind, Reasoning
+from truthlens.core.records.exchange import Answer
+from truthlens.core.records.plan import Plan
 
 _HARMONY_FINAL = "<|channel|>final<|message|>"
 _PAIRS = {

@@ -14,11 +14,11 @@ from truthlens.api import json_edit
 from truthlens.api.content import request_text
 from truthlens.api.evidence.extract import take_evidence
 from truthlens.api.request_context import context_texts
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import DialectError
-from truthlens.core.exchange import Exchange, Message
 from truthlens.core.limits import Limits, check
-from truthlens.core.plan import EvidenceRules
+from truthlens.core.records.enums import Endpoint
+from truthlens.core.records.exchange import Exchange, Message
+from truthlens.core.records.plan import EvidenceRules
 
 # Fields by which OpenAI, vLLM and other compatible servers constrain the answer to a format that a
 # program reads. Forced tool calls are not here: they come back as tool calls, which are never changed.

@@ -13,10 +13,10 @@ from truthlens.api.content import text_of_part
 from truthlens.api.members import LOGPROBS_DROPPED, Level, Members
 from truthlens.api.reasoning import reasoning_end, split_reasoning
 from truthlens.api.visible_text import Shown, show_choice, unread_of, without_copies
-from truthlens.core.enums import AnswerKind, Endpoint
 from truthlens.core.errors import DialectError
-from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.limits import Limits, check
+from truthlens.core.records.enums import AnswerKind, Endpoint
+from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.llm.token_estimate import text_tokens
 
 # The member of a body, or of a chunk, that only we give.

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from truthlens.api.bookkeeping import NAMES, is_prose, is_said, spelled_by, texts_within, words_of
 from truthlens.api.content import is_reasoning_part, text_of_part
 from truthlens.api.json_edit import describe, show
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import DialectError
+from truthlens.core.records.enums import Endpoint
 from truthlens.text.sentences import sentences
 
 _REASONING = frozenset(("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks"))

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from truthlens.core.errors import PolicyError
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import ModelIdentity, Verdict
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import ModelIdentity, Verdict
 from truthlens.detection.building import OneModel, build_engine
 from truthlens.detection.models.fingerprint import model_identity
 from truthlens.detection.models.loading import load_encoder

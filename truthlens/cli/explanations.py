@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from truthlens.core.exchange import Passage
-from truthlens.core.explanation import Difference
-from truthlens.core.verdict import Span
+from truthlens.core.records.exchange import Passage
+from truthlens.core.records.explanation import Difference
+from truthlens.core.records.verdict import Span
 
 _LONGEST = 160
 

@@ -16,12 +16,12 @@ from rich.text import Text
 
 from truthlens.cli import options
 from truthlens.cli.explanations import explanation_lines
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import DialectError
-from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.net import Address
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.delivery import format_score, verdict_object
 from truthlens.detection.building import OneModel, build_engine
 from truthlens.detection.explain.explainer import explained

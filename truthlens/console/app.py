@@ -27,13 +27,13 @@ from starlette.types import ASGIApp
 
 from truthlens.console.security import Access, Security
 from truthlens.console.views import shown_entry
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import BodyTooLargeError, OverloadedError
-from truthlens.core.exchange import Answer, Exchange, Passage
 from truthlens.core.json_size import check_values
 from truthlens.core.limits import Limits, check
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.delivery import format_score, verdict_object
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from truthlens.core.calls import CallRecord
-from truthlens.core.exchange import Passage
-from truthlens.core.mitigation_result import Attempt, Correction
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.calls import CallRecord
+from truthlens.core.records.exchange import Passage
+from truthlens.core.records.mitigation_result import Attempt, Correction
+from truthlens.core.records.verdict import Span, Verdict
 from truthlens.telemetry.recent_exchanges import RecentExchange
 
 # A model that the configuration does not name is one that a client's request names: its name is a client's

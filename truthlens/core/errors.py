@@ -18,7 +18,7 @@ text of a user, a document or a model.
 
 from __future__ import annotations
 
-from truthlens.core.calls import CallFailure
+from truthlens.core.records.calls import CallFailure
 
 
 class TruthLensError(Exception):
@@ -60,7 +60,7 @@ class StoppedError(TruthLensError):
 class CallError(TruthLensError):
     """A call to a model gave no usable text.
 
-    ``failure`` is a ``truthlens.core.calls.CallFailure``; ``code`` says more where more is known, such as
+    ``failure`` is a ``truthlens.core.records.calls.CallFailure``; ``code`` says more where more is known, such as
     ``http-400:context-length``, and is the failure's name where not. The message holds no text of users or models.
     """
 

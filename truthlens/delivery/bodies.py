@@ -35,13 +35,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from truthlens.core.calls import CallRecord, Usage
-from truthlens.core.enums import Reason
-from truthlens.core.exchange import Exchange, Passage
-from truthlens.core.explanation import Difference, Explanation
-from truthlens.core.mitigation_result import Attempt, Correction
-from truthlens.core.outcome import Outcome, Reasoned
-from truthlens.core.verdict import Coverage, DetectorResult, Span, Verdict
+from truthlens.core.records.calls import CallRecord, Usage
+from truthlens.core.records.enums import Reason
+from truthlens.core.records.exchange import Exchange, Passage
+from truthlens.core.records.explanation import Difference, Explanation
+from truthlens.core.records.mitigation_result import Attempt, Correction
+from truthlens.core.records.outcome import Outcome, Reasoned
+from truthlens.core.records.verdict import Coverage, DetectorResult, Span, Verdict
 from truthlens.delivery.headers import risk_of
 from truthlens.delivery.warning import Delivery, Warned
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from truthlens.core.enums import Reason, Risk, Status
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Coverage, Verdict, unchecked
+from truthlens.core.records.enums import Reason, Risk, Status
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Coverage, Verdict, unchecked
 
 HEADER_NAMES = (
     "x-truthlens-enabled",

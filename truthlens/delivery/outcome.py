@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from truthlens.core.enums import Action, OnUnchecked, Status
-from truthlens.core.exchange import Answer
-from truthlens.core.mitigation_result import Assessment, Correction
-from truthlens.core.outcome import Outcome, Reasoned
-from truthlens.core.plan import Plan
+from truthlens.core.records.enums import Action, OnUnchecked, Status
+from truthlens.core.records.exchange import Answer
+from truthlens.core.records.mitigation_result import Assessment, Correction
+from truthlens.core.records.outcome import Outcome, Reasoned
+from truthlens.core.records.plan import Plan
 from truthlens.delivery.bodies import blocked_body
 from truthlens.delivery.headers import NOTHING_TO_CHECK, worst
 from truthlens.delivery.unscored import counted, notes_of, reasoned

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from truthlens.core.enums import Reason, Status
-from truthlens.core.exchange import Answer
-from truthlens.core.mitigation_result import Assessment
-from truthlens.core.outcome import Reasoned
-from truthlens.core.verdict import Coverage, Verdict
+from truthlens.core.records.enums import Reason, Status
+from truthlens.core.records.exchange import Answer
+from truthlens.core.records.mitigation_result import Assessment
+from truthlens.core.records.outcome import Reasoned
+from truthlens.core.records.verdict import Coverage, Verdict
 from truthlens.llm.token_estimate import text_tokens
 
 REASONING_UNSCORED = "reasoning-unscored"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from truthlens.core.enums import AnswerKind, Mode, WarningPosition
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import AnswerKind, Mode, WarningPosition
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.text.sentences import is_chinese, is_json
 
 WARNING_NOT_PASTED = "warning-not-pasted"

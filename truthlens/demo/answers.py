@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from truthlens.core.exchange import Exchange
+from truthlens.core.records.exchange import Exchange
 from truthlens.demo.conversations import CONVERSATIONS, Conversation, PromptLayout
 from truthlens.demo.correction_replies import second_look
 from truthlens.demo.requests import UNGROUNDED_MODEL

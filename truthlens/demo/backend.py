@@ -18,10 +18,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from truthlens.api.requests import parse_request
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import DialectError
-from truthlens.core.exchange import Exchange
-from truthlens.core.plan import EvidenceRules
+from truthlens.core.records.enums import Endpoint
+from truthlens.core.records.exchange import Exchange
+from truthlens.core.records.plan import EvidenceRules
 from truthlens.demo.answers import DemoAnswer, answer
 from truthlens.demo.requests import MODELS, tool_call
 from truthlens.text.scripts import HAN

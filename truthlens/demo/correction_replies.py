@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Exchange, Passage
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.mitigation.prompts.delimiters import PREFIX, unmarked
 
 _PASSAGE = re.compile(f"<{PREFIX}passage[^>]*>\n(.*?)\n</{PREFIX}passage>", re.DOTALL)

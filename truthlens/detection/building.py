@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from truthlens.core.plan import DetectorSpec, Plan
+from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.detection.engine import Engine
 from truthlens.detection.interfaces import Detector
 from truthlens.registry import Context, DetectorType, Models, detector_types

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import DetectorError, OverloadedError
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.plan import DetectorSpec, Plan
-from truthlens.core.verdict import DetectorResult, Verdict, unchecked
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.plan import DetectorSpec, Plan
+from truthlens.core.records.verdict import DetectorResult, Verdict, unchecked
 from truthlens.detection.explain.explainer import explained
 from truthlens.detection.fusion import fuse
 from truthlens.detection.incremental import Following

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from truthlens.core.enums import Reason, Status
-from truthlens.core.verdict import Coverage, DetectorResult, Verdict
+from truthlens.core.records.enums import Reason, Status
+from truthlens.core.records.verdict import Coverage, DetectorResult, Verdict
 
 
 def fuse(results: Sequence[DetectorResult], *, threshold: float) -> Verdict:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from truthlens.core.cancellation import StopCheck
-from truthlens.core.enums import Reason
 from truthlens.core.errors import DetectorError
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.plan import DetectorSpec, Plan
-from truthlens.core.verdict import DetectorResult, Verdict, unchecked
+from truthlens.core.records.enums import Reason
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.plan import DetectorSpec, Plan
+from truthlens.core.records.verdict import DetectorResult, Verdict, unchecked
 from truthlens.detection.encoder.results import shifted
 from truthlens.detection.fusion import fuse
 from truthlens.detection.interfaces import Detector, Follower, Ranges, follower_of, reason_not_to_run

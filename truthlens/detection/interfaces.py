@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from truthlens.core.cancellation import StopCheck
-from truthlens.core.enums import Aggregation, AnswerKind, Reason
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import DetectorResult
+from truthlens.core.records.enums import Aggregation, AnswerKind, Reason
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import DetectorResult
 from truthlens.text.claims.plain_refusals import claims_nothing
 
 Ranges = Sequence[tuple[int, int]]

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from truthlens.core.cancellation import StopCheck, stopping
-from truthlens.core.enums import Reason
 from truthlens.core.errors import DetectorError
-from truthlens.core.plan import DetectorSpec
-from truthlens.core.verdict import DetectorResult
+from truthlens.core.records.enums import Reason
+from truthlens.core.records.plan import DetectorSpec
+from truthlens.core.records.verdict import DetectorResult
 
 
 class Ended(Enum):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from truthlens.core.exchange import RequestHead, ResponseHead
+from truthlens.core.records.exchange import RequestHead, ResponseHead
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
-from truthlens.core.enums import Action, Reason, Status, Streaming
 from truthlens.core.errors import TruthLensError
-from truthlens.core.exchange import RequestHead, ResponseHead
-from truthlens.core.outcome import Outcome
 from truthlens.core.own_headers import own_headers
+from truthlens.core.records.enums import Action, Reason, Status, Streaming
+from truthlens.core.records.exchange import RequestHead, ResponseHead
+from truthlens.core.records.outcome import Outcome
 from truthlens.gateway.events import (
     BodyMode,
     Continue,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from truthlens.core.errors import TruthLensError
-from truthlens.core.exchange import RequestHead, ResponseHead
+from truthlens.core.records.exchange import RequestHead, ResponseHead
 from truthlens.gateway._pb import ext_proc_pb2 as pb
 from truthlens.gateway.events import (
     BodyMode,

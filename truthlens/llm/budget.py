@@ -6,8 +6,8 @@ write more than expected, can go past it by what they write; after that nothing 
 
 from __future__ import annotations
 
-from truthlens.core.calls import CallFailure, Price, Usage
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure, Price, Usage
 
 
 class Budget:

@@ -12,10 +12,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
-from truthlens.core.calls import CallFailure, CallRecord, Completion, ModelRequest, ModelSpec, Price, Usage
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import (
+    CallFailure,
+    CallRecord,
+    Completion,
+    ModelRequest,
+    ModelSpec,
+    Price,
+    Usage,
+)
+from truthlens.core.records.enums import Endpoint
 from truthlens.llm.budget import Budget, Reservation
 from truthlens.llm.client import LlmClient, Reply
 from truthlens.llm.errors import UnansweredError

@@ -17,9 +17,9 @@ from types import MappingProxyType
 
 import httpx
 
-from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, ModelSpec
 from truthlens.llm.context_windows import ContextWindows
 from truthlens.llm.errors import AttemptError, UnansweredError
 from truthlens.llm.http.attempt import post

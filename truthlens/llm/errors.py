@@ -5,8 +5,8 @@ A message names statuses, codes and counts, no text of users.
 
 from __future__ import annotations
 
-from truthlens.core.calls import CallFailure, Usage
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure, Usage
 from truthlens.llm.http.causes import Cause
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from truthlens.core.calls import ModelRequest
+from truthlens.core.records.calls import ModelRequest
 from truthlens.llm.token_estimate import prompt_tokens
 
 LENGTH_FIELDS = ("max_tokens", "max_completion_tokens")

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from truthlens.core.calls import Usage
+from truthlens.core.records.calls import Usage
 from truthlens.text.scripts import CJK, HANGUL
 
 _CHARACTERS_PER_TOKEN = 4

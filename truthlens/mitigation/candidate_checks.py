@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from truthlens.core.verdict import Span
+from truthlens.core.records.verdict import Span
 from truthlens.mitigation.interfaces import Task
 from truthlens.mitigation.json_shape import parsed, shape_of
 from truthlens.mitigation.prompts import delimiters, render

@@ -16,9 +16,9 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
-from truthlens.core.enums import Status
-from truthlens.core.mitigation_result import CandidateFate
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import Status
+from truthlens.core.records.mitigation_result import CandidateFate
+from truthlens.core.records.verdict import Verdict
 from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 from truthlens.text.spans import touching

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from truthlens.core.calls import Ask, ModelSpec, Role
 from truthlens.core.deadline import Deadline
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.mitigation_result import Attempt, CandidateFate, Correction, Stop
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.calls import Ask, ModelSpec, Role
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.mitigation_result import Attempt, CandidateFate, Correction, Stop
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 
 __all__ = ["Attempt", "CandidateFate", "Compare", "Correction", "Rescore", "Stop", "Task", "Tools", "failed"]
 

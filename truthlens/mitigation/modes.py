@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from truthlens.core.enums import Mode
-from truthlens.core.mitigation_result import Correction
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.mitigation_result import Correction
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation.interfaces import Task, Tools
 from truthlens.mitigation.premium.opinions import Opinion
 from truthlens.mitigation.premium.panel import premium

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from truthlens.core.calls import ModelSpec, Price
 from truthlens.core.limits import Limits
-from truthlens.core.plan import Plan
+from truthlens.core.records.calls import ModelSpec, Price
+from truthlens.core.records.plan import Plan
 from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.plans.builder import PlanBuilder
 from truthlens.policy.plans.threshold_lookup import Calibrations, Contents, Identify, record_contents

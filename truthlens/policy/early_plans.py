@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from truthlens.core.exchange import RequestHead
-from truthlens.core.plan import Plan
+from truthlens.core.records.exchange import RequestHead
+from truthlens.core.records.plan import Plan
 from truthlens.policy.policy import Policy
 
 # Clients choose header values: so many of them are remembered, and of so many characters.

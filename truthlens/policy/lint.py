@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from truthlens.core.plan import Plan
+from truthlens.core.records.plan import Plan
 from truthlens.policy.policy import Decision
 from truthlens.policy.signals.conditions import Signals
 from truthlens.policy.signals.rules import (

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from truthlens.core.calls import ModelSpec
-from truthlens.core.exchange import Facts, RequestHead
 from truthlens.core.limits import Limits
-from truthlens.core.plan import Plan
+from truthlens.core.records.calls import ModelSpec
+from truthlens.core.records.exchange import Facts, RequestHead
+from truthlens.core.records.plan import Plan
 from truthlens.policy.signals.conditions import Signals, View, route_values
 from truthlens.policy.signals.matching import UserText
 from truthlens.policy.signals.rules import Atom, Rule, Truth, evaluate

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
 
-from truthlens.core.enums import (
+from truthlens.core.records.enums import (
     Aggregation,
     Mode,
     OnFlagged,
@@ -19,7 +19,7 @@ from truthlens.core.enums import (
     Streaming,
     WarningPosition,
 )
-from truthlens.core.plan import Consensus
+from truthlens.core.records.plan import Consensus
 
 Unit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}$")]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from truthlens.core.enums import Mode, OnFlagged, OnUnchecked, Reasoning, Streaming
-from truthlens.core.plan import Plan
+from truthlens.core.records.enums import Mode, OnFlagged, OnUnchecked, Reasoning, Streaming
+from truthlens.core.records.plan import Plan
 
 _Strength = tuple[bool, int, float, float, int, int]
 _MODES = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.AGENTIC, Mode.PREMIUM)

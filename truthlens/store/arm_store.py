@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from truthlens.core.enums import Mode
+from truthlens.core.records.enums import Mode
 
 MOST_DECISIONS = 1000
 """Decisions that are remembered; the ones unused for longest are forgotten, for instance after renames."""

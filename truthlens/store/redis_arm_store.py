@@ -27,8 +27,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
 
-from truthlens.core.enums import Mode
 from truthlens.core.errors import StartError
+from truthlens.core.records.enums import Mode
 from truthlens.store.arm_store import MOST_DECISIONS, MOST_REWARDS, Counts
 
 _ADD = """

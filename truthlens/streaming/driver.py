@@ -17,10 +17,10 @@ from typing import Any
 
 import structlog
 
-from truthlens.core.enums import Reason, Streaming
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.outcome import Outcome, StreamRecord
-from truthlens.core.plan import MARGIN_S, Plan
+from truthlens.core.records.enums import Reason, Streaming
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.outcome import Outcome, StreamRecord
+from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.detection.engine import Engine
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from truthlens.api.members import FIELDS_DROPPED, LOGPROBS_DROPPED
 from truthlens.api.sse.chunks import Transcript, choice_answer
 from truthlens.api.sse.completeness import STREAM_ERROR
-from truthlens.core.enums import Action, AnswerKind, Reason, WarningPosition
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.mitigation_result import Assessment
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Span, unchecked
+from truthlens.core.records.enums import Action, AnswerKind, Reason, WarningPosition
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.mitigation_result import Assessment
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Span, unchecked
 from truthlens.delivery import Delivery, Warned, outcome_of, truthlens_object, warn
 
 WITHHELD = "withheld"

@@ -14,8 +14,8 @@ from truthlens.api.responses import OWN_MEMBER
 from truthlens.api.sse.chunk_edits import content_chunk, edit_content, edit_texts, strip
 from truthlens.api.sse.chunks import Chunk, ChunkKind, Delta, Transcript, parse_chunk
 from truthlens.api.sse.frames import Decoder, Frame, encode, reread, set_data
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import DialectError
+from truthlens.core.records.enums import Endpoint
 from truthlens.streaming.types import Entry
 
 STOP_REASON = "content_filter"

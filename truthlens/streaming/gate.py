@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from truthlens.api.members import Members
 from truthlens.api.sse.chunk_edits import done_frame
 from truthlens.api.sse.chunks import ChunkKind, Delta, Transcript
-from truthlens.core.enums import OnFlagged, OnUnchecked, Reason, Status
-from truthlens.core.exchange import Exchange
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import OnFlagged, OnUnchecked, Reason, Status
+from truthlens.core.records.exchange import Exchange
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.streaming.frame_edits import Changes, cleaned, rewrite, unread
 from truthlens.streaming.gated_choice import GatedChoice, SegmentDecision
 from truthlens.streaming.notices import mark_for, stop_notice, withheld_notice

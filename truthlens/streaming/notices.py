@@ -5,7 +5,7 @@ The plan's own texts are used as they are written; the built-in ones are in the 
 
 from __future__ import annotations
 
-from truthlens.core.plan import Plan
+from truthlens.core.records.plan import Plan
 from truthlens.text.sentences import is_chinese
 
 _MARK_EN = " [unverified]"

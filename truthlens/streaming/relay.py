@@ -15,7 +15,7 @@ from enum import IntEnum, auto
 from truthlens.api.sse.chunk_edits import content_chunk
 from truthlens.api.sse.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, is_torn, parse_chunk, skimmed
 from truthlens.api.sse.frames import MAX_FRAME_BYTES, Decoder, Frame, encode, reread
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 from truthlens.streaming.frame_edits import disowned, lengthen
 from truthlens.streaming.frame_queue import Frames, Placed, Tail, are_comments
 from truthlens.streaming.types import Ack, Entry

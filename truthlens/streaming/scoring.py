@@ -13,12 +13,12 @@ from truthlens.api.reasoning import reasoning_to_score
 from truthlens.api.sse.chunk_edits import content_chunk, done_frame, final_chunk
 from truthlens.api.sse.completeness import limited, reason_of
 from truthlens.api.sse.frames import encode
-from truthlens.core.enums import AnswerKind, OnUnchecked, Reason, Streaming
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.mitigation_result import Assessment
-from truthlens.core.outcome import Outcome
-from truthlens.core.plan import MARGIN_S, Plan
-from truthlens.core.verdict import Verdict, unchecked
+from truthlens.core.records.enums import AnswerKind, OnUnchecked, Reason, Streaming
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.mitigation_result import Assessment
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.plan import MARGIN_S, Plan
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.detection.engine import Engine
 from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
 from truthlens.streaming.frame_edits import STOP_REASON

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import structlog
 
-from truthlens.core.enums import Endpoint, Reason
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.outcome import Outcome
+from truthlens.core.records.enums import Endpoint, Reason
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.outcome import Outcome
 
 _exchange_log = structlog.get_logger("truthlens.api")
 

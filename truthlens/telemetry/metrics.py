@@ -18,10 +18,10 @@ from prometheus_client import (
 )
 from prometheus_client.metrics_core import Metric
 
-from truthlens.core.calls import CallRecord, Role
-from truthlens.core.enums import Status
-from truthlens.core.outcome import Outcome
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.calls import CallRecord, Role
+from truthlens.core.records.enums import Status
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.verdict import Verdict
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from truthlens.core.enums import Action, Status
-from truthlens.core.exchange import Exchange
-from truthlens.core.mitigation_result import Correction
-from truthlens.core.outcome import Outcome
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.enums import Action, Status
+from truthlens.core.records.exchange import Exchange
+from truthlens.core.records.mitigation_result import Correction
+from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.verdict import Span, Verdict
 
 # Of one exchange: what a page can show, and what a hostile answer cannot make large.
 _MOST_CHOICES = 16

@@ -17,8 +17,8 @@ from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from truthlens.core.calls import ModelRequest
-from truthlens.core.outcome import Outcome
+from truthlens.core.records.calls import ModelRequest
+from truthlens.core.records.outcome import Outcome
 
 log = structlog.get_logger("truthlens.tracing")
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from bench.mitigation.data import Case
 from bench.mitigation.simulation.panel import Script
-from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role, Usage
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, Role, Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
 from truthlens.detection.encoder.inputs.assignment import content_keys
 from truthlens.detection.explain.evidence_search import EvidenceSentences, Sentence
 from truthlens.text.sentences import sentences

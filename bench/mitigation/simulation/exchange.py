@@ -14,7 +14,7 @@ from bench.mitigation.scoring import Detector, Scorer
 from bench.mitigation.simulation.backend import Backend, Speed, tokens
 from bench.mitigation.simulation.panel import Script
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import Mode
+from truthlens.core.records.enums import Mode
 from truthlens.mitigation.interfaces import Correction, Stop, Task, Tools
 from truthlens.mitigation.premium.opinions import opinions
 from truthlens.mitigation.premium.panel import premium

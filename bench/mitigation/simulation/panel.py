@@ -16,9 +16,9 @@ from bench.mitigation.data import Case
 from bench.mitigation.labels import Sources
 from bench.mitigation.simulation.editor import Editor, Habits, evidence_text
 from bench.mitigation.simulation.prompts import Element, elements, prompt_of
-from truthlens.core.calls import ModelRequest
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
+from truthlens.core.records.calls import ModelRequest
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
 from truthlens.detection.encoder.inputs.assignment import content_keys
 from truthlens.detection.explain.evidence_search import EvidenceSentences
 from truthlens.text.sentences import sentences

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from truthlens.api.evidence.documents import document_passages, json_passages
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
 
 TOOL = Provenance.TOOL
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.api.evidence.extract import Evidence, compile_pattern, take_evidence
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Message, Passage
-from truthlens.core.plan import EvidenceRules
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Message, Passage
+from truthlens.core.records.plan import EvidenceRules
 
 A = "The ferry to Skerry Island leaves at eight."
 B = "A return ticket costs 14 dollars."

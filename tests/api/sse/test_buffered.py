@@ -15,10 +15,10 @@ from truthlens.api.responses import parse_response
 from truthlens.api.sse.buffered import StreamedResponse, parse_stream, rewrite_stream
 from truthlens.api.sse.chunks import ChunkKind
 from truthlens.api.sse.frames import encode
-from truthlens.core.enums import AnswerKind, Endpoint
 from truthlens.core.errors import DialectError
-from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.limits import Limits
+from truthlens.core.records.enums import AnswerKind, Endpoint
+from truthlens.core.records.exchange import Answer, Exchange
 
 CHAT = Exchange(Endpoint.CHAT, "m", "q", ())
 COMPLETIONS = Exchange(Endpoint.COMPLETIONS, "m", "q", ())

@@ -31,8 +31,8 @@ from truthlens.api.sse.chunk_edits import (
 )
 from truthlens.api.sse.chunks import ChunkKind, Delta, Transcript, parse_chunk
 from truthlens.api.sse.frames import Frame, encode
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import DialectError
+from truthlens.core.records.enums import Endpoint
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "text", "refusal", "thinking"]),

@@ -22,7 +22,7 @@ from tests.fakes.chunk_streams import (
 )
 from truthlens.api.sse.chunks import Choice, ChunkKind, Delta, Transcript, parse_chunk
 from truthlens.api.sse.frames import Decoder, encode
-from truthlens.core.enums import AnswerKind, Endpoint
+from truthlens.core.records.enums import AnswerKind, Endpoint
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from truthlens.api.sse.buffered import StreamedResponse, parse_stream
 from truthlens.api.sse.frames import Frame
 from truthlens.api.sse.rewriter import StreamRewriter
 from truthlens.api.sse.text_replace import carriers
-from truthlens.core.exchange import Exchange
+from truthlens.core.records.exchange import Exchange
 
 DONE = frame_of(b"data: [DONE]\n\n")
 STOP = chat_frame({"index": 0, "delta": {}, "finish_reason": "stop"})

@@ -17,9 +17,9 @@ from bench.mitigation.simulation.clock import simulate
 from bench.mitigation.simulation.editor import Habits
 from bench.mitigation.simulation.exchange import exchange
 from bench.mitigation.simulation.panel import Panel
-from truthlens.core.enums import Mode, Status
-from truthlens.core.exchange import Exchange
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.enums import Mode, Status
+from truthlens.core.records.exchange import Exchange
+from truthlens.core.records.verdict import Span, Verdict
 
 WRONG = "It was built by monks in 1411."
 TEXTS = (

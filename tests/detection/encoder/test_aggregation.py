@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Aggregation
+from truthlens.core.records.enums import Aggregation
 from truthlens.detection.encoder.aggregation import (
     aggregate,
     noisy_or,

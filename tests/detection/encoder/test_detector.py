@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tests.fakes.tiny_encoder import write_encoder
-from truthlens.core.enums import Aggregation, AnswerKind, Endpoint, Provenance, Reason
 from truthlens.core.errors import DetectorError
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.verdict import DetectorResult
+from truthlens.core.records.enums import Aggregation, AnswerKind, Endpoint, Provenance, Reason
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.verdict import DetectorResult
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.models.loading import load_encoder
 from truthlens.detection.models.runtime import never

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import AnswerKind
-from truthlens.core.exchange import Answer
+from truthlens.core.records.enums import AnswerKind
+from truthlens.core.records.exchange import Answer
 from truthlens.detection.encoder.range_context import CONTEXT_CHARACTERS, excerpt_of
 from truthlens.text.sentences import sentences
 

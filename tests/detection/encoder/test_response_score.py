@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Aggregation
-from truthlens.core.verdict import Span
+from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.verdict import Span
 from truthlens.detection.encoder.aggregation import aggregate
 from truthlens.detection.encoder.response_score import Calibration, Scoring, measures
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truthlens.core.enums import Aggregation, Reason
-from truthlens.core.verdict import Coverage
+from truthlens.core.records.enums import Aggregation, Reason
+from truthlens.core.records.verdict import Coverage
 from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest
 from truthlens.detection.encoder.results import Scored, nothing, result_of
 from truthlens.detection.encoder.token_scores import Reading

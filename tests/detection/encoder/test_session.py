@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from tests.fakes.context_model import WORDS, ContextModel, PartedContextModel, context_encoder
 from truthlens.core.cancellation import never
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance, Reason
 from truthlens.core.errors import DetectorError
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.verdict import DetectorResult
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.verdict import DetectorResult
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.encoder.range_context import excerpt_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
 from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.explain.differences import SentenceComparison
 from truthlens.detection.explain.evidence_search import EvidenceSentences

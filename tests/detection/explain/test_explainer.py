@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
-from truthlens.core.explanation import DifferenceKind, Explanation, SpanKind
-from truthlens.core.verdict import Span
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
+from truthlens.core.records.explanation import DifferenceKind, Explanation, SpanKind
+from truthlens.core.records.verdict import Span
 from truthlens.detection.explain.explainer import Explainer
 from truthlens.detection.explain.explanation_text import reason_for
 from truthlens.detection.explain.span_kind import Standing, probabilities

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.fakes.tiny_encoder import write_encoder
-from truthlens.core.enums import Aggregation
 from truthlens.core.errors import ModelError
+from truthlens.core.records.enums import Aggregation
 from truthlens.detection.models.fingerprint import model_identity
 
 

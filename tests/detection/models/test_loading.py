@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tiny_encoder import word_tokenizer, write_encoder
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import ModelError
-from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.detection.models.loading import load_encoder
 
 

@@ -12,9 +12,9 @@ import torch
 import transformers
 
 from tests.fakes.tiny_encoder import word_tokenizer
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import ModelError
-from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.models.loading import load_encoder
 from truthlens.detection.models.torch_runtime import TorchModel, load_classifier

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Mode, OnUnchecked, Streaming
 from truthlens.core.errors import StartError
 from truthlens.core.net import Address, Upstream
-from truthlens.core.plan import MitigationSettings, Plan, StreamSettings
+from truthlens.core.records.enums import Mode, OnUnchecked, Streaming
+from truthlens.core.records.plan import MitigationSettings, Plan, StreamSettings
 from truthlens.envoy.checks.timeouts import clock_diagnostics, read_envoy
 from truthlens.envoy.config import EnvoySettings, render
 from truthlens.envoy.process import envoy_binary

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.llm_backends import asking
-from truthlens.core.calls import CallFailure
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure
+from truthlens.core.records.enums import Endpoint
 from truthlens.llm.http.address import address
 
 UPSTREAM = "http://backend:8000/prefix"

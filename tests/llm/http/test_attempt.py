@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from tests.fakes.llm_backends import Backend, head, tcp_server
-from truthlens.core.calls import CallFailure
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure
 from truthlens.llm.errors import AttemptError
 from truthlens.llm.http import attempt
 from truthlens.llm.http.attempt import post

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.llm_backends import chat
-from truthlens.core.calls import CallFailure, Completion, TokenLogprob, Usage
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure, Completion, TokenLogprob, Usage
+from truthlens.core.records.enums import Endpoint
 from truthlens.llm.errors import AttemptError
 from truthlens.llm.http.response_parser import read_answer
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.fakes.llm_backends import Clock
-from truthlens.core.calls import CallFailure
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure
 from truthlens.llm.resilience.breaker import Breaker, Permit, Result
 
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from truthlens.core.calls import CallFailure
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure
 from truthlens.llm.resilience.limiter import Limiter
 
 

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.fakes.llm_backends import Clock
-from truthlens.core.calls import CallFailure
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure
 from truthlens.llm.errors import AttemptError
 from truthlens.llm.resilience.retries import ModelGate, with_retries
 

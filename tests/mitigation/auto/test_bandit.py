@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Mode
-from truthlens.core.plan import AutoSettings, Plan, PremiumSettings
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import AutoSettings, Plan, PremiumSettings
 from truthlens.mitigation.auto.bandit import (
     PRIOR_STRENGTH,
     Arm,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Mode
-from truthlens.core.plan import AutoSettings
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import AutoSettings
 from truthlens.mitigation.auto.reward import AWARENESS, expected_reward, priced, review_reward, reward
 
 FREE = AutoSettings(latency_weight=0.0, token_weight=0.0)

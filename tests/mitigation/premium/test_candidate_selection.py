@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from tests.fakes.premium_panel import BUILDER, CITY, HEIGHT, WRONG_HEIGHT, Scorer, task_of
-from truthlens.core.calls import Role
-from truthlens.core.enums import Reason, Status
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.calls import Role
+from truthlens.core.records.enums import Reason, Status
+from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation.interfaces import Attempt, CandidateFate
 from truthlens.mitigation.premium.candidate_selection import Contest
 

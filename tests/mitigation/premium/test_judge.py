@@ -17,7 +17,7 @@ from tests.fakes.premium_panel import (
     task_of,
     tools_of,
 )
-from truthlens.core.calls import CallFailure, Completion, Role
+from truthlens.core.records.calls import CallFailure, Completion, Role
 from truthlens.mitigation.premium.consensus.answer_diff import compare
 from truthlens.mitigation.premium.consensus.comparison import Comparison, Voice
 from truthlens.mitigation.premium.judge import arbitrate, labels_of

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from tests.fakes.premium_panel import HEIGHT, Script, forever, task_of
-from truthlens.core.calls import CallFailure, Completion, ModelRequest, ModelSpec, Role
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, ModelSpec, Role
+from truthlens.core.records.enums import Endpoint
 from truthlens.mitigation.interfaces import Task
 from truthlens.mitigation.premium.opinions import Opinion, opinions
 

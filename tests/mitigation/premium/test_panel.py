@@ -27,10 +27,10 @@ from tests.fakes.premium_panel import (
     task_of,
     tools_of,
 )
-from truthlens.core.calls import CallFailure, Completion, ModelSpec, Role
-from truthlens.core.enums import Mode, Reason, Status
-from truthlens.core.plan import Consensus
-from truthlens.core.verdict import Verdict, unchecked
+from truthlens.core.records.calls import CallFailure, Completion, ModelSpec, Role
+from truthlens.core.records.enums import Mode, Reason, Status
+from truthlens.core.records.plan import Consensus
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.mitigation.interfaces import Attempt, CandidateFate, Correction, Stop, Task
 from truthlens.mitigation.premium.opinions import Opinion
 from truthlens.mitigation.premium.panel import premium

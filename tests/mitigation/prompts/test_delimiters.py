@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Endpoint, Provenance, Status
-from truthlens.core.exchange import Exchange, Passage
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.enums import Endpoint, Provenance, Status
+from truthlens.core.records.exchange import Exchange, Passage
+from truthlens.core.records.verdict import Span, Verdict
 from truthlens.mitigation.prompts import delimiters
 from truthlens.mitigation.standard.correction_prompt import correction_prompt
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.fakes.standard_tools import FIRST, PASSAGE, task
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Exchange, Passage
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Exchange, Passage
+from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation.prompts.evidence_selection import relevant
 from truthlens.mitigation.standard.correction_prompt import correction_prompt, evidence_for
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.standard_tools import PASSAGE, task
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 from truthlens.mitigation.prompts.follow_up import follow_up, same_request, stand_alone, stand_alone_text
 
 _IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}

@@ -15,8 +15,8 @@ from tests.fakes.premium_panel import (
     task_of,
     tools_of,
 )
-from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, Role
+from truthlens.core.records.enums import Endpoint
 from truthlens.mitigation.prompts.questions import Opinion, acceptable, is_structured, prompted, said, written
 
 VALUES = {"claims": "", "said": ""}

@@ -4,10 +4,10 @@ import jinja2
 import pytest
 
 from tests.fakes.standard_tools import task
-from truthlens.core.enums import Endpoint, Provenance, Status
-from truthlens.core.exchange import Exchange, Passage
-from truthlens.core.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.enums import Endpoint, Provenance, Status
+from truthlens.core.records.exchange import Exchange, Passage
+from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.records.verdict import Span, Verdict
 from truthlens.mitigation.prompts import render
 from truthlens.mitigation.standard.correction_prompt import correction_prompt
 

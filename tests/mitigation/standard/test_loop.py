@@ -22,10 +22,10 @@ from tests.fakes.standard_tools import (
     unscored,
     verdict_of,
 )
-from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
-from truthlens.core.enums import Endpoint, Mode, Reason, Status
-from truthlens.core.plan import Plan, StandardSettings
-from truthlens.core.verdict import Coverage, Verdict, unchecked
+from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, Role
+from truthlens.core.records.enums import Endpoint, Mode, Reason, Status
+from truthlens.core.records.plan import Plan, StandardSettings
+from truthlens.core.records.verdict import Coverage, Verdict, unchecked
 from truthlens.mitigation.gain import ScoredDraft, less_checked
 from truthlens.mitigation.interfaces import Attempt, CandidateFate, Correction, Stop, Tools
 from truthlens.mitigation.standard.loop import correct, standard, target_of

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from tests.fakes.standard_tools import FIRST, HangingAsk, ScriptedAsk, ScriptedRescore, task, tools
-from truthlens.core.calls import CallFailure, Role
-from truthlens.core.enums import Endpoint
-from truthlens.core.plan import StandardSettings
+from truthlens.core.records.calls import CallFailure, Role
+from truthlens.core.records.enums import Endpoint
+from truthlens.core.records.plan import StandardSettings
 from truthlens.mitigation.interfaces import Stop
 from truthlens.mitigation.standard.loop import standard
 from truthlens.mitigation.standard.self_check import read_answers, read_questions, self_check

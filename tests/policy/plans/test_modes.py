@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from truthlens.core.calls import ModelSpec, Price
-from truthlens.core.enums import Mode
-from truthlens.core.plan import Consensus, MitigationSettings, StandardSettings
+from truthlens.core.records.calls import ModelSpec, Price
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import Consensus, MitigationSettings, StandardSettings
 from truthlens.policy import compile_policy
 
 TEXT = """\

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from truthlens import __version__
-from truthlens.core.enums import Aggregation
 from truthlens.core.errors import ModelError, PolicyError
+from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.verdict import ModelIdentity
 from truthlens.core.scoring_version import SCORING_VERSION
-from truthlens.core.verdict import ModelIdentity
 from truthlens.policy import InvalidPolicyError, Policy, check_file, compile_policy, load_policy
 from truthlens.policy.plans.threshold_record import (
     MAX_BYTES,

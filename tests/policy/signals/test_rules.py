@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truthlens.core.plan import Plan
+from truthlens.core.records.plan import Plan
 from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.policy import Decision
 from truthlens.policy.signals.conditions import Signals

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.explanation import DifferenceKind
+from truthlens.core.records.explanation import DifferenceKind
 from truthlens.text.values.entities import Mention, mentions, same_value
 from truthlens.text.words import words
 

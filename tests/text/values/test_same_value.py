@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truthlens.core.explanation import DifferenceKind
+from truthlens.core.records.explanation import DifferenceKind
 from truthlens.text.values.entities import Mention, mentions, same_value
 from truthlens.text.words import words
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from truthlens.core.enums import Aggregation
+from truthlens.core.records.enums import Aggregation
 from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.response_score import Scoring
 from truthlens.detection.encoder.token_scores import Reading, sigmoid

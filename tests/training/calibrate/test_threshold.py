@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from truthlens.core.enums import Reason, Status
 from truthlens.core.errors import DetectorError
-from truthlens.core.verdict import Verdict, unchecked
+from truthlens.core.records.enums import Reason, Status
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.policy.plans.threshold_record import CostGoal, MissRateGoal
 from truthlens.training.calibrate.conformal import UNSCORED, UnattainableError
 from truthlens.training.calibrate.threshold import choose, score_labelled

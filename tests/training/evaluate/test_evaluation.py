@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from truthlens.core.verdict import Coverage, Span
+from truthlens.core.records.verdict import Coverage, Span
 from truthlens.training.data.dataset import DataError, read_examples
 from truthlens.training.evaluate.evaluation import Evaluation, Quality, measure, report
 from truthlens.training.evaluate.evaluation import evaluate as evaluate_files

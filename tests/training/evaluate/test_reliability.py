@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.fakes.scored_answers import made_tally
-from truthlens.core.enums import Aggregation
+from truthlens.core.records.enums import Aggregation
 from truthlens.training.evaluate.reliability import SHORT_ANSWER_TOKENS, reliability, samples
 from truthlens.training.evaluate.served_encoder import TokenReading
 

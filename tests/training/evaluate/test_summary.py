@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.fakes.scored_answers import made_tally
-from truthlens.core.enums import Aggregation
+from truthlens.core.records.enums import Aggregation
 from truthlens.training.evaluate.metrics import auroc, best_f1, char_prf
 from truthlens.training.evaluate.served_encoder import TokenReading
 from truthlens.training.evaluate.summary import breakdown, describe, intervals

@@ -9,9 +9,9 @@ import onnx
 import pytest
 
 from tests.fakes.checkpoints import write_checkpoint
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import ModelError
-from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.detection.encoder.inputs.manifest import load_manifest
 from truthlens.detection.models.loading import load_encoder, load_model
 from truthlens.training.export.convert import export_folder

@@ -16,9 +16,9 @@ import pytest
 from tests.fakes.checkpoints import write_checkpoint
 from tests.fakes.hub_server import COMMIT, FakeHub, serving
 from truthlens import __version__
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import ModelError
-from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.detection.encoder.inputs.manifest import load_manifest
 from truthlens.detection.models.loading import load_encoder
 from truthlens.training.fetch.hf_client import Hub

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 
 from truthlens.api.json_edit import show
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
 from truthlens.core.json_size import check_values
 from truthlens.core.limits import Limits
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
 
 _TEXT_KEYS = ("text", "content", "page_content", "snippet", "passage", "chunk", "body", "document", "data")
 _WEAK_TEXT_KEYS = ("abstract", "summary", "description", "answer", "value")

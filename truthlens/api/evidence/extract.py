@@ -20,10 +20,10 @@ from truthlens.api.evidence.query import question_of
 from truthlens.api.evidence.sections import take_sections
 from truthlens.api.evidence.tags import Taken, take_tagged
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Message, Passage
 from truthlens.core.limits import Limits, check
-from truthlens.core.plan import EvidenceRules
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Message, Passage
+from truthlens.core.records.plan import EvidenceRules
 
 PATTERN_TIMEOUT = "evidence-pattern-timeout"
 

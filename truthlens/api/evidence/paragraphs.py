@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
 
 _BREAK = re.compile(r"\n[ \t]*\n\s*")
 _HEADING_CHARS = 60

@@ -13,8 +13,8 @@ from truthlens.api.evidence import prompt_patterns
 from truthlens.api.evidence.paragraphs import paragraph_passages
 from truthlens.api.evidence.tags import Taken
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
 
 # Prompts on one line: labels after the end of a sentence are put on a line of their own.
 _INLINE = re.compile(

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from truthlens.api.evidence.paragraphs import paragraph_passages
 from truthlens.api.evidence.prompt_patterns import QUESTION_LINE
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
 
 _CONTAINERS = (
     "contexts?|retrieved[_-]contexts?|retrieved[_-]documents|documents|docs|passages|sources|evidence|"

@@ -16,11 +16,11 @@ from truthlens.api.sse.frames import MAX_FRAME_BYTES, Decoder, Frame, encode
 from truthlens.api.sse.rewriter import StreamRewriter
 from truthlens.api.sse.text_replace import retell
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.enums import AnswerKind, Endpoint
 from truthlens.core.errors import DialectError
-from truthlens.core.exchange import Answer, Exchange
 from truthlens.core.json_size import check_values
 from truthlens.core.limits import Limits, check
+from truthlens.core.records.enums import AnswerKind, Endpoint
+from truthlens.core.records.exchange import Answer, Exchange
 
 _DEFAULTS = Limits()
 _FED_BYTES = 1 << 16

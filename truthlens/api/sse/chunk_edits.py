@@ -13,8 +13,8 @@ from truthlens.api.content import text_of_part
 from truthlens.api.responses import OWN_MEMBER
 from truthlens.api.sse.chunks import Transcript, index_of, join_pairs, parse_chunk
 from truthlens.api.sse.frames import Frame, encode, reread, set_data
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import DialectError
+from truthlens.core.records.enums import Endpoint
 
 _OBJECTS = {Endpoint.CHAT: "chat.completion.chunk", Endpoint.COMPLETIONS: "text_completion"}
 

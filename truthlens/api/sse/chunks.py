@@ -18,9 +18,9 @@ from truthlens.api.reasoning import AnswerStart, Place
 from truthlens.api.responses import OWN_MEMBER, answer_of, usage_counts
 from truthlens.api.sse.frames import Frame
 from truthlens.api.visible_text import show_delta, unread_of, without_copies
-from truthlens.core.enums import AnswerKind, Endpoint
 from truthlens.core.errors import DialectError
-from truthlens.core.exchange import Answer
+from truthlens.core.records.enums import AnswerKind, Endpoint
+from truthlens.core.records.exchange import Answer
 from truthlens.llm.token_estimate import text_tokens
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from truthlens.api.sse.chunks import Transcript
-from truthlens.core.enums import Reason, Status
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import Reason, Status
+from truthlens.core.records.verdict import Verdict
 
 STREAM_ERROR = "stream-error"
 """The note of a stream within which the backend reported an error."""

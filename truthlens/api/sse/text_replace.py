@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from truthlens.api.sse.chunks import Choice, ChunkKind
 from truthlens.api.sse.rewriter import StreamRewriter
-from truthlens.core.exchange import Answer
+from truthlens.core.records.exchange import Answer
 from truthlens.text.sentences import sentences
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truthlens.core.enums import DetectorName
+from truthlens.core.records.enums import DetectorName
 from truthlens.detection.interfaces import Detector
 from truthlens.registry import Context, DetectorType, Need
 

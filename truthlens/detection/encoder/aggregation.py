@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truthlens.core.enums import Aggregation
-from truthlens.core.verdict import Span
+from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.verdict import Span
 from truthlens.text.scripts import UNSPACED
 from truthlens.text.spans import trimmed
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from tokenizers import Tokenizer
 
 from truthlens.core.cancellation import StopCheck, never
-from truthlens.core.enums import Aggregation, DetectorName
 from truthlens.core.errors import DetectorError, ModelError
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.verdict import DetectorResult
+from truthlens.core.records.enums import Aggregation, DetectorName
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.verdict import DetectorResult
 from truthlens.detection.encoder.inputs.manifest import Manifest
 from truthlens.detection.encoder.inputs.windows import build_windows
 from truthlens.detection.encoder.session import EncoderFollower, evidence_texts

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from truthlens.core.exchange import Answer
+from truthlens.core.records.exchange import Answer
 from truthlens.detection.interfaces import Ranges
 from truthlens.text.sentences_v1 import sentences_v1
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truthlens.core.enums import Aggregation
-from truthlens.core.verdict import Span
+from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.verdict import Span
 from truthlens.detection.encoder.aggregation import CLIP, aggregate, span_max, worst_tokens
 
 _LEAST = 1e-4

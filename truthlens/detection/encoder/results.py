@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from truthlens.core.enums import Aggregation, DetectorName, Reason
-from truthlens.core.verdict import Coverage, DetectorResult, Span
+from truthlens.core.records.enums import Aggregation, DetectorName, Reason
+from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.encoder.aggregation import span_max, spans_of
 from truthlens.detection.encoder.inputs.manifest import Manifest
 from truthlens.detection.encoder.token_scores import Reading

@@ -17,10 +17,10 @@ from itertools import chain
 from tokenizers import Tokenizer
 
 from truthlens.core.cancellation import StopCheck
-from truthlens.core.enums import Aggregation, Reason
 from truthlens.core.errors import DetectorError
-from truthlens.core.exchange import Answer, Exchange
-from truthlens.core.verdict import DetectorResult
+from truthlens.core.records.enums import Aggregation, Reason
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.verdict import DetectorResult
 from truthlens.detection.encoder.inputs.assignment import Chunk, chunks_of
 from truthlens.detection.encoder.inputs.evidence_tokens import EvidenceTokens
 from truthlens.detection.encoder.inputs.json_values import Rendering, render

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from truthlens.core.explanation import Difference, DifferenceKind
+from truthlens.core.records.explanation import Difference, DifferenceKind
 from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.explain.evidence_search import EvidenceSentences, Match, Sentence
 from truthlens.detection.explain.opposites import OPPOSITES, OPPOSITES_ZH

@@ -18,7 +18,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from truthlens.core.exchange import Passage
+from truthlens.core.records.exchange import Passage
 from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.text.sentences import sentences
 from truthlens.text.words import Word, words

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.exchange import Answer, Exchange, Passage
-from truthlens.core.explanation import Difference, DifferenceKind, Explanation
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation
+from truthlens.core.records.verdict import Span, Verdict
 from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.explain.differences import SentenceComparison
 from truthlens.detection.explain.evidence_search import EvidenceSentences, Match

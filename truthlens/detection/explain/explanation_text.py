@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from truthlens.core.explanation import Difference, DifferenceKind, SpanKind
+from truthlens.core.records.explanation import Difference, DifferenceKind, SpanKind
 from truthlens.detection.explain.span_kind import Standing
 
 _ANOTHER = {

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
-from truthlens.core.explanation import SpanKind
+from truthlens.core.records.explanation import SpanKind
 
 
 @dataclass(frozen=True, slots=True)

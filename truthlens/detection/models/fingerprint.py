@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from truthlens.core.verdict import ModelIdentity
+from truthlens.core.records.verdict import ModelIdentity
 from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
 
 # What a manifest says about the model without changing a score. The aggregation is compared by itself.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from truthlens.core.plan import Plan
+from truthlens.core.records.plan import Plan
 from truthlens.envoy.checks.bootstrap import Neighbour, RouteClock
 from truthlens.yamlfile.diagnostics import Report
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from truthlens.core.enums import OnUnchecked
-from truthlens.core.plan import MARGIN_S, Plan
+from truthlens.core.records.enums import OnUnchecked
+from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.envoy.checks.bootstrap import EnvoyClock, ProcessorClock, RouteClock, read_envoy
 from truthlens.envoy.checks.filter_chain import check_chain
 from truthlens.envoy.checks.nodes import Setting

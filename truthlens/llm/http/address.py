@@ -6,9 +6,9 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
-from truthlens.core.calls import CallFailure, ModelRequest
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure, ModelRequest
+from truthlens.core.records.enums import Endpoint
 
 # Serves both, told apart by the body.
 _EITHER = "/invocations"

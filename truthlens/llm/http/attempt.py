@@ -13,8 +13,8 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 
-from truthlens.core.calls import CallFailure
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure
 from truthlens.llm.errors import AttemptError
 from truthlens.llm.http import causes
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import httpx
 
 from truthlens import __version__
-from truthlens.core.calls import CallFailure, ModelRequest, ModelSpec
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure, ModelRequest, ModelSpec
 from truthlens.llm.http.address import address
 
 # They speak of streams and of several choices, of which none is asked for.

@@ -10,11 +10,11 @@ import json
 import math
 import re
 
-from truthlens.core.calls import CallFailure, Completion, TokenLogprob, Usage
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import BodyTooLargeError
 from truthlens.core.json_size import check_values
 from truthlens.core.limits import Limits
+from truthlens.core.records.calls import CallFailure, Completion, TokenLogprob, Usage
+from truthlens.core.records.enums import Endpoint
 from truthlens.llm.errors import AttemptError
 from truthlens.llm.token_estimate import text_tokens
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from truthlens.core.calls import CallFailure
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure
 
 
 class Result(Enum):

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from truthlens.core.calls import CallFailure
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure
 
 _WAITING_PER_SLOT = 4
 

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from truthlens.core.calls import CallFailure
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure
 from truthlens.llm.errors import AttemptError
 from truthlens.llm.resilience.breaker import Breaker, Result
 from truthlens.llm.resilience.limiter import Limiter

@@ -21,8 +21,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from truthlens.core.enums import Mode
-from truthlens.core.plan import AutoSettings, Plan
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import AutoSettings, Plan
 from truthlens.mitigation.auto.reward import expected_reward
 
 PRIOR_STRENGTH = 10.0

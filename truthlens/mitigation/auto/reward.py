@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from truthlens.core.enums import Mode
-from truthlens.core.plan import AutoSettings
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import AutoSettings
 
 AWARENESS = 0.2
 """Worth of an unsupported answer that is delivered as such (warning, disclaimer, headers), 0..1."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from truthlens.core.calls import Role
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.calls import Role
+from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import ScoredDraft, weighed
 from truthlens.mitigation.interfaces import Attempt, CandidateFate, Rescore, Task

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from truthlens.core.calls import Role
+from truthlens.core.records.calls import Role
 from truthlens.mitigation.interfaces import Task, Tools
 from truthlens.mitigation.premium.consensus.answer_diff import (
     AnswerDifference,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from truthlens.core.calls import Ask, ModelRequest, ModelSpec, Role
 from truthlens.core.deadline import Deadline
-from truthlens.core.exchange import Exchange
-from truthlens.core.plan import Plan
+from truthlens.core.records.calls import Ask, ModelRequest, ModelSpec, Role
+from truthlens.core.records.exchange import Exchange
+from truthlens.core.records.plan import Plan
 from truthlens.mitigation.prompts.follow_up import same_request
 from truthlens.mitigation.prompts.questions import Opinion, said
 

@@ -12,10 +12,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from truthlens.core.calls import CallFailure, Role
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import Mode
-from truthlens.core.plan import Consensus
+from truthlens.core.records.calls import CallFailure, Role
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import Consensus
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import ScoredDraft
 from truthlens.mitigation.interfaces import Correction, Stop, Task, Tools

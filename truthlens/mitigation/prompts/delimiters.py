@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from truthlens.core.exchange import Passage
-from truthlens.core.verdict import Span
+from truthlens.core.records.exchange import Passage
+from truthlens.core.records.verdict import Span
 from truthlens.mitigation.prompts.excerpts import OMITTED, excerpts
 
 PREFIX = "truthlens:"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 from truthlens.mitigation.interfaces import Task
 
 # Of the transport or of the number of answers: an extra call wants one answer, whole, without

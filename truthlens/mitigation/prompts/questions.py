@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from truthlens.core.calls import Ask, CallFailure, ModelRequest, Role
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import CallError
+from truthlens.core.records.calls import Ask, CallFailure, ModelRequest, Role
+from truthlens.core.records.enums import Endpoint
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.interfaces import Attempt, CandidateFate, Task, Tools, failed
 from truthlens.mitigation.prompts import delimiters, follow_up, render

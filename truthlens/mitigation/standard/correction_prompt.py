@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from truthlens.core.calls import ModelRequest
-from truthlens.core.enums import Endpoint
-from truthlens.core.exchange import Exchange, Passage
-from truthlens.core.explanation import Difference
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.calls import ModelRequest
+from truthlens.core.records.enums import Endpoint
+from truthlens.core.records.exchange import Exchange, Passage
+from truthlens.core.records.explanation import Difference
+from truthlens.core.records.verdict import Span, Verdict
 from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.prompts.delimiters import Mark
 from truthlens.mitigation.prompts.evidence_selection import relevant

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
-from truthlens.core.enums import Endpoint, Mode
 from truthlens.core.errors import CallError
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, Role
+from truthlens.core.records.enums import Endpoint, Mode
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, ScoredDraft, weighed
 from truthlens.mitigation.interfaces import Attempt, CandidateFate, Correction, Stop, Task, Tools, failed

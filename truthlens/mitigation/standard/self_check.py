@@ -12,10 +12,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from truthlens.core.calls import ModelRequest, Role
-from truthlens.core.enums import Endpoint
 from truthlens.core.errors import CallError
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.calls import ModelRequest, Role
+from truthlens.core.records.enums import Endpoint
+from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation.interfaces import Task, Tools
 from truthlens.mitigation.prompts import delimiters, follow_up, render
 from truthlens.mitigation.standard.correction_prompt import evidence_for, marked_answer, with_evidence

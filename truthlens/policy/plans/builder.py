@@ -10,9 +10,9 @@ from typing import TypeVar
 import pydantic
 import regex
 
-from truthlens.core.calls import ModelSpec
-from truthlens.core.enums import DetectorName, Mode
-from truthlens.core.plan import DetectorSpec, EvidenceRules, Plan
+from truthlens.core.records.calls import ModelSpec
+from truthlens.core.records.enums import DetectorName, Mode
+from truthlens.core.records.plan import DetectorSpec, EvidenceRules, Plan
 from truthlens.core.thresholds import threshold_from_cost
 from truthlens.policy.plans.modes import ModeSettings
 from truthlens.policy.plans.streams import check_streams, stream_settings

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from truthlens.core.calls import ModelSpec
-from truthlens.core.enums import Mode
-from truthlens.core.plan import (
+from truthlens.core.records.calls import ModelSpec
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import (
     AutoSettings,
     Consensus,
     MitigationSettings,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from truthlens.core.enums import Mode, OnFlagged, OnUnchecked, Reasoning, Streaming, WarningPosition
-from truthlens.core.plan import Plan, StreamSettings
+from truthlens.core.records.enums import Mode, OnFlagged, OnUnchecked, Reasoning, Streaming, WarningPosition
+from truthlens.core.records.plan import Plan, StreamSettings
 from truthlens.policy.schema import Behaviour
 from truthlens.yamlfile.diagnostics import KeyPath, Report
 

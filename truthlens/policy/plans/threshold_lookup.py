@@ -13,9 +13,9 @@ from typing import Any
 
 from truthlens import __version__
 from truthlens.core.errors import ModelError
-from truthlens.core.plan import Plan
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import ModelIdentity
 from truthlens.core.scoring_version import SCORING_VERSION
-from truthlens.core.verdict import ModelIdentity
 from truthlens.policy.plans.threshold_record import (
     MAX_BYTES,
     MissRateGoal,

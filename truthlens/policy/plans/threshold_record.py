@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from truthlens.core.enums import Aggregation
-from truthlens.core.verdict import ModelIdentity
+from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.verdict import ModelIdentity
 
 MAX_BYTES = 64 * 1024
 """A record is far smaller; what is larger is another kind of file and is not read to its end."""

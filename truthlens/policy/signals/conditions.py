@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from truthlens.core.exchange import Facts, RequestHead
+from truthlens.core.records.exchange import Facts, RequestHead
 from truthlens.policy.signals.matching import Examples, Terms, UserText
 from truthlens.policy.signals.rules import Atom, ConditionType, Truth
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from truthlens.core.explanation import DifferenceKind
+from truthlens.core.records.explanation import DifferenceKind
 from truthlens.text.scripts import HAN
 from truthlens.text.values.entities import Mention, mentions, readings, same_value, sort_of
 from truthlens.text.words import words

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from truthlens.core.explanation import DifferenceKind
+from truthlens.core.records.explanation import DifferenceKind
 from truthlens.text.scripts import HAN
 from truthlens.text.values.dates import dates
 from truthlens.text.words import Word, stem

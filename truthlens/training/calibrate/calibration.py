@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from truthlens.core.enums import Aggregation
-from truthlens.core.verdict import Span
+from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.verdict import Span
 from truthlens.detection.encoder import response_score
 from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.inputs.manifest import InputFormat

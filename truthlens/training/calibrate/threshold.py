@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from truthlens.core.enums import Reason
 from truthlens.core.errors import DetectorError
+from truthlens.core.records.enums import Reason
+from truthlens.core.records.verdict import Verdict
 from truthlens.core.thresholds import threshold_from_cost
-from truthlens.core.verdict import Verdict
 from truthlens.policy.plans.threshold_record import CostGoal, Measured, MissRateGoal, RowCounts
 from truthlens.training.calibrate.conformal import (
     UNSCORED,

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.errors import TruthLensError
-from truthlens.core.exchange import Answer, Exchange, Passage
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.exchange import Answer, Exchange, Passage
 
 SplitName = Literal["train", "calibration", "test"]
 

@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from truthlens.core.verdict import Coverage, Span
+from truthlens.core.records.verdict import Coverage, Span
 from truthlens.training.data.dataset import DataError, Example, read_examples
 from truthlens.training.evaluate.reliability import reliability
 from truthlens.training.evaluate.score_table import ScoreTable, Tally

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truthlens.core.enums import Aggregation
 from truthlens.core.errors import TruthLensError
+from truthlens.core.records.enums import Aggregation
 from truthlens.training.evaluate.curves import reliability_bins, threshold_curve
 from truthlens.training.evaluate.evaluation import Evaluation, Tallied
 from truthlens.training.evaluate.metrics import ece

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from truthlens.core.enums import Aggregation
+from truthlens.core.records.enums import Aggregation
 from truthlens.training.evaluate.metrics import Floats, Ranking, brier, ece
 from truthlens.training.evaluate.score_table import Tally
 from truthlens.training.evaluate.served_encoder import TokenReading

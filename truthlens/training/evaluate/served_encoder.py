@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from truthlens.core.cancellation import StopCheck, never
-from truthlens.core.enums import Aggregation
 from truthlens.core.errors import DetectorError
-from truthlens.core.verdict import Coverage, DetectorResult, Span
+from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.json_values import Rendering, render

@@ -15,11 +15,11 @@ from bench.mitigation.simulation.clock import simulate
 from bench.mitigation.simulation.editor import Habits
 from bench.mitigation.simulation.panel import Panel, Script
 from bench.mitigation.simulation.prompts import elements
-from truthlens.core.calls import CallFailure, ModelRequest, Role
-from truthlens.core.enums import Provenance, Status
 from truthlens.core.errors import CallError
-from truthlens.core.exchange import Passage
-from truthlens.core.verdict import Span, Verdict
+from truthlens.core.records.calls import CallFailure, ModelRequest, Role
+from truthlens.core.records.enums import Provenance, Status
+from truthlens.core.records.exchange import Passage
+from truthlens.core.records.verdict import Span, Verdict
 from truthlens.mitigation.premium.debate.parsing import attacks, defences
 from truthlens.mitigation.prompts import delimiters, follow_up, render
 from truthlens.mitigation.standard.correction_prompt import correction_prompt

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from truthlens.core.enums import Aggregation
 from truthlens.core.errors import ModelError
+from truthlens.core.records.enums import Aggregation
 from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest, derive_manifest, load_manifest
 
 

@@ -15,7 +15,7 @@ from tests.integration.support.backend import Backend, Raw, Received
 from tests.integration.support.chaos.backend import case_name
 from tests.integration.support.streams import streams
 from tests.integration.support.streams.streams import DONE, Framing, answer, chunk, sse
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 _CASE = re.compile(r"\bC-(\d+)\b")
 

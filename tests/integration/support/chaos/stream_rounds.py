@@ -12,7 +12,7 @@ from tests.integration.support.chaos.backend import case_request
 from tests.integration.support.stack import Stack
 from tests.integration.support.streams.stage import envoy_stats, metric, until
 from tests.integration.support.streams.streams import PATHS
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 PATIENCE_S = 120.0
 # Names of plans in ``test_streams.PLANS``.

@@ -12,7 +12,7 @@ from tests.integration.support.models import BAD, request
 from tests.integration.support.stack import Stack
 from tests.integration.support.streams.stage import LiveClient, ReadBack, Scene, envoy_stats, read_back, until
 from tests.integration.support.streams.streams import PATHS
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 MARK, NOTICE, WARNING = " (?)", "(withheld)", "Check this."
 WRONG, RIGHT = BAD.split(". ")[0] + ".", BAD.split(". ")[1]

@@ -11,7 +11,7 @@ from itertools import cycle, zip_longest
 from typing import Any
 
 from tests.integration.support.backend import Raw, Received, completion, json_reply
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 PATHS = {Endpoint.CHAT: "/v1/chat/completions", Endpoint.COMPLETIONS: "/v1/completions"}
 USAGE = {"prompt_tokens": 31, "completion_tokens": 17, "total_tokens": 48}

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.fakes.consensus_voices import THRESHOLD, compared, voice
-from truthlens.core.calls import Completion, ModelRequest
 from truthlens.core.deadline import Deadline
-from truthlens.core.enums import Reason, Status
-from truthlens.core.verdict import Span, Verdict, unchecked
+from truthlens.core.records.calls import Completion, ModelRequest
+from truthlens.core.records.enums import Reason, Status
+from truthlens.core.records.verdict import Span, Verdict, unchecked
 from truthlens.mitigation.interfaces import Tools
 from truthlens.mitigation.premium.consensus import answer_diff as module
 from truthlens.mitigation.premium.consensus.answer_diff import (

@@ -24,8 +24,8 @@ from tests.fakes.premium_panel import (
     task_of,
     tools_of,
 )
-from truthlens.core.calls import CallFailure, Completion, ModelRequest, Role
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, Role
+from truthlens.core.records.enums import Endpoint
 from truthlens.mitigation.interfaces import CandidateFate, Task
 from truthlens.mitigation.premium.consensus.answer_diff import compare
 from truthlens.mitigation.premium.consensus.comparison import Comparison, Voice

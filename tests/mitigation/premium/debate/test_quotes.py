@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.enums import Provenance
-from truthlens.core.exchange import Passage
+from truthlens.core.records.enums import Provenance
+from truthlens.core.records.exchange import Passage
 from truthlens.mitigation.premium.debate.quotes import QuotableEvidence, normalised
 
 TOWER = (

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from truthlens.core.enums import Status
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.enums import Status
+from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation.premium.consensus.comparison import ClaimView, Comparison, Stance, Voice
 from truthlens.mitigation.premium.debate.argumentation import grounded_extension
 from truthlens.mitigation.premium.debate.setup import MOST_CLAIMS, opening

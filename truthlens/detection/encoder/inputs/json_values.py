@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from truthlens.core.verdict import Span
+from truthlens.core.records.verdict import Span
 from truthlens.detection.encoder.inputs.value_wordings import ValueWordings
 from truthlens.text.spans import merge_ranges
 from truthlens.text.words import words

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from truthlens.core.enums import Aggregation
 from truthlens.core.errors import ModelError
+from truthlens.core.records.enums import Aggregation
 from truthlens.detection.encoder.inputs.prompts import TemplateName
 from truthlens.detection.encoder.response_score import Calibration, Scoring
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from truthlens.core.errors import ModelError
-from truthlens.core.verdict import Coverage
+from truthlens.core.records.verdict import Coverage
 from truthlens.detection.encoder.inputs.assignment import Pair, Pairing, chunks_of
 from truthlens.detection.encoder.inputs.evidence_tokens import EvidenceTokens, encode_evidence
 from truthlens.detection.encoder.inputs.layout import Layout, frame_of, longest_unit, special_ids

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import combinations
 from typing import TypeVar
 
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation.interfaces import Compare, Rescore, Tools
 from truthlens.mitigation.premium.consensus.alignment import Figures, Table, assembled
 from truthlens.mitigation.premium.consensus.comparison import ClaimView, Comparison, Stance, Voice

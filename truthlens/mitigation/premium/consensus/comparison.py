@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.verdict import Verdict
 from truthlens.text.claims.claims import Claim
 
 SUPPORTED = 0.5

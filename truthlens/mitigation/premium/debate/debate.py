@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truthlens.core.calls import CallFailure, ModelRequest, Role
+from truthlens.core.records.calls import CallFailure, ModelRequest, Role
 from truthlens.mitigation.interfaces import Attempt, CandidateFate, Task, Tools
 from truthlens.mitigation.premium.consensus.comparison import SUPPORTED, Comparison
 from truthlens.mitigation.premium.debate.argumentation import (

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from truthlens.core.exchange import Passage
+from truthlens.core.records.exchange import Passage
 from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from truthlens.core.calls import CallFailure, Role
+from truthlens.core.records.calls import CallFailure, Role
 from truthlens.mitigation.interfaces import Attempt, Task, Tools
 from truthlens.mitigation.premium.consensus.comparison import Comparison
 from truthlens.mitigation.premium.consensus.result import Pick, mixed, variants

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from truthlens.core.enums import Endpoint
+from truthlens.core.records.enums import Endpoint
 
 
 class Role(StrEnum):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from truthlens.core.calls import CallRecord, Role
-from truthlens.core.enums import Mode
-from truthlens.core.exchange import Answer
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.calls import CallRecord, Role
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.exchange import Answer
+from truthlens.core.records.verdict import Verdict
 
 
 class Stop(StrEnum):

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from truthlens.core.enums import Mode
-from truthlens.core.plan import MARGIN_S, MitigationSettings, Plan
+from truthlens.core.records.enums import Mode
+from truthlens.core.records.plan import MARGIN_S, MitigationSettings, Plan
 
 CALLING = [mode for mode in Mode if mode is not Mode.LIGHTWEIGHT]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from truthlens.core.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
 
 
 @dataclass(frozen=True, slots=True)

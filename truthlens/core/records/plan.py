@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from truthlens.core.enums import (
+from truthlens.core.records.enums import (
     Aggregation,
     DetectorName,
     Mode,

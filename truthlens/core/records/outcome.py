@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from truthlens.core.calls import CallRecord
-from truthlens.core.enums import Action, Mode, Streaming
-from truthlens.core.exchange import Answer
-from truthlens.core.mitigation_result import Correction
-from truthlens.core.plan import Plan
-from truthlens.core.verdict import Verdict
+from truthlens.core.records.calls import CallRecord
+from truthlens.core.records.enums import Action, Mode, Streaming
+from truthlens.core.records.exchange import Answer
+from truthlens.core.records.mitigation_result import Correction
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from truthlens.core.enums import Aggregation, DetectorName, Reason, Status
-from truthlens.core.explanation import Explanation
+from truthlens.core.records.enums import Aggregation, DetectorName, Reason, Status
+from truthlens.core.records.explanation import Explanation
 
 
 @dataclass(frozen=True, slots=True)
