@@ -60,7 +60,7 @@ check: $(VENV)/.dev tests/sdk/node_modules/.package-lock.json ## Format, lint, t
 	$(BIN)/lint-imports
 	$(PYTEST) --cov=truthlens --cov-report=term:skip-covered $(ARGS)
 
-format: $(VENV)/.dev ## Format and mend what can be mended
+format: $(VENV)/.dev ## Format, and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -90,7 +90,7 @@ bench-explanations: $(VENV)/.test ## Kinds and sentences of explanations against
 bench-miss-rate: $(VENV)/.test ## Whether calibrated thresholds keep their miss rate: make bench-miss-rate DATA=file.jsonl
 	$(BIN)/python -m bench.detection.miss_rate $(DATA) $(ARGS)
 
-bench-mitigation: $(VENV)/.test ## What the modes mend and what that costs, on real answers: make bench-mitigation DATA=folder
+bench-mitigation: $(VENV)/.test ## What the modes correct and what that costs, on real answers: make bench-mitigation DATA=folder
 	$(BIN)/python -m bench.mitigation.run --data $(DATA) $(ARGS)
 
 bench-similarity: $(VENV)/.dev ## Alignment of claims, and what int8 costs it: make bench-similarity DATA=folder

@@ -61,7 +61,7 @@ from truthlens.memory_release import GiveBack
 from truthlens.mitigator import Case, Mitigator
 from truthlens.policy import EarlyPlans, Policy, PolicyHolder
 from truthlens.reading_pool import Pool
-from truthlens.streaming.driver import Emit, Flow
+from truthlens.streaming.driver import Emit, StreamDriver
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
@@ -352,7 +352,7 @@ class Pipeline:
             return headers(self._unscored(ticket, Reason.NO_CONTEXT))
         return pending_headers(ticket.plan)
 
-    def flow(self, ticket: Ticket, emit: Emit) -> Flow:
+    def flow(self, ticket: Ticket, emit: Emit) -> StreamDriver:
         """What an answer goes through that is observed or gated while it streams.
 
         Args:
@@ -375,7 +375,7 @@ class Pipeline:
             self._hold(size)
             return self._held_bytes <= ticket.policy.limits.max_held_bytes
 
-        flow = Flow(
+        flow = StreamDriver(
             plan,
             exchange,
             self._engine,

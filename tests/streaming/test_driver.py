@@ -28,7 +28,7 @@ from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan, StreamSettings
 from truthlens.detection.interfaces import Detector
-from truthlens.streaming.driver import Flow
+from truthlens.streaming.driver import StreamDriver
 from truthlens.streaming.types import Ack
 
 EVIDENCE = (Passage("The ferry is free and blue.", Provenance.DOCUMENTS),)
@@ -62,7 +62,7 @@ OBSERVE = plan(Streaming.OBSERVE)
 class Line:
     """A flow with both of its ends in the hands of a test."""
 
-    flow: Flow
+    flow: StreamDriver
     sent: list[bytes] = field(default_factory=list)
     acks: list[Ack] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
@@ -138,7 +138,7 @@ async def line(
 
     outcomes: list[Outcome] = []
     made = Line(
-        Flow(
+        StreamDriver(
             plan,
             exchange,
             engine,

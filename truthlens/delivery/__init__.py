@@ -1,6 +1,6 @@
 """Build what leaves TruthLens: headers, the warning, the ``truthlens`` object, and error bodies.
 
-Pure functions of records. Deliberately not here: JSON bodies of the API (``exchange``), header mutation
+Pure functions of records. Deliberately not here: JSON bodies of the API (``api``), header mutation
 (``gateway``), the choice of the action and the order of the stages (``pipeline``).
 """
 

@@ -1,6 +1,6 @@
 """The policy: a YAML file to compiled plans, and the choice of one for each exchange.
 
-``compile`` makes a ``Policy`` of a file, ``plan`` chooses, ``watch`` follows the file. Nothing here looks
+``compile`` makes a ``Policy`` of a file, ``policy`` chooses, ``watch`` follows the file. Nothing here looks
 at answers or evidence, or carries anything out.
 """
 

@@ -36,7 +36,7 @@ _ACCOUNT_BYTES = 4096
 _GRACE_S = MARGIN_S / 2
 
 
-class Flow:
+class StreamDriver:
     """One streamed answer under ``observe`` or ``gate``.
 
     Args:

@@ -1,6 +1,6 @@
 """The messages of one streamed body: cut into frames, held until what they carry is decided, acknowledged in order.
 
-Pure: no clock, no I/O. What is decided, and when, is for ``gate`` and ``flow``. No byte of a message leaves with the
+Pure: no clock, no I/O. What is decided, and when, is for ``gate`` and ``driver``. No byte of a message leaves with the
 acknowledgement of an earlier one, except for what is put in beside frames: whatever is not acknowledged when this process
 dies, Envoy lets pass as it came, so that nothing is lost or doubled.
 """

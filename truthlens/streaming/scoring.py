@@ -1,6 +1,6 @@
 """Scores one streamed answer, part by part and as a whole, and puts what follows from it into the stream.
 
-When to score is for ``flow`` to say, what becomes of sentences for the gate; here both are brought together with detection,
+When to score is for ``driver`` to say, what becomes of sentences for the gate; here both are brought together with detection,
 and the end of the stream is written.
 """
 

@@ -1,4 +1,4 @@
-"""Text functions that several stages need: sentences with offsets, the script of a text, JSON.
+"""Text functions that several stages need: sentences with offsets, whether a text is Chinese, JSON.
 
 No natural-language library: the rules cover Latin and CJK punctuation and are pure functions of the text.
 """
