@@ -37,7 +37,7 @@ def test_schema_describes_every_section() -> None:
     schema = json_schema()
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]) == set(PolicyFile.model_fields)
-    assert "modelRefs" in schema["$defs"]["Decision"]["properties"]
+    assert "modelRefs" in schema["$defs"]["DecisionSection"]["properties"]
     assert set(PluginConfiguration.model_fields) >= set(Behaviour.model_fields)
 
 
