@@ -10,7 +10,10 @@ import pytest
 
 from tests.gateway.test_session import Pipeline
 from truthlens.gateway._pb import ext_proc_pb2 as pb
+from truthlens.gateway.events import MoreTime
 from truthlens.gateway.server import Server, _Stream
+from truthlens.gateway.session import State
+from truthlens.streaming.types import Ack
 from truthlens.ticket import Ticket
 
 
@@ -159,3 +162,45 @@ async def test_a_client_that_goes_away_ends_the_reading_of_its_request(stage: st
     await asyncio.wait_for(running, 30)
     assert pipeline.ended.is_set()
     assert pipeline.abandoned == 1
+
+
+class Leaving(Call):
+    """A call whose client has gone: nothing can be written, and no end is read."""
+
+    async def write(self, _message: Any) -> None:
+        raise grpc.aio.InternalError("the call is over")
+
+
+class OwnTask:
+    """A driver that acknowledges from a task of its own, as one does that has scored a sentence."""
+
+    droppable, full, outcome, task = False, False, None, None
+
+    async def feed(self, _emit: Any) -> None: ...
+
+    async def aclose(self) -> None:
+        assert self.task is not None
+        await asyncio.wait({self.task})
+
+
+async def test_a_client_that_leaves_during_a_write_ends_the_stream_without_an_error() -> None:
+    """The write may be that of the driver's own task, whose exception nobody would read."""
+    driver = OwnTask()
+
+    class Streams(Pipeline):
+        def flow(self, _ticket: Ticket, emit: Any) -> Any:
+            driver.task = asyncio.create_task(emit(Ack(b"piece", end=False)))
+            return driver
+
+    class Streaming:
+        state, ticket, concluded = State.STREAM, object(), False
+
+        def passed(self, body: bytes, *, end: bool, outcome: Any) -> Any:
+            return MoreTime(1.0)
+
+    server = Server(Streams(), address="127.0.0.1:0")
+    following = asyncio.create_task(server._follow(Streaming(), {}, _Stream(Leaving())))
+    await asyncio.wait({following}, timeout=30)
+    assert following.cancelled()
+    assert driver.task is not None
+    assert driver.task.exception() is None

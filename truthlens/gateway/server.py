@@ -157,11 +157,17 @@ class Server:
         """Pass a streamed body on, piece by piece, until its last piece has gone or nobody reads it any more."""
 
         async def emit(ack: Ack) -> None:
-            await stream.write(session.passed(ack.body, end=ack.end, outcome=flow.outcome))
+            try:
+                await stream.write(session.passed(ack.body, end=ack.end, outcome=flow.outcome))
+            except grpc.aio.InternalError:
+                # The client left while this was written, perhaps by the driver's own task: nobody reads the rest.
+                log.info("ext_proc stream ended while it was written to")
+                if task is not None:
+                    task.cancel()
 
         assert session.ticket is not None
-        flow = self._pipeline.flow(session.ticket, emit)
         task = asyncio.current_task()
+        flow = self._pipeline.flow(session.ticket, emit)
         if task is not None and flow.droppable:
             self._droppable.add(task)
         try:
