@@ -73,44 +73,36 @@ class Shown:
 
 
 def show_choice(choice: Mapping[str, object], endpoint: Endpoint) -> Shown:
-    """What a client can show of a choice of a JSON response.
+    """Return what a client can show of a choice of a JSON response.
 
     Raises:
         DialectError: Its message, its content or its text is of no shape that the API has.
     """
-    shown = Shown()
-    if endpoint is Endpoint.COMPLETIONS:
-        _set_text(shown, choice.get("text"))
-        _collect(shown, choice, skip="text")
-        return shown
-    message = choice.get("message")
-    if message is not None and not isinstance(message, dict):
-        raise DialectError(f"a choice's message is {describe(message)}; expected an object")
-    if message:
-        _set_content(shown, message.get("content"), where="message")
-        _collect(shown, message, skip="content")
-    _collect(shown, choice, skip="message")
-    return shown
+    return _show(choice, endpoint, holder="message")
 
 
 def show_delta(choice: Mapping[str, object], endpoint: Endpoint) -> Shown:
-    """What a client can show of what a chunk adds to a choice.
+    """Return what a client can show of what a chunk adds to a choice.
 
     Raises:
         DialectError: Its delta, its content or its text is of no shape that the API has.
     """
+    return _show(choice, endpoint, holder="delta")
+
+
+def _show(choice: Mapping[str, object], endpoint: Endpoint, *, holder: str) -> Shown:
     shown = Shown()
     if endpoint is Endpoint.COMPLETIONS:
         _set_text(shown, choice.get("text"))
         _collect(shown, choice, skip="text")
         return shown
-    delta = choice.get("delta")
-    if delta is not None and not isinstance(delta, dict):
-        raise DialectError(f"a choice's delta is {describe(delta)}; expected an object")
-    if delta:
-        _set_content(shown, delta.get("content"), where="delta")
-        _collect(shown, delta, skip="content")
-    _collect(shown, choice, skip="delta")
+    held = choice.get(holder)
+    if held is not None and not isinstance(held, dict):
+        raise DialectError(f"a choice's {holder} is {describe(held)}; expected an object")
+    if held:
+        _set_content(shown, held.get("content"), where=holder)
+        _collect(shown, held, skip="content")
+    _collect(shown, choice, skip=holder)
     return shown
 
 
