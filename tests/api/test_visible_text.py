@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truthlens.api.bookkeeping import is_prose
+from truthlens.api.members.bookkeeping import is_prose
 from truthlens.api.visible_text import show_choice, without_copies
 from truthlens.core.records.enums import Endpoint
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from truthlens.api import json_edit
 from truthlens.api.content import text_of_part
-from truthlens.api.members import LOGPROBS_DROPPED, Level, Members
+from truthlens.api.members.filter import LOGPROBS_DROPPED, Level, Members
 from truthlens.api.reasoning import reasoning_end, split_reasoning
 from truthlens.api.visible_text import Shown, show_choice, unread_of, without_copies
 from truthlens.core.errors import DialectError

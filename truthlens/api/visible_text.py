@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truthlens.api.bookkeeping import NAMES, is_prose, is_said, spelled_by, texts_within, words_of
 from truthlens.api.content import is_reasoning_part, text_of_part
 from truthlens.api.json_edit import describe, show
+from truthlens.api.members.bookkeeping import NAMES, is_prose, is_said, spelled_by, texts_within, words_of
 from truthlens.core.errors import DialectError
 from truthlens.core.records.enums import Endpoint
 from truthlens.text.sentences import sentences

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from truthlens.api.members import FIELDS_DROPPED, LOGPROBS_DROPPED
+from truthlens.api.members.filter import FIELDS_DROPPED, LOGPROBS_DROPPED
 from truthlens.api.sse.chunks import Transcript, choice_answer
 from truthlens.api.sse.completeness import STREAM_ERROR
 from truthlens.core.records.enums import Action, AnswerKind, Reason, WarningPosition

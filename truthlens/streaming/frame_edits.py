@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from truthlens.api import json_edit
-from truthlens.api.members import Level, Members
+from truthlens.api.members.filter import Level, Members
 from truthlens.api.responses import OWN_MEMBER
 from truthlens.api.sse.chunk_edits import content_chunk, edit_content, edit_texts, strip
 from truthlens.api.sse.chunks import Chunk, ChunkKind, Delta, Transcript, parse_chunk

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truthlens.api.members import Members
+from truthlens.api.members.filter import Members
 from truthlens.api.sse.chunk_edits import done_frame
 from truthlens.api.sse.chunks import ChunkKind, Delta, Transcript
 from truthlens.core.records.enums import OnFlagged, OnUnchecked, Reason, Status

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from truthlens.api import json_edit
-from truthlens.api.bookkeeping import is_identifier
+from truthlens.api.members.bookkeeping import is_identifier
 from truthlens.api.reasoning import AnswerStart, Place
 from truthlens.api.responses import OWN_MEMBER, answer_of, usage_counts
 from truthlens.api.sse.frames import Frame

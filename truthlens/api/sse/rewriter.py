@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from truthlens.api import json_edit
 from truthlens.api.content import text_of_part
-from truthlens.api.members import LOGPROBS_DROPPED, Level, Members, repeats, said_aside
+from truthlens.api.members.copies import repeats
+from truthlens.api.members.filter import LOGPROBS_DROPPED, Level, Members, said_aside
 from truthlens.api.responses import OWN_MEMBER
 from truthlens.api.sse.chunk_edits import content_chunk, edit_texts, final_chunk, strip
 from truthlens.api.sse.chunks import Chunk, ChunkKind, Delta, Transcript, end_of, index_of, is_torn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truthlens.api.bookkeeping import NAMES, is_identifier, says_nothing, texts_within
+from truthlens.api.members.bookkeeping import NAMES, is_identifier, says_nothing, texts_within
 
 SENTENCE = "The ferry costs nine dollars a day."
 

@@ -9,7 +9,8 @@ import pytest
 
 from tests.fakes.copied_frames import BOOKKEEPING, COPIES, SPOKEN, choice_of, tells
 from tests.fakes.gated_streams import text_of
-from truthlens.api.members import Level, Members, repeats
+from truthlens.api.members.copies import repeats
+from truthlens.api.members.filter import Level, Members
 from truthlens.api.responses import parse_response, rewrite_response
 from truthlens.api.sse.buffered import parse_stream, rewrite_stream
 from truthlens.api.sse.frames import encode

@@ -19,7 +19,8 @@ from os.path import commonprefix
 from string import ascii_letters, digits
 
 from truthlens.api import json_edit
-from truthlens.api.bookkeeping import (
+from truthlens.api.content import text_of_part
+from truthlens.api.members.bookkeeping import (
     LONGEST,
     MOST_WORDS,
     NAMES,
@@ -28,11 +29,9 @@ from truthlens.api.bookkeeping import (
     is_identifier,
     natural_words,
     spelled_by,
-    split_camel,
     texts_within,
-    words_of,
 )
-from truthlens.api.content import text_of_part
+from truthlens.api.members.copies import ForbiddenTexts, squeezed
 from truthlens.core.records.enums import Endpoint
 
 LOGPROBS_DROPPED = "logprobs-dropped"
@@ -48,12 +47,6 @@ _MOST_ITEMS = 4
 _MOST_MEMBERS = 64
 # Most chunks are small and leave whole, which a look tells; with long ones an edit costs less than that.
 _MOST_LOOKED_AT = 64 << 10
-# So many words in a row are a copy.
-_RUN = 6
-_LEAST_WORDS = 2
-# A run without what parts its words is looked for where it is long enough to mean something.
-_LEAST_SQUEEZED = 12
-_MOST_SQUEEZED = 4096
 # The longest run that is looked for over the borders of strings and frames.
 _TAIL = 128
 _MOST_REPEATED = 1024
@@ -64,38 +57,32 @@ _TEXTLESS = (int, float, bool, type(None))
 
 # Names under which servers repeat an answer, one short piece a chunk.
 _COPIES = frozenset(
-    (
-        *(
-            "text",
-            "content",
-            "message",
-            "delta",
-            "logprobs",
-            "top_logprobs",
-            "prompt_logprobs",
-            "token",
-            "tokens",
-        ),
-        *(
-            "token_id",
-            "token_ids",
-            "prompt_token_ids",
-            "output",
-            "output_text",
-            "output_ids",
-            "generated_text",
-        ),
-        *(
-            "generation",
-            "response",
-            "completion",
-            "transcript",
-            "audio",
-            "hidden_states",
-            "details",
-            "__verbose",
-        ),
-    )
+    [
+        "text",
+        "content",
+        "message",
+        "delta",
+        "logprobs",
+        "top_logprobs",
+        "prompt_logprobs",
+        "token",
+        "tokens",
+        "token_id",
+        "token_ids",
+        "prompt_token_ids",
+        "output",
+        "output_text",
+        "output_ids",
+        "generated_text",
+        "generation",
+        "response",
+        "completion",
+        "transcript",
+        "audio",
+        "hidden_states",
+        "details",
+        "__verbose",
+    ]
 )
 _CALLS = frozenset(("tool_calls", "function_call"))
 # Said to the reader beside the answer, as what they are: they pass with an answer that was not changed.
@@ -147,7 +134,7 @@ class Members:
         self._addresses: defaultdict[str, str] = defaultdict(str)
         self._repeated: set[tuple[str, str]] = set()
         self._new: list[tuple[str, str]] = []
-        self._forbidden = _Forbidden()
+        self._forbidden = ForbiddenTexts()
         # What left of a place in the frames before, of this frame at the place, and of all of this frame.
         self._before: defaultdict[str, str] = defaultdict(str)
         self._leaving: defaultdict[str, list[str]] = defaultdict(list)
@@ -261,9 +248,9 @@ class Members:
 
         return self._edit_last(raw, edit)
 
-    def _edited(self, key: str, raw: str, judge: Callable[[object], object]) -> str | None:
+    def _edited(self, key: str, raw: str, keep: Callable[[object], object]) -> str | None:
         value = json.loads(raw)
-        kept = judge(value)
+        kept = keep(value)
         if kept is value:
             return raw
         self._note(key)
@@ -399,7 +386,7 @@ class Members:
         if not said:
             return True
         # A piece of a text may end within a word.
-        piece = "".join(_squeezed(self._new_of(path, each)) for each in said)
+        piece = "".join(squeezed(self._new_of(path, each)) for each in said)
         if self._forbidden:
             beside = "".join(self._frame)[-_TAIL:]
             before = self._before[path] + "".join(self._leaving[path])
@@ -419,41 +406,6 @@ class Members:
         last, self._addresses[path] = self._addresses[path], text
         same = commonprefix([last, text])  # noqa: RUF071 - of characters
         return text[len(same.rstrip(ascii_letters + digits)) :]
-
-
-class _Forbidden:
-    """Runs of words that must not leave."""
-
-    def __init__(self) -> None:
-        self._runs: set[tuple[str, ...]] = set()
-        self._squeezed: defaultdict[int, set[str]] = defaultdict(set)
-
-    def __bool__(self) -> bool:
-        return bool(self._runs)
-
-    def add(self, text: str) -> None:
-        for form in {text, split_camel(text)}:
-            runs = _runs(form)
-            self._runs |= runs
-            for squeezed in map("".join, runs):
-                self._squeezed[len(squeezed)].add(squeezed)
-
-    def stands_in(self, text: str) -> bool:
-        """Whether a text repeats one of them, however its words are parted."""
-        if not self._runs:
-            return False
-        if any(not self._runs.isdisjoint(_runs(form)) for form in {text, split_camel(text)}):
-            return True
-        return len(text) <= _MOST_SQUEEZED and self.spelled_in(_squeezed(text))
-
-    def spelled_in(self, squeezed: str) -> bool:
-        """Whether letters in a row spell one of them."""
-        return any(
-            squeezed[start : start + size] in runs
-            for size, runs in self._squeezed.items()
-            if size >= _LEAST_SQUEEZED
-            for start in range(len(squeezed) - size + 1)
-        )
 
 
 class _Filter:
@@ -542,11 +494,6 @@ def said_aside(holder: Mapping[str, object]) -> str:
     return "".join(each for key in _ASIDE for each in all_strings(holder.get(key)))
 
 
-def repeats(text: str, other: str) -> bool:
-    """Whether ``other`` holds a piece of ``text``: six of its words in a row, or all of a shorter one."""
-    return not _runs(text).isdisjoint(_runs(other, len(words_of(text))))
-
-
 def all_strings(value: object) -> list[str]:
     """All strings in a JSON value but the names of the table, in order."""
     if isinstance(value, str):
@@ -558,19 +505,6 @@ def all_strings(value: object) -> list[str]:
             for found in ([key] if key not in _NAMED else []) + all_strings(item)
         ]
     return [found for item in value for found in all_strings(item)] if isinstance(value, list) else []
-
-
-def _runs(text: str, most: int = _RUN) -> set[tuple[str, ...]]:
-    tokens = words_of(text)
-    if len(tokens) < _LEAST_WORDS:
-        # One word says nothing by itself, and may be the name of a model, say.
-        return set()
-    size = min(_RUN, most, len(tokens))
-    return {tuple(tokens[start : start + size]) for start in range(len(tokens) - size + 1)} if size else set()
-
-
-def _squeezed(text: str) -> str:
-    return "".join(words_of(text))
 
 
 def _index_of(choice: Mapping[str, object]) -> str:
