@@ -222,6 +222,17 @@ async def test_a_body_that_is_read_counts_as_held() -> None:
     assert rig.held == 0
 
 
+async def test_a_kept_request_is_let_go_when_its_answer_finds_no_room() -> None:
+    """However often that happens, there is room again afterwards."""
+    rig = Rig("default_mode: standard", limits="max_held_bytes: 1100")
+    for _ in range(2):
+        ticket = await rig.request()
+        assert ticket.plain
+        conclusion = await rig.exchange("Tea is free.", ticket=ticket, pad="x" * 1100)
+        assert conclusion.outcome.verdict.reason is Reason.OVERLOADED
+        assert rig.held == 0
+
+
 async def test_memory_is_given_back_after_a_large_exchange() -> None:
     """Request or answer; and after requests that were too large to be read."""
     for fields, texts in ((WORTH_BYTES, 1), (1, WORTH_BYTES)):

@@ -248,7 +248,6 @@ class Pipeline:
 
     def skip(self, ticket: Ticket, reason: Reason) -> Conclusion:
         """Conclude an exchange whose answer is not scored; the backend's bytes pass."""
-        ticket.held.release()
         return self._conclude(ticket, self._unscored(ticket, reason))
 
     async def assess(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Conclusion:
@@ -274,7 +273,6 @@ class Pipeline:
                 outcome = self._unscored(ticket, Reason.DETECTOR_ERROR)
             finally:
                 held.release()
-                ticket.held.release()
                 self._give_back.after(max(len(body), ticket.size))
         response_s = self._clock() - started
         if head.streams:
@@ -424,6 +422,7 @@ class Pipeline:
         return replace(outcome_of(ticket.plan, assessment, answers, model=model), latency_s=ticket.request_s)
 
     def _conclude(self, ticket: Ticket, outcome: Outcome) -> Conclusion:
+        ticket.held.release()
         request_s, exchange = ticket.request_s, ticket.exchange
         response_s = max(0.0, outcome.latency_s - request_s)
         self._signals.observe(outcome, request_s=request_s, response_s=response_s)
