@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import pytest
+import structlog
 
 from tests.fakes.detectors import FixedDetector, HeldDetector, scored
 from tests.fakes.engines import GivenDetectors, engine_of
@@ -117,6 +118,19 @@ async def test_requests_for_which_there_is_no_time_or_room_say_so(
     assert ticket.reason is reason
     assert ticket.exchange is None
     assert rig.pipeline.skip(ticket, reason).outcome.action is Action.BLOCK
+    assert rig.held == 0
+
+
+@pytest.mark.parametrize("done", [0, 1])
+async def test_a_failure_while_a_request_is_read_costs_its_verdict(done: int) -> None:
+    """The exchange goes on, and the log says which kind of error it was and no more."""
+    rig = Rig(pool=OutOf(KeyError("Milk"), after=done))
+    with structlog.testing.capture_logs() as lines:
+        ticket = await rig.request({"role": "tool", "content": PAD}, QUESTION)
+    assert ticket.reason is Reason.DETECTOR_ERROR
+    assert ticket.exchange is None
+    assert [line.get("error") for line in lines] == ["KeyError"]
+    assert "Milk" not in str(lines)
     assert rig.held == 0
 
 

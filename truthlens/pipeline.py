@@ -7,9 +7,9 @@
     response body     assess  body -> answers -> verdicts, corrected by mode -> action -> new body and headers
                       flow    a stream that is observed or gated goes on piece by piece, its verdict at its end
 
-This is the only module that knows the order. Stages return records; metrics and log lines are written here. The
-one broad ``except`` of the serving path stands in ``assess`` (and for streams in ``streaming.driver``): whatever fails costs
-a verdict, not an answer, unless the plan says ``on_unchecked: block``.
+This is the only module that knows the order. Stages return records; metrics and log lines are written here. ``open``,
+``prepare`` and ``assess`` catch every exception (for streams ``streaming.driver`` does): whatever fails costs a verdict,
+not an answer, unless the plan says ``on_unchecked: block``.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Pipeline:
                 plain, misnamed = body, True
             size = len(plain)
             opened = await self.read(lambda: self._open(ticket, body, plain), size, deadline.remaining_s)
-        except (TruthLensError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - the stage border, as in assess
             unread = misnamed and isinstance(error, DialectError)
             opened = replace(ticket, reason=Reason.ENCODING if unread else _why_unread(error))
         finally:
@@ -183,7 +183,7 @@ class Pipeline:
             return ticket
         try:
             await self.read(reading.read, reading.size, ticket.plan.timeout_s)
-        except (TruthLensError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - the stage border, as in assess
             reading.give_up()
             return replace(ticket, reason=_why_unread(error))
         finally:
@@ -483,7 +483,12 @@ class Pipeline:
 
 
 def _why_unread(error: Exception) -> Reason:
-    return _UNREAD.get(type(error), Reason.DETECTOR_ERROR)
+    reason = _UNREAD.get(type(error))
+    if reason is None:
+        # The type alone: a message or a traceback may quote the text that was being read.
+        log.error("reading a body failed", error=type(error).__name__)
+        return Reason.DETECTOR_ERROR
+    return reason
 
 
 def _rewrite(
