@@ -498,3 +498,15 @@ def client_chunks(body: bytes) -> list[openai.types.chat.ChatCompletionChunk]:
         openai.OpenAI(api_key="x", base_url="http://backend/v1", http_client=http) as client,
     ):
         return list(client.chat.completions.create(model="m", messages=[], stream=True))
+
+
+def test_reasoning_that_repeats_a_replaced_text_goes_whether_or_not_its_choice_has_an_index() -> None:
+    """A choice without one is the one of its place in the chunk."""
+    thoughts = [{"delta": {"reasoning": piece}} for piece in ("The tower in Paris", " is 330 m tall.")]
+    said = {"delta": {"content": "The tower in Paris is 330 m tall."}}
+    empty: dict[str, object] = {"delta": {}}
+    for other in (empty, {"index": 0, **empty}):
+        frames = [chunk(other, choice) for choice in (*thoughts, said)]
+        body = b"".join(rewritten([*frames, STOP, DONE], {1: "No."}))
+        assert b"No." in body
+        assert b"Paris" not in body

@@ -131,7 +131,7 @@ class StreamRewriter:
         if not any(delta.reasoning or delta.refusal for delta in self.deltas(place, index)):
             return ""
         choices = json.loads(self._frames[place].data or "")["choices"]
-        holders = [choice.get("delta") for choice in choices if index_of(choice, 0) == index]
+        holders = [choice.get("delta") for at, choice in enumerate(choices) if index_of(choice, at) == index]
         return "".join(said_aside(holder) for holder in holders if isinstance(holder, dict))
 
     def written(self) -> bytes:
