@@ -50,6 +50,15 @@ async def test_questions_are_answered_without_sight_of_the_answer() -> None:
         assert asked.body["response_format"] == {"type": "json_object"}
 
 
+async def test_an_answer_flagged_without_spans_is_asked_about_as_a_whole() -> None:
+    """Many slight doubts mark no place; the questions still need one to be about."""
+    ask = ScriptedAsk(_QUESTIONS, _ANSWERS)
+    flagged = task(flagged=("no such words",))
+    assert not flagged.verdict.spans
+    await self_check(flagged, tools(ask, ScriptedRescore({})), FIRST, flagged.verdict, model="m", own=True)
+    assert f">{FIRST}</truthlens:span>" in ask.prompts[0]
+
+
 async def test_the_pairs_stand_in_every_correction_prompt() -> None:
     """One check serves all rounds of the loop, and its calls are no attempts."""
     half = "The pump runs at 600 rpm. It was built in Ulm. The housing is made of cast iron."

@@ -72,8 +72,7 @@ def correction_prompt(
         cue: whether the prompt ends by opening the answer; ``None``: where the API continues texts.
         most_chars: characters of evidence at most.
     """
-    verdict = with_spans(text, verdict)
-    found = delimiters.marks(text, verdict.spans)
+    found = delimiters.marks(text, with_spans(text, verdict).spans)
     return render.render(
         "correct",
         chinese=render.in_chinese(text, exchange.query),
@@ -113,6 +112,7 @@ def evidence_for(
         text: the answer.
         most_chars: characters of evidence at most.
     """
+    verdict = with_spans(text, verdict)
     near: list[int] = []
     around: dict[int, list[tuple[int, int]]] = {}
     for span in sorted(verdict.spans, key=lambda each: -each.score):
@@ -150,9 +150,8 @@ def with_evidence(
 
 def marked_answer(text: str, verdict: Verdict) -> str:
     """Return the fenced answer with its flagged spans marked."""
-    return (
-        f"<{delimiters.PREFIX}answer>\n{delimiters.marked(text, verdict.spans)}\n</{delimiters.PREFIX}answer>"
-    )
+    marked = delimiters.marked(text, with_spans(text, verdict).spans)
+    return f"<{delimiters.PREFIX}answer>\n{marked}\n</{delimiters.PREFIX}answer>"
 
 
 def _chosen(found: Sequence[Mark]) -> list[tuple[int, Mark]]:
