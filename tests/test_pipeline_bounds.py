@@ -51,6 +51,20 @@ class OutOf(Pool):
         return await super().run(work, size=size, timeout_s=timeout_s)
 
 
+class WatchedPool(Pool):
+    """Notes how many exchanges count as in flight whenever it is given work."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watched: Metrics | None = None
+        self.seen: list[float | None] = []
+
+    async def run(self, work: Callable[[], _T], *, size: int, timeout_s: float) -> _T:
+        assert self.watched is not None
+        self.seen.append(self.watched.registry.get_sample_value("truthlens_inflight"))
+        return await super().run(work, size=size, timeout_s=timeout_s)
+
+
 class TimedEngine(Engine):
     """Notes the time that each detection was given, and lets some pass."""
 
@@ -234,6 +248,16 @@ async def test_a_body_that_is_read_counts_as_held() -> None:
     assert (await rig.request({"role": "tool", "content": PAD}, QUESTION)).reason is Reason.OVERLOADED
     assert (await rig.request()).reason is None
     assert rig.held == 0
+
+
+async def test_an_exchange_counts_once_as_in_flight() -> None:
+    """While its request is read, its evidence is looked for, and its answer is read and rewritten."""
+    pool = WatchedPool()
+    rig = Rig("threshold: 0.05", pool=pool)
+    pool.watched = rig.signals
+    ticket = await rig.request({"role": "tool", "content": PAD}, QUESTION)
+    await rig.exchange("Tea is free.", ticket=ticket, pad=" " * len(PAD))
+    assert pool.seen == [1, 1, 1, 1]
 
 
 async def test_a_kept_request_is_let_go_when_its_answer_finds_no_room() -> None:

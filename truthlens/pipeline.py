@@ -198,9 +198,13 @@ class Pipeline:
             TimeoutError: it takes longer than ``timeout_s``; the work ends.
         """
         with self._signals.inflight.track_inprogress():
-            if size <= _INLINE_BYTES:
-                return work()
-            return await self._pool.run(work, size=size, timeout_s=timeout_s)
+            return await self._read(work, size, timeout_s)
+
+    async def _read(self, work: Callable[[], _T], size: int, timeout_s: float) -> _T:
+        """``read`` for an exchange that is counted as in flight already."""
+        if size <= _INLINE_BYTES:
+            return work()
+        return await self._pool.run(work, size=size, timeout_s=timeout_s)
 
     def held_bytes(self) -> HeldBytes:
         """What counts bytes as held that are not of an exchange of the gateway."""
@@ -296,7 +300,7 @@ class Pipeline:
         read_by = Deadline.after(min(ticket.plan.timeout_s, deadline.remaining_s))
         try:
             plain = await self._decoded(ticket.policy, head, body, read_by)
-            response: Response | StreamedResponse = await self.read(
+            response: Response | StreamedResponse = await self._read(
                 lambda: parse(plain, exchange, limits), len(plain), read_by.remaining_s
             )
         except (TruthLensError, TimeoutError) as error:
@@ -323,7 +327,7 @@ class Pipeline:
         if outcome.action is Action.BLOCK:
             return outcome
         try:
-            return await self.read(
+            return await self._read(
                 lambda: _rewrite(ticket, exchange, response, outcome), len(plain), MARGIN_S / 2
             )
         except (OverloadedError, TimeoutError) as error:
