@@ -110,6 +110,21 @@ async def test_detect_scores_one_answer(client: httpx.AsyncClient) -> None:
     assert (strict["detected"], strict["decision"]) == (True, "strict")
 
 
+async def test_detect_keeps_the_policy_that_it_began_with(client: httpx.AsyncClient, parts: Parts) -> None:
+    """A reload while the body arrives takes no decision away from it."""
+    body = b'{"context": ["Tea is free."], "response": "Tea is free.", "decision": "strict"}'
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield body[:20]
+        parts.policy.swap(compile_policy("hallucination: {threshold: 0.5}\n", file="p.yaml"))
+        yield body[20:]
+
+    json_type = {"content-type": "application/json"}
+    first = await client.post("/v1/detect", content=pieces(), headers=json_type)
+    assert first.json().get("decision") == "strict"
+    assert (await client.post("/v1/detect", content=body, headers=json_type)).status_code == 422
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

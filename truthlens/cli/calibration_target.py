@@ -79,7 +79,7 @@ def _threshold_now(config: Path, settings: Settings, decision: str) -> float | N
 
 
 def _plan(policy: Policy, decision: str) -> Plan:
-    plan = next((plan for plan in (*policy.plans, policy.default) if plan.decision == decision), None)
+    plan = policy.plan_named(decision)
     if plan is None:
         names = ", ".join(policy.decision_names)
         raise PolicyError(f"{policy.file}: there is no decision {decision!r}; known: {names}")

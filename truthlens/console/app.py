@@ -138,7 +138,9 @@ class _Console:
             held.release()
 
     async def _detect(self, request: Request, held: HeldBytes) -> Response:
-        limits, body = self._policy.current.limits, bytearray()
+        # One for the whole request: the policy may be reloaded while it is read.
+        policy, body = self._policy.current, bytearray()
+        limits = policy.limits
         async for chunk in request.stream():
             body += chunk
             check(len(body), limits.max_body_bytes, key="max_body_bytes")
@@ -146,7 +148,7 @@ class _Console:
             self._pipeline.check_room(0)
         try:
             asked, exchange, answer = await self._pipeline.read(
-                lambda: _read(bytes(body), limits), len(body), self._policy.current.default.timeout_s
+                lambda: _read(bytes(body), limits), len(body), policy.default.timeout_s
             )
         except pydantic.ValidationError as error:
             problems = "; ".join(
@@ -154,18 +156,12 @@ class _Console:
                 for e in error.errors(include_url=False, include_context=False, include_input=False)
             )
             return _error(422, f"{problems}. Expected {{context: [text], query: text, response: text}}")
-        plan = self._plan(asked.decision)
+        plan = policy.default if asked.decision is None else policy.plan_named(asked.decision)
         if plan is None:
-            known = ", ".join(p.decision for p in (*self._policy.current.plans, self._policy.current.default))
+            known = ", ".join(policy.decision_names)
             return _error(422, f"decision: no decision of that name is loaded; known: {known}")
         verdict = await self._pipeline.score(plan, exchange, answer)
         return JSONResponse(_detect_object(plan, verdict, exchange, answer))
-
-    def _plan(self, name: str | None) -> Plan | None:
-        policy = self._policy.current
-        if name is None or name == policy.default.decision:
-            return policy.default
-        return next((plan for plan in policy.plans if plan.decision == name), None)
 
     def _state(self) -> dict[str, Any]:
         policy, error = self._policy.current, self._policy.last_error

@@ -77,6 +77,10 @@ class Policy:
         """Every name that an exchange's decision can have."""
         return (*(plan.decision for plan in self.plans), self.default.decision)
 
+    def plan_named(self, decision: str) -> Plan | None:
+        """Return the plan of that decision, ``None`` where there is none."""
+        return next((plan for plan in (*self.plans, self.default) if plan.decision == decision), None)
+
     @property
     def trusted_headers(self) -> frozenset[str]:
         """Lower-case names of the headers that only an upstream router can set."""
