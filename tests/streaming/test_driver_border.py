@@ -12,6 +12,7 @@ from tests.fakes.detectors import HeldDetector
 from tests.streaming.test_driver import DONE, OBSERVE, chunk, chunks_of, gate, line
 from truthlens.core.records.enums import Action, OnFlagged, OnUnchecked, Reason, Status
 from truthlens.streaming.gate import Gate
+from truthlens.streaming.scoring import StreamScorer
 from truthlens.streaming.types import Ack
 
 
@@ -53,6 +54,27 @@ async def test_a_failing_gate_ends_a_stream_that_must_be_checked(monkeypatch: py
         assert made.text == ""
         assert made.received.endswith(DONE)
         assert made.outcome.action is Action.BLOCK
+
+
+@pytest.mark.parametrize("on_unchecked", list(OnUnchecked))
+async def test_a_stream_whose_end_fails_as_well_is_acknowledged(
+    on_unchecked: OnUnchecked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ends a stream reads the answers too, and so may fail like what it ends."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("secret")
+
+    async with line(gate(on_unchecked=on_unchecked)) as made:
+        await made.send(chunk("The ferry "))
+        monkeypatch.setattr(Gate, "ask", fail)
+        monkeypatch.setattr(StreamScorer, "answers", fail)
+        await made.send(chunk("is blue."), chunk(finish="stop"), DONE, b"", end=True)
+        await made.wait(lambda: len(made.acks) == 5)
+        blocks = on_unchecked is OnUnchecked.BLOCK
+        assert made.received == (DONE if blocks else b"".join(made.sent))
+        assert made.outcome.action is (Action.BLOCK if blocks else Action.PASS)
+        assert made.outcome.verdict.reason is Reason.DETECTOR_ERROR
 
 
 async def test_a_clock_that_wakes_a_failing_gate_lets_its_text_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -319,7 +319,13 @@ class StreamDriver:
         self._end(await self._scorer.finish(cut=cut))
 
     def _give_up(self, reason: Reason, *, broken: bool = False) -> None:
-        self._end(self._scorer.give_up(reason, broken=broken))
+        """End the stream without a verdict, also where what made that necessary fails again."""
+        try:
+            outcome = self._scorer.give_up(reason, broken=broken)
+        except Exception as error:  # noqa: BLE001 - see _fail
+            log.error("ending a stream failed", error=type(error).__name__, decision=self._plan.decision)
+            outcome = self._scorer.let_go()
+        self._end(outcome)
 
     def _end(self, outcome: Outcome) -> None:
         record = StreamRecord(

@@ -13,7 +13,7 @@ from truthlens.api.reasoning import reasoning_to_score
 from truthlens.api.sse.chunk_edits import content_chunk, done_frame, final_chunk
 from truthlens.api.sse.completeness import limited, reason_of
 from truthlens.api.sse.frames import encode
-from truthlens.core.records.enums import AnswerKind, OnUnchecked, Reason, Streaming
+from truthlens.core.records.enums import Action, AnswerKind, OnUnchecked, Reason, Streaming
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.mitigation_result import Assessment
 from truthlens.core.records.outcome import Outcome
@@ -250,6 +250,16 @@ class StreamScorer:
             else:
                 relay.open()
         return ending.outcome
+
+    def let_go(self) -> Outcome:
+        """Conclude where ``give_up`` failed: everything passes, or nothing more does, and nothing is said of it."""
+        verdict = unchecked(Reason.DETECTOR_ERROR, threshold=self._plan.threshold)
+        outcome = Outcome(self._plan, verdict, model=self._model)
+        if self._must_check:
+            self._relay.cut(done_frame(newline=self._relay.newline))
+            return replace(outcome, action=Action.BLOCK)
+        self._relay.open()
+        return outcome
 
     def _ending(
         self, answers: Sequence[Answer], assessment: Assessment, *, gated: Gated | None, reason: Reason | None
