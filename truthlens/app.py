@@ -98,6 +98,7 @@ async def node(
         workers=settings.workers,
         queue_limit=policy.limits.queue_limit,
         queue_observer=signals.queue_seconds.observe,
+        unexplained=_unexplained(signals),
     )
     marks = Marks(settings.secret or host_secret())
     client = LlmClient(
@@ -182,6 +183,14 @@ def _arm_metrics(bandit: Bandit, store: MemoryArms | RedisArms, signals: Metrics
             signals.auto_store_errors.inc(errors)
 
     return collect
+
+
+def _unexplained(signals: Metrics) -> Callable[[Exception], None]:
+    def note(error: Exception) -> None:
+        log.warning("a verdict is given without explanations", error=type(error).__name__)
+        signals.unexplained.inc()
+
+    return note
 
 
 def _console_access(settings: Settings) -> Access:

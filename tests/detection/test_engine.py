@@ -15,7 +15,7 @@ from tests.fakes.tiny_encoder import write_encoder
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import DetectorSpec, Plan
-from truthlens.core.records.verdict import Coverage, DetectorResult
+from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.engine import LARGE_ANSWER_CHARS, LARGE_EVIDENCE_CHARS
 from truthlens.detection.models.loading import load_encoder
 
@@ -287,4 +287,30 @@ async def test_long_texts_do_not_take_the_workers_of_others(evidence: str, answe
     assert (engine.inflight, engine.waiting) == (1, 1)
     held.release.set()
     await asyncio.gather(*waiting)
+    await engine.aclose()
+
+
+async def test_a_long_stream_does_not_take_the_workers_of_others() -> None:
+    """Evidence decides: the answer is not known when a stream begins."""
+    held = HeldDetector()
+    engine = engine_of({None: held, "fixed": FixedDetector(scored(0.1))}, workers=1)
+    long = replace(EXCHANGE, passages=(Passage("x" * (LARGE_EVIDENCE_CHARS + 1), Provenance.TOOL),))
+    following = asyncio.create_task(engine.follow(PLAN, long).detect([ANSWER]))
+    await entered(held)
+    (verdict,) = await engine.detect(replace(HASTY, model_id="fixed"), EXCHANGE, [ANSWER])
+    held.release.set()
+    assert verdict.score == 0.1
+    await following
+    await engine.aclose()
+
+
+async def test_an_explanation_that_fails_costs_no_verdict() -> None:
+    """A detector of somebody else's may name a place that is none; the failure is told."""
+    told: list[Exception] = []
+    span = Span(0, 3.5, 0.9)  # type: ignore[arg-type]
+    detector = FixedDetector(replace(scored(0.9), spans=(span,)))
+    engine = engine_of({None: detector}, unexplained=told.append)
+    verdicts = await engine.detect(PLAN, EXCHANGE, [ANSWER])
+    assert await engine.explain(EXCHANGE, [ANSWER], verdicts, time_s=30.0) == verdicts
+    assert [type(error) for error in told] == [TypeError]
     await engine.aclose()

@@ -33,6 +33,7 @@ def engine_of(
     workers: int = 1,
     queue_limit: int = 64,
     queue_observer: Callable[[float], None] | None = None,
+    unexplained: Callable[[Exception], None] | None = None,
 ) -> Engine:
     """Return an engine that runs them."""
     return Engine(
@@ -40,4 +41,5 @@ def engine_of(
         workers=workers,
         queue_limit=queue_limit,
         queue_observer=queue_observer,
+        unexplained=unexplained,
     )

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Protocol
 
 from truthlens.core.cancellation import StopCheck
-from truthlens.core.errors import DetectorError, OverloadedError
-from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.errors import DetectorError
+from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import DetectorResult, Verdict, unchecked
 from truthlens.detection.explain.explainer import explained
@@ -46,6 +46,7 @@ class Engine:
             long texts have their own pool of half as many, at least one.
         queue_limit: jobs that may wait; one more is refused as ``overloaded``.
         queue_observer: told for each job the seconds that it waited, on the event loop's thread.
+        unexplained: told why verdicts had to do without explanations, each time.
     """
 
     def __init__(
@@ -55,8 +56,10 @@ class Engine:
         workers: int = 1,
         queue_limit: int = 64,
         queue_observer: Callable[[float], None] | None = None,
+        unexplained: Callable[[Exception], None] | None = None,
     ) -> None:
         self._detectors = detectors
+        self._unexplained = unexplained
         make = partial(Workers, queue_limit=queue_limit, queue_observer=queue_observer)
         self._workers = make(workers=workers)
         self._large = make(workers=max(1, workers // 2))
@@ -113,13 +116,15 @@ class Engine:
     async def explain(
         self, exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict], *, time_s: float
     ) -> tuple[Verdict, ...]:
-        """Return the verdicts with their spans explained, or as they are where that takes longer than ``time_s``."""
-        size = sum(len(passage.text) for passage in exchange.passages)
+        """Return the verdicts with their spans explained, or as they are where that fails or takes over ``time_s``."""
+        size = _characters(exchange.passages) + _characters(answers)
         try:
             return await self._explaining.run(
                 lambda: explained(exchange, answers, verdicts), size=size, timeout_s=time_s
             )
-        except (TimeoutError, OverloadedError):
+        except Exception as error:  # noqa: BLE001 - the stage border: it costs the explanations, not the verdicts
+            if self._unexplained is not None:
+                self._unexplained(error)
             return tuple(verdicts)
 
     def follow(self, plan: Plan, exchange: Exchange) -> Following:
@@ -127,7 +132,7 @@ class Engine:
 
         It keeps the detectors that it began with, and what it remembers lives as long as it does.
         """
-        return Following(plan, exchange, chosen=self._detectors.of(plan), workers=self._workers)
+        return Following(plan, exchange, chosen=self._detectors.of(plan), workers=self._workers_for(exchange))
 
     async def aclose(self) -> None:
         """Refuse new work as ``overloaded`` and wait until the workers have finished theirs."""
@@ -144,16 +149,18 @@ class Engine:
             for spec, detector in self._detectors.of(plan)
         ]
         job = Job(steps, texts=len(answers))
-        workers = self._large if _is_large(exchange, answers) else self._workers
-        ended = await workers.run(job, timeout_s=plan.timeout_s)
+        ended = await self._workers_for(exchange, answers).run(job, timeout_s=plan.timeout_s)
         return job.results(missing=ended.reason)
 
+    def _workers_for(self, exchange: Exchange, answers: Sequence[Answer] = ()) -> Workers:
+        large = (
+            _characters(answers) > LARGE_ANSWER_CHARS or _characters(exchange.passages) > LARGE_EVIDENCE_CHARS
+        )
+        return self._large if large else self._workers
 
-def _is_large(exchange: Exchange, answers: Sequence[Answer]) -> bool:
-    return (
-        sum(len(answer.text) for answer in answers) > LARGE_ANSWER_CHARS
-        or sum(len(passage.text) for passage in exchange.passages) > LARGE_EVIDENCE_CHARS
-    )
+
+def _characters(texts: Sequence[Answer] | Sequence[Passage]) -> int:
+    return sum(len(each.text) for each in texts)
 
 
 def _detect(

@@ -144,6 +144,11 @@ class Metrics:
             ("decision", "reason"),
             registry=registry,
         )
+        self.unexplained = Counter(
+            "truthlens_unexplained",
+            "Times that spans were wanted explained and were not: no time, no room, or a failure, which the log names.",
+            registry=registry,
+        )
         self.coverage = Histogram(
             "truthlens_coverage_ratio",
             "Share of answer tokens scored and of evidence tokens seen.",
