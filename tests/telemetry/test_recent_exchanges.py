@@ -10,10 +10,10 @@ import pytest
 
 from truthlens.core.records.calls import CallRecord, Role
 from truthlens.core.records.enums import AnswerKind, Endpoint, Mode, Provenance, Status
-from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.exchange import Answer, Exchange, Message, Passage
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.mitigation_result import Correction, Stop
-from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.outcome import Outcome, Reasoned
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Span, Verdict
 from truthlens.telemetry.recent_exchanges import Recent
@@ -86,6 +86,19 @@ def test_texts_that_are_too_large_are_dropped_and_said_to_be(size: int, kept: bo
             kept,
             not kept,
         )
+
+
+def test_what_no_page_shows_is_not_kept() -> None:
+    """It would not count, and may be as large as a request or an answer."""
+    recent = Recent()
+    answer = Answer(0, AnswerKind.TEXT, "Tea.", lead="secret", reasoning="secret")
+    ended = outcome(answers=(answer,), first=(verdict(1),), reasoned=(Reasoned(6, verdict(1)),))
+    asked = replace(exchange("Tea."), model="secret", messages=(Message("user", "secret"),), echoed="secret")
+    recent.add(ended, time=NOW, exchange=asked)
+    (entry,) = recent.entries()
+    assert entry.exchange is not None
+    assert "secret" not in repr(entry)
+    assert (entry.outcome.first, entry.outcome.reasoned) == ((), ())
 
 
 def test_a_large_exchange_keeps_its_strongest_spans_and_says_that_it_was_cut() -> None:

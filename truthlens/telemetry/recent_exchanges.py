@@ -124,7 +124,7 @@ class Recent:
             exchange: its request half, where the policy allows that texts are kept; else ``None``.
         """
         text_bytes = _text_bytes(outcome, exchange) if exchange is not None else None
-        shown = replace(exchange, messages=()) if exchange is not None and text_bytes is not None else None
+        shown = _shown(exchange) if exchange is not None and text_bytes is not None else None
         kept = _bounded(outcome, text=shown is not None)
         entry = RecentExchange(
             id=secrets.token_hex(8),
@@ -153,6 +153,11 @@ class Recent:
         return found[0] if found else None
 
 
+def _shown(exchange: Exchange) -> Exchange:
+    """Return ``exchange`` without the texts that no page shows."""
+    return replace(exchange, model="", messages=(), echoed="")
+
+
 def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
     """Return ``outcome`` without its body, within an entry's bounds; texts only where they may be kept."""
     return replace(
@@ -162,7 +167,11 @@ def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
         verdicts=tuple(map(_bounded_verdict, outcome.verdicts[:_MOST_CHOICES])),
         corrections=tuple(each and _bounded_correction(each) for each in outcome.corrections[:_MOST_CHOICES]),
         calls=tuple(replace(call, model=call.model[:_LONGEST_NAME]) for call in outcome.calls[:_MOST_CALLS]),
-        answers=outcome.answers[:_MOST_CHOICES] if text else (),
+        first=(),
+        reasoned=(),
+        answers=tuple(replace(each, lead="", reasoning="") for each in outcome.answers[:_MOST_CHOICES])
+        if text
+        else (),
     )
 
 
@@ -213,7 +222,7 @@ def _text_bytes(outcome: Outcome, exchange: Exchange) -> int | None:
 
 def _texts(outcome: Outcome, exchange: Exchange) -> Iterator[str]:
     yield exchange.query
-    for answer in outcome.answers:
+    for answer in outcome.answers[:_MOST_CHOICES]:
         yield answer.text
     for passage in exchange.passages:
         yield from (passage.text, passage.title, passage.id)
