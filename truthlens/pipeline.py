@@ -47,7 +47,6 @@ from truthlens.core.records.outcome import Outcome, StreamRecord
 from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.delivery import (
-    calls_made,
     headers,
     outcome_of,
     pending_headers,
@@ -504,10 +503,10 @@ def _rewrite(
     details = truthlens_object(warned, exchange) if ticket.wants_details and not silent else None
     if not warned.texts and details is None and not response.forged:
         return warned.outcome
-    usage = usage_object(outcome.calls)
+    usage = usage_object(outcome)
     if warned.texts and details is None and usage is not None:
         # The body's own usage stays the first call's; whoever pays must see the rest.
-        details = {"calls": calls_made(outcome.calls), "usage": usage}
+        details = {"calls": len(outcome.calls_made), "usage": usage}
     if isinstance(response, StreamedResponse):
         return replace(warned.outcome, body=rewrite_stream(response, warned.texts, details))
     return replace(warned.outcome, body=rewrite_response(response, warned.texts, details))

@@ -4,7 +4,7 @@ Pure functions of records. Deliberately not here: JSON bodies of the API (``api`
 (``gateway``), the choice of the action and the order of the stages (``pipeline``).
 """
 
-from truthlens.delivery.bodies import blocked_body, calls_made, truthlens_object, usage_object, verdict_object
+from truthlens.delivery.bodies import blocked_body, truthlens_object, usage_object, verdict_object
 from truthlens.delivery.headers import HEADER_NAMES, format_score, headers, pending_headers, risk_of, worst
 from truthlens.delivery.outcome import outcome_of
 from truthlens.delivery.warning import (
@@ -23,7 +23,6 @@ __all__ = [
     "Warned",
     "apply_warning",
     "blocked_body",
-    "calls_made",
     "disclaimer_for",
     "format_score",
     "headers",

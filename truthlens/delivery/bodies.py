@@ -69,7 +69,7 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
             "mode": outcome.mode.value,
             "action": outcome.action.value,
             "iterations": outcome.iterations,
-            "calls": calls_made(outcome.calls),
+            "calls": len(outcome.calls_made),
             "initial_score": outcome.initial_score,
             "review_id": outcome.review_id,
             "choices": [
@@ -80,20 +80,15 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
             ],
             "passages": [_passage(exchange, index) for index in named if index < len(exchange.passages)],
             "models": _models(outcome),
-            "usage": usage_object(outcome.calls),
+            "usage": usage_object(outcome),
             "notes": list(dict.fromkeys((*outcome.notes, *exchange.notes))),
         }
     )
 
 
-def calls_made(calls: Sequence[CallRecord]) -> int:
-    """Return the number of calls to models that were made; one that was refused before it began is none."""
-    return sum(call.attempts > 0 for call in calls)
-
-
-def usage_object(calls: Sequence[CallRecord]) -> dict[str, object] | None:
+def usage_object(outcome: Outcome) -> dict[str, object] | None:
     """Return calls and tokens of extra generations, in total and by model and role; ``None`` for none."""
-    made = [call for call in calls if call.attempts > 0]
+    made = outcome.calls_made
     if not made:
         return None
     by_model: dict[tuple[str, str], list[CallRecord]] = {}
@@ -215,7 +210,7 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
 
 def _models(outcome: Outcome) -> list[str]:
     """Return every model that took part in the outcome, in the order of their first use."""
-    asked = [call.model for call in outcome.calls if call.attempts > 0]
+    asked = [call.model for call in outcome.calls_made]
     return list(dict.fromkeys([outcome.model] * bool(outcome.model) + asked))
 
 

@@ -76,7 +76,7 @@ def log_exchange(
         iterations=outcome.iterations,
         initial_score=round(outcome.initial_score, 4) if outcome.initial_score is not None else None,
         stops=[correction.stop.value for correction in outcome.corrections if correction is not None] or None,
-        calls=sum(call.attempts > 0 for call in outcome.calls),
+        calls=len(outcome.calls_made),
         failures=sorted({call.code or call.failure.value for call in outcome.calls if call.failure}) or None,
         notes=list(outcome.notes) or None,
         tokens=sum(call.usage.total_tokens for call in outcome.calls),

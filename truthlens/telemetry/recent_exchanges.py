@@ -92,7 +92,7 @@ class RecentExchange:
     @property
     def calls(self) -> int:
         """How many calls to models were made."""
-        return sum(call.attempts > 0 for call in self.outcome.calls)
+        return len(self.outcome.calls_made)
 
     @property
     def streaming(self) -> str:

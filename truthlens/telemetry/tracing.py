@@ -133,7 +133,7 @@ def describe(span: trace.Span, outcome: Outcome) -> None:
             "truthlens.status": verdict.status.value,
             "truthlens.action": outcome.action.value,
             "truthlens.iterations": outcome.iterations,
-            "truthlens.calls": len(outcome.calls),
+            "truthlens.calls": len(outcome.calls_made),
             "truthlens.tokens": sum(call.usage.total_tokens for call in outcome.calls),
         }
     )

@@ -76,3 +76,8 @@ class Outcome:
     stream: StreamRecord | None = None
     reasoned: tuple[Reasoned | None, ...] = ()
     answers: tuple[Answer, ...] = ()
+
+    @property
+    def calls_made(self) -> tuple[CallRecord, ...]:
+        """The calls that were made; one that was refused before it began is none."""
+        return tuple(call for call in self.calls if call.attempts > 0)
