@@ -6,6 +6,7 @@ known here.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -65,7 +66,8 @@ class Contest:
             self.consensus = self.consensus or consensus
             self.attempts.append(Attempt(model, role, CandidateFate.UNCHANGED, self.best.verdict.score))
             return
-        code = candidate_checks.rejection(self.task, text, finish_reason=None)
+        # Much evidence takes long to look through: that must not hold up the other exchanges.
+        code = await asyncio.to_thread(candidate_checks.rejection, self.task, text, finish_reason=None)
         if code is not None and code not in passing:
             self.attempts.append(Attempt(model, role, CandidateFate.REJECTED, reason=code))
             return

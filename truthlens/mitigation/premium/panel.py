@@ -143,8 +143,11 @@ class _Panel:
         usable: list[tuple[str, str]] = []
         for given in opinions:
             # Another model owes the first answer neither its length nor its words.
-            opinion = acceptable(
-                self.task, given, passing={candidate_checks.TOO_LONG, candidate_checks.LOST_CONTENT}
+            opinion = await asyncio.to_thread(
+                acceptable,
+                self.task,
+                given,
+                passing={candidate_checks.TOO_LONG, candidate_checks.LOST_CONTENT},
             )
             self.contest.attempts += opinion.attempts(Role.VERIFIER)
             if opinion.text is not None:

@@ -76,11 +76,13 @@ async def written(task: Task, tools: Tools, asked: ModelRequest) -> Opinion:
         asked = replace(asked, body={**asked.body, "response_format": task.request["response_format"]})
     opinion = await said(tools.ask, asked, time_s=tools.deadline.remaining_s)
     # Who writes from several answers owes the first one not its words.
-    return acceptable(task, opinion, passing={candidate_checks.LOST_CONTENT})
+    return await asyncio.to_thread(acceptable, task, opinion, passing={candidate_checks.LOST_CONTENT})
 
 
 def acceptable(task: Task, opinion: Opinion, *, passing: Collection[str] = ()) -> Opinion:
     """Return the opinion with its text cleaned, or without it if the text may not replace the first answer.
+
+    Much evidence takes long to look through; keep it off the event loop.
 
     Args:
         task: the first answer.

@@ -169,11 +169,14 @@ class _Loop:
             self._note(CandidateFate.REJECTED, reason=candidate_checks.TOO_LONG)
             return candidate_checks.TOO_LONG
         text = candidate_checks.clean(completion.text, first=first)
-        code = candidate_checks.rejection(self.task, text, finish_reason=completion.finish_reason)
         if text.strip() in self.seen:
             self._note(CandidateFate.UNCHANGED)
             return UNCHANGED
         self.seen.add(text.strip())
+        # As above: whether a text is about the matter is looked up in all of the evidence.
+        code = await asyncio.to_thread(
+            candidate_checks.rejection, self.task, text, finish_reason=completion.finish_reason
+        )
         if code is not None:
             self._note(CandidateFate.REJECTED, reason=code)
             return code
