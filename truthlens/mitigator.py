@@ -115,9 +115,9 @@ class Mitigator:
             verdicts = await self._first(case)
             return Assessment(verdicts, verdicts, notes=(REQUEST_NOT_KEPT,) if _any_flagged(verdicts) else ())
         caller = self._caller(case)
-        asked: asyncio.Task[tuple[Opinion, ...]] | None = None
+        asked: asyncio.Task[_Heard] | None = None
         if plan.asks_first and self._engine.scores(plan, case.exchange, case.answers):
-            asked = asyncio.create_task(_opinions(case, caller))
+            asked = asyncio.create_task(_heard(case, caller))
         try:
             assessment = await self._correct(case, await self._first(case), caller, asked)
         finally:
@@ -135,7 +135,7 @@ class Mitigator:
         case: Case,
         first: tuple[Verdict, ...],
         caller: Caller,
-        asked: asyncio.Task[tuple[Opinion, ...]] | None,
+        asked: asyncio.Task[_Heard] | None,
     ) -> Assessment:
         plan = case.plan
         mode = await self._mode(plan, first)
@@ -148,9 +148,12 @@ class Mitigator:
         started = self._clock()
         try:
             with self._tracer.stage("mitigation"):
-                heard = await asked if asked is not None else ()
-                if mode is Mode.PREMIUM and asked is None:
-                    heard = await _opinions(case, caller)
+                if asked is not None:
+                    heard = await asked
+                elif mode is Mode.PREMIUM:
+                    heard = await _heard(case, caller)
+                else:
+                    heard = _Heard(await _request(case))
                 corrections = await self._work(case, first, caller, mode, heard)
             verdicts = tuple(
                 verdict if each is None else each.verdict
@@ -187,7 +190,7 @@ class Mitigator:
         first: tuple[Verdict, ...],
         caller: Caller,
         mode: Mode,
-        heard: Sequence[Opinion],
+        heard: _Heard,
     ) -> tuple[Correction | None, ...]:
         # The nearest passage and the figures that differ go into the prompt of a correction.
         known = await self._engine.explain(
@@ -196,7 +199,6 @@ class Mitigator:
             first,
             time_s=case.deadline.remaining_s * _SHARE_TO_EXPLAIN,
         )
-        request = await _request(case)
         comparer = Comparer(
             self._load_similarity,
             lambda exchange, answers: self._detect(case, answers, exchange),
@@ -208,8 +210,10 @@ class Mitigator:
             # Of other kinds nothing can be changed.
             if answer.kind is not AnswerKind.TEXT or not needs_correction(verdict, mode, case.plan):
                 return None
-            task = Task(case.plan, case.exchange, request, case.model, answer, verdict, case.models or {})
-            return await self._guarded(correct(task, tools, mode=mode, opinions=heard), task, mode)
+            task = Task(
+                case.plan, case.exchange, heard.request, case.model, answer, verdict, case.models or {}
+            )
+            return await self._guarded(correct(task, tools, mode=mode, opinions=heard.opinions), task, mode)
 
         return await _all([one(answer, verdict) for answer, verdict in zip(case.answers, known, strict=True)])
 
@@ -328,9 +332,17 @@ def _ran(corrections: Sequence[Correction | None], mode: Mode) -> Mode:
     return ran.pop() if len(ran) == 1 else mode
 
 
-async def _opinions(case: Case, caller: Caller) -> tuple[Opinion, ...]:
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """The client's JSON, read once for all that is asked, and what other models said to it."""
+
+    request: dict[str, object]
+    opinions: tuple[Opinion, ...] = ()
+
+
+async def _heard(case: Case, caller: Caller) -> _Heard:
     request = await _request(case)
-    return await opinions(
+    said = await opinions(
         plan=case.plan,
         exchange=case.exchange,
         request=request,
@@ -338,6 +350,7 @@ async def _opinions(case: Case, caller: Caller) -> tuple[Opinion, ...]:
         ask=caller,
         deadline=case.deadline,
     )
+    return _Heard(request, said)
 
 
 async def _request(case: Case) -> dict[str, object]:
