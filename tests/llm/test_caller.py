@@ -156,6 +156,13 @@ async def test_a_short_answer_fits_where_a_long_one_would_not() -> None:
     assert bench.budget.tokens_left == 82
 
 
+async def test_as_much_is_reserved_as_the_answer_is_expected_to_take() -> None:
+    """A correction is about as long as the answer; one that cannot be paid for is not begun."""
+    bench = Bench(ok(), max_tokens=800)
+    assert await bench.failure(replace(asking(), answer_tokens=900)) is CallFailure.BUDGET
+    await bench.caller(replace(asking(max_tokens=50), answer_tokens=900))
+
+
 async def test_calls_side_by_side_do_not_reserve_the_same_tokens_twice() -> None:
     hold = asyncio.Event()
 

@@ -27,7 +27,7 @@ from truthlens.core.records.enums import Endpoint
 from truthlens.llm.budget import Budget, Reservation
 from truthlens.llm.client import LlmClient, Reply
 from truthlens.llm.errors import UnansweredError
-from truthlens.llm.fitting import expected_tokens, fitted, lengths, limited, needed, shorter
+from truthlens.llm.fitting import expected_tokens, fitted, limited, needed, shorter
 from truthlens.llm.token_estimate import prompt_tokens
 
 # What is reserved for a completion. A request's own limit is often far above what is written; reserving all
@@ -112,23 +112,23 @@ class Caller:
         Raises:
             CallError: there is no usable text; ``failure`` says why.
         """
-        request, window = await self._fitted(request)
+        sized, window = await self._fitted(request)
         try:
-            return await self._called(request, window)
+            return await self._called(sized, window)
         except UnansweredError as error:
             cause = error.cause
             if cause is None or not cause.is_length or request.cut is None or self._deadline.passed:
                 raise
-            half = request.evidence_chars // 2
+            half = sized.request.evidence_chars // 2
             window = cause.window
             if window is not None:
                 self._client.learn_window(request, self._spec(request), path=self._path, window=window)
-        again = await asyncio.to_thread(_less, request, window, half)
+        again = await asyncio.to_thread(_less, sized, window, half)
         return await self._called(again, window)
 
-    async def _called(self, request: ModelRequest, window: int | None) -> Completion:
-        with self._trace(request) if self._trace else nullcontext(_UNTRACED) as span:
-            call = _Call(request, span, self._deadline.clock())
+    async def _called(self, sized: _Sized, window: int | None) -> Completion:
+        with self._trace(sized.request) if self._trace else nullcontext(_UNTRACED) as span:
+            call = _Call(sized.request, span, self._deadline.clock(), sized.tokens)
             try:
                 reply = await self._ask(call, window)
             except UnansweredError as error:
@@ -143,15 +143,18 @@ class Caller:
             self._close(call, reply.completion.usage)
             return reply.completion
 
-    async def _fitted(self, request: ModelRequest) -> tuple[ModelRequest, int | None]:
+    async def _fitted(self, request: ModelRequest) -> tuple[_Sized, int | None]:
         """Return the request fitted to the model's window and the budget, and the window if it is known."""
-        if request.cut is None or self._deadline.passed:
-            return request, None
+        if self._deadline.passed:
+            return _Sized(request, 0), None
+        sized = _sized(request)
+        if request.cut is None:
+            return sized, None
         window = None
         spec = self._spec(request)
         if spec is not None and spec.max_model_len is not None:
             window = spec.max_model_len
-        elif needed(request.body) >= _SHORT_PROMPT_TOKENS:
+        elif needed(sized.tokens) >= _SHORT_PROMPT_TOKENS:
             window = await self._client.window(
                 request,
                 spec,
@@ -161,20 +164,19 @@ class Caller:
             )
         answer = expected_tokens(request, _EXPECTED_COMPLETION_TOKENS)
         room = self._budget.tokens_left if window is None else min(window, self._budget.tokens_left)
-        if needed(request.body) + answer > room:
-            request = await asyncio.to_thread(fitted, request, room, answer=answer)
-        return request, window
+        if needed(sized.tokens) + answer > room:
+            sized = await asyncio.to_thread(_fitting, sized, room, answer)
+        return sized, window
 
     async def _ask(self, call: _Call, window: int | None) -> Reply:
         if self._deadline.passed:
             raise CallError(CallFailure.DEADLINE)
         request, price = call.request, self._price(call.request)
-        call.prompt_tokens = prompt_tokens(request.body)
-        expected = min([_EXPECTED_COMPLETION_TOKENS, *lengths(request.body).values()])
+        expected = expected_tokens(request, _EXPECTED_COMPLETION_TOKENS)
         longest = self._budget.max_completion_tokens_left(call.prompt_tokens, price)
         call.reservation = self._budget.reserve(Usage(call.prompt_tokens, expected, estimated=True), price)
         if window is not None:
-            longest = min(longest, window - needed(request.body))
+            longest = min(longest, window - needed(call.prompt_tokens))
         return await self._client.complete(
             limited(request, longest),
             deadline=self._deadline,
@@ -215,12 +217,20 @@ class Caller:
         return spec.price if spec is not None else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Sized:
+    """A request, and about how many tokens its prompt has: counted once, for it may be long."""
+
+    request: ModelRequest
+    tokens: int
+
+
 @dataclass(slots=True)
 class _Call:
     request: ModelRequest
     span: TraceSpan
     began: float
-    prompt_tokens: int = 0
+    prompt_tokens: int
     attempts: int = 0
     reservation: Reservation | None = None
 
@@ -239,11 +249,22 @@ class _Untraced:
 _UNTRACED: TraceSpan = _Untraced()
 
 
-def _less(request: ModelRequest, window: int | None, most_chars: int) -> ModelRequest:
+def _sized(request: ModelRequest) -> _Sized:
+    return _Sized(request, prompt_tokens(request.body))
+
+
+def _fitting(sized: _Sized, room: int, answer: int) -> _Sized:
+    return _sized(fitted(sized.request, room, answer=answer, prompt=needed(sized.tokens)))
+
+
+def _less(sized: _Sized, window: int | None, most_chars: int) -> _Sized:
     """Return the request with less evidence: as the window demands, and at most so many characters."""
-    answer = expected_tokens(request, _EXPECTED_COMPLETION_TOKENS)
-    fits = fitted(request, window, answer=answer) if window is not None else request
-    return shorter(request, min(fits.evidence_chars, most_chars))
+    request = sized.request
+    if window is not None:
+        answer = expected_tokens(request, _EXPECTED_COMPLETION_TOKENS)
+        fits = fitted(request, window, answer=answer, prompt=needed(sized.tokens))
+        most_chars = min(fits.evidence_chars, most_chars)
+    return _sized(shorter(request, most_chars))
 
 
 def _describe(record: CallRecord, call: _Call, *, label: str) -> None:

@@ -32,7 +32,7 @@ def expected_tokens(request: ModelRequest, usual: int) -> int:
     return min([max(usual, request.answer_tokens), *lengths(request.body).values()])
 
 
-def fitted(request: ModelRequest, room: int, *, answer: int) -> ModelRequest:
+def fitted(request: ModelRequest, room: int, *, answer: int, prompt: int) -> ModelRequest:
     """Return the request with as much evidence as fits; unchanged if it fits or has none to cut.
 
     It may take long for much evidence: what is kept is chosen anew.
@@ -41,12 +41,12 @@ def fitted(request: ModelRequest, room: int, *, answer: int) -> ModelRequest:
         request: what is asked.
         room: tokens of prompt and answer together.
         answer: tokens of these that the answer is expected to take.
+        prompt: tokens that the prompt takes as it is.
     """
-    whole = needed(request.body)
-    if request.cut is None or whole + answer <= room or request.evidence_chars <= _LEAST_CHARS:
+    if request.cut is None or prompt + answer <= room or request.evidence_chars <= _LEAST_CHARS:
         return request
-    bare = needed(request.cut(0))
-    share = (room - answer - bare) / max(whole - bare, 1)
+    bare = needed(prompt_tokens(request.cut(0)))
+    share = (room - answer - bare) / max(prompt - bare, 1)
     return shorter(request, int(request.evidence_chars * min(max(share, 0.0), 1.0)))
 
 
@@ -68,6 +68,6 @@ def limited(request: ModelRequest, longest: int) -> ModelRequest:
     return replace(request, body={**request.body, **lowered}) if lowered else request
 
 
-def needed(body: Mapping[str, object]) -> int:
-    """Return about how many tokens the prompt of ``body`` takes of a window, rather too many than too few."""
-    return int(prompt_tokens(body) * _SLACK)
+def needed(tokens: int) -> int:
+    """Return how many tokens of a window a prompt of about so many takes, rather too many than too few."""
+    return int(tokens * _SLACK)
