@@ -65,7 +65,7 @@ def _many_passages() -> None:
 
 
 def _abstains(text: str) -> bool:
-    return non_claims.is_abstention(text, query=text)
+    return non_claims.is_abstention(text, non_claims.Query(text))
 
 
 _INPUTS: dict[str, Callable[[], object]] = {
@@ -121,6 +121,7 @@ _INPUTS: dict[str, Callable[[], object]] = {
     "an abstention from many sources": lambda: _abstains(_repeated("the context fails to say the ")),
     "Chinese abstentions": lambda: _abstains(_repeated("资料不足以")),
     "acknowledgements": lambda: non_claims.acknowledges(_repeated("all of the answer is checked with ")),
+    "clauses of a question": lambda: non_claims.Query(_repeated("It, or so. ")).is_polar,
     "refusals": lambda: non_claims.is_refusal(_repeated("I'm sorry ")),
     "flagged sentences": _rejected_where_every_other_sentence_is_flagged,
     "about something else": lambda: _rejected("The pump.", _repeated("bananas are yellow ", 500)),

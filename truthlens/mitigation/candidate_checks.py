@@ -18,7 +18,7 @@ from truthlens.mitigation.interfaces import Task
 from truthlens.mitigation.json_shape import parsed, shape_of
 from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.relevance import is_off_topic, says_nothing
-from truthlens.text.claims.non_claims import is_abstention, is_refusal
+from truthlens.text.claims.non_claims import Query, is_abstention, is_refusal
 from truthlens.text.same_language import same_language
 from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
@@ -92,7 +92,7 @@ def rejection(task: Task, text: str, *, finish_reason: str | None) -> str | None
     if not same_language(first, text, query):
         return LANGUAGE
     kept = unflagged(first, task.verdict.spans)
-    if not is_refusal(first) and (is_refusal(text) or (kept and is_abstention(text, query=text))):
+    if not is_refusal(first) and (is_refusal(text) or (kept and is_abstention(text, Query(text)))):
         return REFUSAL
     if not wanted and not says_nothing(first, query):
         if says_nothing(text, query):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.detection.claimless_table import HONEST, HOSTILE
 from truthlens.text.claims.non_claims import (
+    Query,
     acknowledges,
     claimless_ranges,
     is_abstention,
@@ -171,34 +172,34 @@ SCORED = [
 @pytest.mark.parametrize("text", ABSTENTIONS)
 def test_an_abstention_is_recognised(text: str) -> None:
     """An answer that only says that it cannot answer makes no claim."""
-    assert is_abstention(text, query=ASKED)
+    assert is_abstention(text, Query(ASKED))
     assert _scored(text, query=ASKED) == ""
 
 
 @pytest.mark.parametrize("text", CLAIMS)
 def test_a_claim_is_no_abstention(text: str) -> None:
     """What says more, or denies something of the world, is not taken for an abstention."""
-    assert not is_abstention(text, query=ASKED)
+    assert not is_abstention(text, Query(ASKED))
 
 
 @pytest.mark.parametrize("text", SMUGGLED)
 def test_a_number_or_a_clause_in_a_harmless_frame_tells_something(text: str) -> None:
     """Whatever is asked, and even where an abstention may name whatever it likes."""
-    assert not is_claimless(text, query="May I take my tablets with wine? 我可以饮酒吗？服药剂量是多少？")
-    assert not is_abstention(text, query=text)
+    assert not is_claimless(text, Query("May I take my tablets with wine? 我可以饮酒吗？服药剂量是多少？"))
+    assert not is_abstention(text, Query(text))
     assert not acknowledges(text)
 
 
 @pytest.mark.parametrize("text", [*ABSTENTIONS, "The documents do not say what colour bananas have."])
 def test_by_form_alone_an_abstention_may_name_anything(text: str) -> None:
     """What it names is then for the caller to compare."""
-    assert is_abstention(text, query=text)
+    assert is_abstention(text, Query(text))
 
 
 @pytest.mark.parametrize("text", [*ABSTENTIONS, *CLAIMLESS, ""])
 def test_a_text_that_is_left_out_whole_is_claimless(text: str) -> None:
     """The two functions share one rule."""
-    assert is_claimless(text, query=f"{ASKED} {QUERY}")
+    assert is_claimless(text, Query(f"{ASKED} {QUERY}"))
 
 
 @pytest.mark.parametrize(
@@ -277,7 +278,7 @@ def test_a_sentence_that_says_nothing_is_left_out(text: str) -> None:
 @pytest.mark.parametrize("text", SCORED)
 def test_a_sentence_that_could_be_wrong_keeps_its_score(text: str) -> None:
     """Whatever could carry a fact is scored whole."""
-    assert claimless_ranges(text, query=QUERY) == []
+    assert claimless_ranges(text, Query(QUERY)) == []
 
 
 @pytest.mark.parametrize(
@@ -302,7 +303,7 @@ def test_only_the_lead_in_of_a_claim_is_left_out(text: str, rest: str) -> None:
 @pytest.mark.parametrize(("text", "query"), HOSTILE)
 def test_a_claim_in_a_polite_frame_is_scored(text: str, query: str) -> None:
     """An offer, a politeness, an abstention, a heading or a question that holds a claim is scored, but for its frame."""
-    assert not is_abstention(text, query=query)
+    assert not is_abstention(text, Query(query))
     assert _scored(text, query=query).endswith(text[int(len(text) * 0.7) :].strip())
 
 
@@ -351,7 +352,7 @@ def test_an_affirmation_answers_a_question_of_yes_or_no(text: str) -> None:
 
 def test_a_question_needs_the_query_to_count_as_restated() -> None:
     """A question with words that the user did not use is scored."""
-    assert claimless_ranges("What are the benefits of homeopathic pearls?", query=QUERY) == []
+    assert claimless_ranges("What are the benefits of homeopathic pearls?", Query(QUERY)) == []
 
 
 THINGS = ["Set the filling valve until the pressure gauge shows 2 bar. Never open the cover. 请查看压力表。"]
@@ -369,8 +370,8 @@ THINGS = ["Set the filling valve until the pressure gauge shows 2 bar. Never ope
 )
 def test_asking_whether_the_user_looked_at_a_thing_claims_nothing(text: str) -> None:
     """The evidence, or the query, calls the thing just so; where neither names it, it may be invented."""
-    assert claimless_ranges(text, query="Why?", evidence=THINGS) == [(0, len(text))]
-    assert claimless_ranges(text, query="Why?") == []
+    assert claimless_ranges(text, Query("Why?", THINGS)) == [(0, len(text))]
+    assert claimless_ranges(text, Query("Why?")) == []
 
 
 @pytest.mark.parametrize(
@@ -393,13 +394,13 @@ def test_asking_whether_the_user_looked_at_a_thing_claims_nothing(text: str) -> 
 )
 def test_a_question_that_tells_of_more_than_a_known_thing_is_scored(text: str) -> None:
     """Another order of known words, a clause, a number or a negation may be false."""
-    assert (0, len(text)) not in claimless_ranges(text, query="Why?", evidence=THINGS)
+    assert (0, len(text)) not in claimless_ranges(text, Query("Why?", THINGS))
 
 
 @given(st.text(alphabet="Sure, I don't know.?!:*#资料好的，。 \nbased on the passages12", max_size=200))
 def test_ranges_are_in_order_within_the_text(text: str) -> None:
     """Ranges never overlap, never leave the text and hold no edge that the text has not."""
-    ranges = claimless_ranges(text, query=text)
+    ranges = claimless_ranges(text, Query(text))
     assert all(0 <= start < end <= len(text) for start, end in ranges)
     assert all(left[1] <= right[0] for left, right in itertools.pairwise(ranges))
 
@@ -413,6 +414,6 @@ def test_long_monotonous_texts_come_to_an_end(text: str) -> None:
 def _scored(text: str, *, query: str = "") -> str:
     """What is left of ``text`` outside of the claimless ranges, trimmed where nothing but white space is."""
     left = list(text)
-    for start, end in claimless_ranges(text, query=query):
+    for start, end in claimless_ranges(text, Query(query)):
         left[start:end] = [" "] * (end - start)
     return "".join(left).strip()

@@ -14,7 +14,7 @@ from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.encoder.aggregation import span_max, spans_of
 from truthlens.detection.encoder.inputs.manifest import Manifest
 from truthlens.detection.encoder.token_scores import Reading
-from truthlens.text.claims.non_claims import is_abstention
+from truthlens.text.claims.non_claims import Query, is_abstention
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def result_of(
     spans = spans_of(p, reading.offsets[own], manifest.tau_span, reading.text)
     if part is not None:
         spans = tuple(_clipped(span, start, end) for span in spans)
-    abstains = is_abstention(reading.text[start:end], query=reading.query)
+    abstains = is_abstention(reading.text[start:end], Query(reading.query))
     details: dict[str, float | str] = {
         "model": manifest.name,
         "aggregation": aggregation.value,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from truthlens.detection.encoder.inputs.manifest import InputFormat
 from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.encoder.merging import merge_windows, quiet_punctuation, tokens_within
-from truthlens.text.claims.non_claims import claimless_ranges
+from truthlens.text.claims.non_claims import Query, claimless_ranges
 from truthlens.text.language import unread
 from truthlens.text.spans import merge_ranges
 
@@ -102,12 +102,13 @@ def read_answer(
     merged = quiet_punctuation(merged, offsets, text)
     foreign = unread(text, languages, before=query)
     scored = ~np.isnan(merged) & ~tokens_within(offsets, text, foreign)
+    asked = Query(query, evidence)
     spoken = [
         (start + first, start + last)
         for start, end in values
-        for first, last in claimless_ranges(text[start:end], query=query, evidence=evidence)
+        for first, last in claimless_ranges(text[start:end], asked)
     ]
-    whole = claimless_ranges(text, query=query, evidence=evidence)
+    whole = claimless_ranges(text, asked)
     claimless = tokens_within(offsets, text, merge_ranges([*whole, *spoken, *silent]))
     return Reading(
         np.where(scored & ~claimless, merged, -np.inf), scored, offsets, text, foreign, query, tuple(values)

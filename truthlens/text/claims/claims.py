@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from truthlens.text.claims.clauses import clauses
-from truthlens.text.claims.non_claims import is_claimless
+from truthlens.text.claims.non_claims import Query, is_claimless
 from truthlens.text.sentences import sentences
 from truthlens.text.spans import trimmed
 
@@ -61,10 +61,11 @@ def claims(text: str, *, query: str = "") -> list[Claim]:
         text: an answer.
         query: what the user asked: what a sentence may speak of without claiming anything.
     """
+    asked = Query(query)
     found: list[Claim] = []
     for block in _blocks(text):
         if block.kind is _Kind.PROSE:
-            found.extend(_prose(text, block, query))
+            found.extend(_prose(text, block, asked))
         else:
             start, end = trimmed(text, block.start, block.end)
             is_row = block.kind is _Kind.ROW
@@ -171,11 +172,11 @@ def _line_block(text: str, start: int, end: int) -> Iterator[_Block]:
     yield _Block(_Kind.HEADING if heading else _Kind.PROSE, start, end)
 
 
-def _prose(text: str, block: _Block, query: str) -> Iterator[Claim]:
+def _prose(text: str, block: _Block, asked: Query) -> Iterator[Claim]:
     flat = text[block.start : block.end].replace("\n", " ")
     for first, last in _sentences(flat):
         start, end = block.start + first, block.start + last
-        if is_claimless(flat[first:last], query=query):
+        if is_claimless(flat[first:last], asked):
             yield Claim(start, end, text[start:end], factual=False)
             continue
         parts = clauses(flat[first:last])

@@ -63,7 +63,7 @@ _THIS = re.compile(
 )
 # "Many", which tells nothing, has the same stem.
 _MEN = re.compile(r"\bm[ae]n\b", re.IGNORECASE)
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_HAN = re.compile(f"[{HAN}]+")
 _GENERIC_ZH = re.compile(patterns.GENERIC_ZH)
 _NEVER_BARE_ZH = re.compile(patterns.NEVER_BARE_ZH)
 _AFFIRMS = re.compile(
@@ -75,6 +75,7 @@ _POLAR = re.compile(
     re.IGNORECASE,
 )
 _POLAR_ZH = re.compile(r"吗|是否|能否|可否|有没有|是不是|能不能|可不可以|会不会|要不要")
+_CLAUSE_JOINT = re.compile(r"(?:[,;:，]|\b(?:and|or)\b)\s*")
 # Behind these a word of a question is its verb; looked at from every word, for one may be followed by another.
 _VERB = re.compile(
     r"(?:\b(?:i|we|you|he|she|they|one|people|to|can|should|must|may|will|would|could|might|please|do|does|did|not)\s+"
@@ -84,13 +85,13 @@ _VERB = re.compile(
 
 
 @dataclass(frozen=True)
-class _Query:
+class Query:
     """What the user asked, as far as it says what a sentence may speak of without claiming anything.
 
-    Of ``evidence`` a sentence may only repeat the name of a thing.
+    Of ``evidence`` a sentence may only repeat the name of a thing. What is found in them is found once.
     """
 
-    text: str
+    text: str = ""
     evidence: Sequence[str] = ()
 
     @cached_property
@@ -118,12 +119,15 @@ class _Query:
         return any(pattern.search(text) for text in (self.text, *self.evidence))
 
 
+_NOTHING_ASKED = Query()
+
+
 def is_refusal(text: str) -> bool:
     """Return whether ``text`` opens with a refusal to answer ("I can't help with that"); English and Chinese."""
     return _REFUSES.match(text[:_REFUSAL_CHARS].replace("’", "'")) is not None
 
 
-def is_abstention(text: str, *, query: str = "") -> bool:
+def is_abstention(text: str, asked: Query = _NOTHING_ASKED) -> bool:
     """Return whether ``text`` only says that it cannot answer: it makes no claim, so nothing can be unsupported.
 
     True where at least one sentence abstains and every other one says nothing either. A wrong refusal counts too:
@@ -131,10 +135,9 @@ def is_abstention(text: str, *, query: str = "") -> bool:
 
     Args:
         text: the answer.
-        query: what the user asked: the only thing that an abstention may name. With ``text`` itself it may name
+        asked: what the user asked: the only thing that an abstention may name. With ``text`` itself it may name
             anything, and only its form counts.
     """
-    asked = _Query(query)
     ranges = sentences(text)
     kinds = [_abstains(text[start:end], asked) for start, end in ranges]
     return any(kinds) and all(
@@ -143,9 +146,8 @@ def is_abstention(text: str, *, query: str = "") -> bool:
     )
 
 
-def is_claimless(text: str, *, query: str = "") -> bool:
+def is_claimless(text: str, asked: Query = _NOTHING_ASKED) -> bool:
     """Return whether no sentence of ``text`` claims anything: see ``claimless_ranges``."""
-    asked = _Query(query)
     return all(
         _abstains(text[start:end], asked) or _is_empty_talk(text[start:end], asked)
         for start, end in sentences(text)
@@ -157,10 +159,10 @@ def acknowledges(sentence: str) -> bool:
 
     Such a sentence answers nothing. It is not claimless: "of course" affirms, "all correct" holds of the evidence or not.
     """
-    return _fits(_ACKNOWLEDGES, _plain(sentence), 0, _Query(""))
+    return _fits(_ACKNOWLEDGES, _plain(sentence), 0, _NOTHING_ASKED)
 
 
-def claimless_ranges(text: str, *, query: str = "", evidence: Sequence[str] = ()) -> list[tuple[int, int]]:
+def claimless_ranges(text: str, asked: Query = _NOTHING_ASKED) -> list[tuple[int, int]]:
     """Return the character ranges of ``text`` that claim nothing, in order, not overlapping.
 
     Whole sentences that abstain, lead in, are polite, offer more help, ask the user something, restate the query,
@@ -168,26 +170,25 @@ def claimless_ranges(text: str, *, query: str = "", evidence: Sequence[str] = ()
 
     Args:
         text: the answer.
-        query: what the user asked: beside generic words, the only ones that such a sentence may hold.
-        evidence: texts that name the things about which a question to the user may be.
+        asked: what the user asked: beside generic words, its are the only ones that such a sentence may hold. Its
+            evidence names the things about which a question to the user may be.
     """
-    asked = _Query(query, evidence)
     found: list[tuple[int, int]] = []
     for start, end in sentences(text):
         sentence = text[start:end]
         if _abstains(sentence, asked) or _is_empty_talk(sentence, asked):
             found.append((start, end))
-        elif (lead := _frame_length(sentence, asked)) and start + lead < end:
+        elif (lead := _frame_length(sentence)) and start + lead < end:
             found.append((start, start + lead))
     return found
 
 
-def _abstains(sentence: str, asked: _Query) -> bool:
+def _abstains(sentence: str, asked: Query) -> bool:
     plain = _plain(sentence)
     return _fits(_ABSTAINS, plain, _lead_length(sentence), asked)
 
 
-def _is_empty_talk(sentence: str, asked: _Query) -> bool:
+def _is_empty_talk(sentence: str, asked: Query) -> bool:
     plain = _plain(sentence)
     rest = _lead_length(sentence)
     if _AFFIRMS.fullmatch(plain):
@@ -203,13 +204,13 @@ def _is_empty_talk(sentence: str, asked: _Query) -> bool:
     )
 
 
-def _fits(pattern: re.Pattern[str], plain: str, start: int, asked: _Query) -> bool:
+def _fits(pattern: re.Pattern[str], plain: str, start: int, asked: Query) -> bool:
     """Return whether the sentence from ``start`` has this form, and nothing stands where the form is open."""
     match = pattern.fullmatch(plain, start)
     return match is not None and all(_is_bare(place, asked) for place in match.groups() if place)
 
 
-def _is_bare(place: str, asked: _Query) -> bool:
+def _is_bare(place: str, asked: Query) -> bool:
     """Return whether this open place of a pattern holds only words that tell nothing, or that the user asked about."""
     place = _THIS.sub("this", place)
     if (
@@ -251,7 +252,7 @@ def _lead_length(sentence: str) -> int:
     return length
 
 
-def _frame_length(sentence: str, asked: _Query) -> int:
+def _frame_length(sentence: str) -> int:
     """Return the length of the sentence's beginning that claims nothing, where the rest does: its lead-ins, and an offer's frame."""
     plain = _plain(sentence)
     lead = _lead_length(sentence)
@@ -267,7 +268,7 @@ def _frame_length(sentence: str, asked: _Query) -> int:
     return length
 
 
-def _asks_user(plain: str, start: int, asked: _Query) -> bool:
+def _asks_user(plain: str, start: int, asked: Query) -> bool:
     """Whether this only asks whether the user looked at a thing that there is."""
     match = _ASKS.fullmatch(plain, start)
     thing = next((place for place in match.groups() if place), "") if match else ""
@@ -280,7 +281,7 @@ def _asks_user(plain: str, start: int, asked: _Query) -> bool:
     )
 
 
-def _restates(plain: str, asked: _Query) -> bool:
+def _restates(plain: str, asked: Query) -> bool:
     """Return whether this is a question, all of whose words of content stand in the query."""
     if not asked.text or not plain.rstrip(" *_\"')").endswith(("?", "？")):
         return False
@@ -291,7 +292,7 @@ def _restates(plain: str, asked: _Query) -> bool:
     )
 
 
-def _is_heading(plain: str, asked: _Query) -> bool:
+def _is_heading(plain: str, asked: Query) -> bool:
     """Return whether this line only names or announces what follows, in words of the query.
 
     Where the user asks whether something is so, the query's words may be the answer ("**Safe with alcohol**").
@@ -314,14 +315,7 @@ def _is_heading(plain: str, asked: _Query) -> bool:
 
 def _clause_starts(text: str, start: int, end: int) -> list[int]:
     """Return where clauses begin: at the sentence's start, and behind commas and "and"."""
-    return [
-        start,
-        *(
-            match.end()
-            for match in re.finditer(r"(?:[,;:，]|\b(?:and|or)\b)\s*", text[:end])
-            if match.end() > start
-        ),
-    ]
+    return [start, *(match.end() for match in _CLAUSE_JOINT.finditer(text, start, end))]
 
 
 def _is_bold(bare: str) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from truthlens.detection.encoder.inputs.lexical import EvidenceIndex, index_evidence, keys_of
-from truthlens.text.claims.non_claims import claimless_ranges
+from truthlens.text.claims.non_claims import Query, claimless_ranges
 from truthlens.text.sentences import sentences
 from truthlens.text.words import words
 from truthlens.training.data.dataset import Example
@@ -113,7 +113,7 @@ def minimal_pairs(rows: Sequence[Example], *, count: int, seed: int) -> list[Exa
 
 
 def _pair(row: Example, dice: random.Random, *, number: int) -> list[Example]:
-    silent = claimless_ranges(row.response, query=row.query)
+    silent = claimless_ranges(row.response, Query(row.query))
     ranges = [
         (start, end)
         for start, end in sentences(row.response)
