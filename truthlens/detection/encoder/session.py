@@ -48,7 +48,6 @@ _LOOK_AGAIN = 64  # characters after which a sentence that was not over may be
 class _Prepared:
     """What the answers of an exchange share. ``read`` is the share of the evidence, by characters, in a language read."""
 
-    passages: tuple[str, ...]
     evidence: EvidenceTokens
     layout: Layout
     read: float
@@ -89,7 +88,7 @@ class _View:
 
 
 class EncoderFollower:
-    """Scores the answers of one exchange any number of times; see ``detectors.Follower``.
+    """Scores the answers of one exchange any number of times; see ``interfaces.Follower``.
 
     Args:
         exchange: query and passages.
@@ -126,7 +125,8 @@ class EncoderFollower:
         # Of what is remembered; parts are scored without waiting for it.
         self._lock = threading.Lock()
         self._preparing = threading.Lock()
-        self._wordings = ValueWordings(evidence_texts(exchange), query=exchange.query)
+        self._passages = evidence_texts(exchange)
+        self._wordings = ValueWordings(self._passages, query=exchange.query)
 
     def due(self, answers: Sequence[Answer]) -> bool:
         """Return whether the evidence is not read yet, or an answer may have grown by a window."""
@@ -239,7 +239,7 @@ class EncoderFollower:
             return self._prepared
 
     def _read_evidence(self) -> _Prepared | Reason:
-        passages = evidence_texts(self._exchange)
+        passages = self._passages
         if not passages:
             return Reason.NO_CONTEXT
         foreign = [text for text in passages if not readable(text, self._languages)]
@@ -249,7 +249,7 @@ class EncoderFollower:
         evidence = read_evidence(self._tokenizer, fmt, passages)
         layout = lay_out(self._tokenizer, fmt, query=query, passages=passages, evidence=evidence)
         read = 1.0 - sum(map(len, foreign)) / sum(map(len, passages))
-        return _Prepared(tuple(passages), evidence, layout, read)
+        return _Prepared(evidence, layout, read)
 
     def _tasks(self, views: Sequence[_View], stop: StopCheck) -> list[_Task | Reason]:
         """Return what is to be scored of each answer, or why nothing is."""
@@ -283,7 +283,7 @@ class EncoderFollower:
             self._tokenizer,
             fmt,
             query=self._exchange.query,
-            passages=prepared.passages,
+            passages=self._passages,
             answer=text,
             max_windows=self._max_windows,
             evidence=prepared.evidence,
@@ -329,7 +329,7 @@ class EncoderFollower:
         reading = read_answer(
             windows.windows, odds, offsets=windows.offsets, text=task.answer.text,
             query=self._exchange.query, fmt=self.manifest.input, languages=self._languages, silent=task.silent,
-            values=task.values, evidence=evidence_texts(self._exchange),
+            values=task.values, evidence=self._passages,
         )  # fmt: skip
         return Scored(reading, windows.coverage, task.evidence_read, task.reason)
 
