@@ -57,7 +57,7 @@ class Rig:
     ) -> Conclusion:
         head = RequestHead("POST", "/v1/chat/completions", headers or {}, {})
         body = json.dumps({**REQUEST, **fields}).encode()
-        ticket = await self.pipeline.open(self.pipeline.admit(head), body)
+        ticket = await self.pipeline.prepare(await self.pipeline.open(self.pipeline.admit(head), body))
         if ticket.reason is not None:
             return self.pipeline.skip(ticket, ticket.reason)
         choices = [
@@ -192,6 +192,7 @@ async def test_a_request_nested_to_the_limit_does_not_switch_detection_off() -> 
         if ticket.reason is not None:
             assert ticket.reason is Reason.DIALECT
             continue
+        ticket = await rig.pipeline.prepare(ticket)
         answer = {"choices": [{"index": 0, "message": {"role": "assistant", "content": WRONG}}]}
         conclusion = await rig.pipeline.assess(ticket, OK, json.dumps(answer).encode())
         assert conclusion.outcome.verdict.flagged, depth

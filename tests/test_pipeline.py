@@ -44,7 +44,7 @@ class Rig:
             "POST", "/v1/chat/completions", {k.replace("_", "-"): v for k, v in headers.items()}, {}
         )
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return await self.pipeline.open(self.pipeline.admit(head), data)
+        return await self.pipeline.prepare(await self.pipeline.open(self.pipeline.admit(head), data))
 
     def metric(self, name: str, **labels: str) -> float:
         return self.signals.registry.get_sample_value(name, labels) or 0.0
@@ -203,6 +203,7 @@ async def test_a_path_of_both_apis_is_told_apart_by_the_body() -> None:
         (prompt, {"choices": [{"index": 0, "text": "Tea is dear."}]}, "Tea is dear."),
     ):
         ticket = await rig.pipeline.open(rig.pipeline.admit(head), json.dumps(request).encode())
+        ticket = await rig.pipeline.prepare(ticket)
         conclusion = await rig.pipeline.assess(ticket, OK, json.dumps(body).encode())
         assert conclusion.outcome.action is Action.WARN
         assert text in (conclusion.outcome.body or b"").decode()
@@ -249,22 +250,21 @@ async def test_unknown_names_on_a_route_are_told_once() -> None:
 
 
 async def test_a_request_goes_on_before_its_evidence_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And it is looked for once, whoever needs it first."""
+    """And it is looked for once."""
     searched = []
     find = lazy_request.exchange_of
     monkeypatch.setattr(
         lazy_request, "exchange_of", lambda *request: searched.append(request) or find(*request)
     )
     rig = Rig(BASE, FixedDetector(scored(0.9)))
-    ticket = await rig.request()
+    head = RequestHead("POST", "/v1/chat/completions", {}, {})
+    ticket = await rig.pipeline.open(rig.pipeline.admit(head), json.dumps(REQUEST).encode())
     assert not searched
-    await rig.pipeline.prepare(ticket)
+    ticket = await rig.pipeline.prepare(ticket)
     assert len(searched) == 1
     conclusion = await rig.pipeline.assess(ticket, OK, json.dumps(ANSWER).encode())
     assert conclusion.headers["x-truthlens-score"] == "0.90"
-    assert (await rig.pipeline.assess(await rig.request(), OK, json.dumps(ANSWER).encode())).outcome.body
-    assert len(searched) == 2
-    assert ticket.exchange is ticket.exchange
+    assert len(searched) == 1
 
 
 async def test_text_of_a_stream_is_logged_where_the_operator_asks() -> None:

@@ -147,12 +147,16 @@ def test_a_request_whose_search_was_given_up_has_no_exchange() -> None:
     assert reading.exchange is None
 
 
-def test_a_search_that_was_not_begun_is_done_when_asked_for() -> None:
-    """As long as nobody gave it up."""
+def test_a_request_is_searched_by_who_reads_it_alone() -> None:
+    """Whoever asks for the exchange may be on the event loop."""
     reading = LazyRequest(read_request(request(), Endpoint.CHAT), RULES, size=1)
+    assert reading.exchange is None
+    reading.read()
     exchange = reading.exchange
     assert exchange is not None
     assert exchange.query == "Is tea free?"
+    reading.read()
+    assert reading.exchange is exchange
 
 
 @pytest.mark.parametrize("members", [1, 3, 5000])

@@ -11,9 +11,7 @@ _DEFAULTS = Limits()
 
 
 class LazyRequest:
-    """The request half of an exchange.
-
-    Its texts are searched for evidence once, when that is first asked for.
+    """The request half of an exchange, whose texts are searched for evidence once, by ``read``.
 
     Args:
         request: with its texts.
@@ -38,7 +36,6 @@ class LazyRequest:
         """
         unread = self._unread
         if unread is not None:
-            # In this order: another thread may look.
             self._exchange = exchange_of(*unread)
             self._unread = None
 
@@ -48,6 +45,5 @@ class LazyRequest:
 
     @property
     def exchange(self) -> Exchange | None:
-        """Query and passages; ``None`` where the search was given up."""
-        self.read()
+        """Query and passages; ``None`` where the texts were not searched (yet)."""
         return self._exchange
