@@ -111,16 +111,12 @@ async def node(
     parts = Parts(engine, client, bandit, settings.drain_grace_s if settings.drain_notice_s > 0 else None)
     parts.prepare(policy, environ=os.environ)
     _describe(readiness, policy, ready)
+    del ready  # its models leave memory when a reload names others
     pool = Pool()
     pipeline = Pipeline(
         holder, engine, signals, recent, mitigator=mitigator, marks=marks, pool=pool, tracer=tracer
     )
-    tls = (
-        Tls(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
-        if settings.tls_certificate and settings.tls_key
-        else None
-    )
-    server = Server(pipeline, address=str(settings.extproc), tls=tls)
+    server = Server(pipeline, address=str(settings.extproc), tls=_tls(settings))
     app = console_app(
         policy=holder,
         pipeline=pipeline,
@@ -196,6 +192,12 @@ def _unexplained(signals: Metrics) -> Callable[[Exception], None]:
 def _console_access(settings: Settings) -> Access:
     hosts = None if not settings.console.port else frozenset({settings.console.host, *settings.console_hosts})
     return Access(hosts=hosts, token=settings.console_token)
+
+
+def _tls(settings: Settings) -> Tls | None:
+    if settings.tls_certificate and settings.tls_key:
+        return Tls(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
+    return None
 
 
 def _settle() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from truthlens.core.errors import ModelError
 from truthlens.core.records.plan import Plan
@@ -71,17 +73,13 @@ class SimilarityShelf:
 
 
 class ModelShelf:
-    """The encoders that plans score with; each folder is loaded once.
-
-    ``max_windows`` is that of the policy to be loaded next.
-    """
-
-    max_windows = 256
+    """The encoders that plans score with; each folder is loaded once, as long as anything uses it."""
 
     def __init__(self, settings: Settings, signals: Metrics) -> None:
         self._settings = settings
         self._signals = signals
-        self._loaded: dict[tuple[Path, bool, int], EncoderDetector] = {}
+        # Weak, so that a model which no policy names any more leaves memory with its last exchange.
+        self._loaded: WeakValueDictionary[tuple[Path, bool, int], EncoderDetector] = WeakValueDictionary()
 
     def detectors_for(self, policy: Policy) -> DetectorSet:
         """Return the detectors of every plan of ``policy``, loaded and warm.
@@ -89,28 +87,20 @@ class ModelShelf:
         Raises:
             ModelError: a folder exists but cannot be used.
         """
-        self.max_windows = policy.limits.max_windows
-        plans = (policy.default, *policy.plans)
-        found = DetectorSet(plans, self)
+        plans = [plan for plan in (policy.default, *policy.plans) if plan.enabled]
+        found = DetectorSet(plans, _Encoders(self, policy.limits.max_windows))
         self._signals.model_info.clear()
         for plan in plans:
-            if plan.enabled:
-                self._signals.model_info.labels(self.encoder(plan).model, plan.model_id or "").set(1)
+            for _, detector in found.of(plan):
+                if detector is not None and detector.model:
+                    self._signals.model_info.labels(detector.model, plan.model_id or "").set(1)
         return found
-
-    def encoder(self, plan: Plan) -> EncoderDetector:
-        """Return the encoder of ``plan``, loaded and warm.
-
-        A named folder that does not exist is replaced by the bundled model; the policy's own warning says so
-        wherever an operator looks (log, ``/readyz``, console, ``truthlens check``).
-
-        Raises:
-            ModelError: its folder exists but cannot be used.
-        """
-        return self.encoder_of(plan, self.max_windows)
 
     def encoder_of(self, plan: Plan, max_windows: int) -> EncoderDetector:
         """Return the encoder of one plan, loaded and warm.
+
+        A named folder that does not exist is replaced by the bundled model; the policy's own warning says so
+        wherever an operator looks (log, ``/readyz``, console, ``truthlens check``).
 
         Raises:
             ModelError: its folder, or that of the bundled model, cannot be used.
@@ -132,13 +122,25 @@ class ModelShelf:
 
     def _load(self, folder: Path, use_cpu: bool, max_windows: int) -> EncoderDetector:
         key = (folder.resolve(), use_cpu, max_windows)
-        if key not in self._loaded:
+        encoder = self._loaded.get(key)
+        if encoder is None:
             encoder = load_encoder(
                 folder, use_cpu=use_cpu, threads=self._settings.threads, max_windows=max_windows
             )
             encoder.warm_up()
             self._loaded[key] = encoder
-        return self._loaded[key]
+        return encoder
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoders:
+    """The encoders of one policy's plans."""
+
+    shelf: ModelShelf
+    max_windows: int
+
+    def encoder(self, plan: Plan) -> EncoderDetector:
+        return self.shelf.encoder_of(plan, self.max_windows)
 
 
 def find_model(model_id: str | None, settings: Settings) -> Path:

@@ -65,7 +65,7 @@ class DetectorType:
 
     Attributes:
         name: What a policy lists.
-        build: Builds it for one plan; what it returns is a ``detection.detectors.base.Detector``.
+        build: Builds it for one plan; what it returns is a ``detection.interfaces.Detector``.
         options: The pydantic model (frozen, ``extra="forbid"``) of the keys that a policy may give it.
         needs: What it needs to run; one that needs no model is built once for all plans with the same
             options.

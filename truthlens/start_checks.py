@@ -41,9 +41,10 @@ async def make_ready(
         InvalidPolicyError: a model that a plan needs cannot be used here; each with the plan that needs it.
     """
     errors: list[Diagnostic] = []
+    loaded = []  # kept until the detectors hold them
     for plan in _by_model(policy):
         try:
-            await asyncio.to_thread(shelf.encoder_of, plan, policy.limits.max_windows)
+            loaded.append(await asyncio.to_thread(shelf.encoder_of, plan, policy.limits.max_windows))
         except ModelError as error:
             errors.append(_of_plan(policy, plan, f"its model cannot be used here: {error}"))
     comparing = [plan for plan in _plans(policy) if compares(plan)]

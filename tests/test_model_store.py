@@ -1,0 +1,42 @@
+"""Encoders are loaded once, and leave memory with what used them."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from pathlib import Path
+
+from tests.fakes.tiny_encoder import write_encoder
+from truthlens.core.net import Address
+from truthlens.detection.interfaces import Detector
+from truthlens.model_store import ModelShelf
+from truthlens.policy import Policy, compile_policy
+from truthlens.settings import Settings
+from truthlens.telemetry.metrics import Metrics
+
+SETTINGS = Settings(extproc=Address("127.0.0.1", 0), console=Address("127.0.0.1", 0))
+
+
+def policy_of(folder: Path, *, max_windows: int) -> Policy:
+    text = f"hallucination: {{model_id: {folder}, use_cpu: true}}\nlimits: {{max_windows: {max_windows}}}\n"
+    return compile_policy(text, file="p.yaml")
+
+
+def only_detector(shelf: ModelShelf, policy: Policy) -> Detector:
+    ((_, detector),) = shelf.detectors_for(policy).of(policy.default)
+    assert detector is not None
+    return detector
+
+
+def test_a_model_is_loaded_once_and_leaves_with_what_used_it(tmp_path: Path) -> None:
+    """Reloads that name other models, or another limit, must not add up in memory."""
+    shelf, folder = ModelShelf(SETTINGS, Metrics()), write_encoder(tmp_path / "tiny")
+    first = only_detector(shelf, policy_of(folder, max_windows=8))
+    assert only_detector(shelf, policy_of(folder, max_windows=8)) is first
+    second = only_detector(shelf, policy_of(folder, max_windows=9))
+    assert second is not first
+    left = weakref.ref(first)
+    del first
+    gc.collect()
+    assert left() is None
+    assert only_detector(shelf, policy_of(folder, max_windows=9)) is second
