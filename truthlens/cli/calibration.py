@@ -20,13 +20,13 @@ from truthlens.cli.calibration_target import Target, find_target, scorer_of, set
 from truthlens.core.errors import TruthLensError
 from truthlens.core.net import Address
 from truthlens.core.scoring_version import SCORING_VERSION
+from truthlens.policy.files import replace_file
 from truthlens.policy.plans.threshold_record import (
     CostGoal,
     DataFile,
     MissRateGoal,
     ScoredWith,
     ThresholdRecord,
-    replace_file,
 )
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 from truthlens.training.calibrate.conformal import OperatingPoint

@@ -23,8 +23,9 @@ from truthlens.detection.models.loading import load_encoder
 from truthlens.model_store import find_model, has_model, scoring_folder
 from truthlens.policy import InvalidPolicyError, Policy, Severity, default_policy, load_policy
 from truthlens.policy.compile import check_text, read_text
+from truthlens.policy.files import replace_file
 from truthlens.policy.plans.threshold_edit import with_threshold
-from truthlens.policy.plans.threshold_record import MissRateGoal, ThresholdRecord, replace_file
+from truthlens.policy.plans.threshold_record import MissRateGoal, ThresholdRecord
 from truthlens.settings import Settings
 from truthlens.training.calibrate.threshold import Scorer
 from truthlens.training.data.dataset import as_exchange

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 from truthlens.core.limits import Limits
 from truthlens.core.records.calls import ModelSpec, Price
 from truthlens.core.records.plan import Plan
+from truthlens.policy.files import UnfitFileError, read_start
 from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.plans.builder import PlanBuilder
 from truthlens.policy.plans.threshold_lookup import Calibrations, Contents, Identify, record_contents
@@ -130,32 +130,17 @@ def read_text(path: Path | str) -> str:
         return _file_bytes(path).decode("utf-8-sig")
     except OSError as error:
         message, remedy = f"cannot be read: {error.strerror or 'no file'}", "fix the path or its permissions"
-    except _UnfitFileError as error:
+    except UnfitFileError as error:
         message, remedy = str(error), "give it an ordinary file, of text alone"
     except UnicodeDecodeError as error:
         message, remedy = f"byte {error.start} is not UTF-8", "save the file as UTF-8"
     raise InvalidPolicyError([Diagnostic(Severity.ERROR, str(path), 1, "(file)", message, remedy)])
 
 
-class _UnfitFileError(ValueError):
-    """The file at the path cannot be a policy."""
-
-
 def _file_bytes(path: Path | str) -> bytes:
-    # Without waiting: a pipe nobody writes to would hold up whoever opens it.
-    try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except ValueError as error:  # a zero character in the name
-        raise _UnfitFileError("the name cannot be used") from error
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _UnfitFileError("is no regular file")
-        with open(handle, "rb", closefd=False) as stream:
-            content = stream.read(MAX_BYTES + 1)
-    finally:
-        os.close(handle)
+    content = read_start(path, MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise _UnfitFileError(f"the file is larger than {MAX_BYTES >> 20} MiB")
+        raise UnfitFileError(f"the file is larger than {MAX_BYTES >> 20} MiB")
     return content
 
 

@@ -13,12 +13,12 @@ from truthlens.core.records.enums import Aggregation
 from truthlens.core.records.verdict import ModelIdentity
 from truthlens.core.scoring_version import SCORING_VERSION
 from truthlens.policy import InvalidPolicyError, Policy, check_file, compile_policy, load_policy
+from truthlens.policy.files import replace_file
 from truthlens.policy.plans.threshold_record import (
     MAX_BYTES,
     RecordError,
     ThresholdRecord,
     parse_record,
-    replace_file,
 )
 from truthlens.policy.watch import watch
 from truthlens.yamlfile.diagnostics import Severity

@@ -16,6 +16,7 @@ from truthlens.core.errors import ModelError
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import ModelIdentity
 from truthlens.core.scoring_version import SCORING_VERSION
+from truthlens.policy.files import UnfitFileError, read_start
 from truthlens.policy.plans.threshold_record import (
     MAX_BYTES,
     MissRateGoal,
@@ -180,12 +181,11 @@ def _names(data: object) -> Iterator[str]:
 
 def _read(path: Path) -> bytes | Unread:
     try:
-        if path.exists() and not path.is_file():
-            return Unread("it is no file")
-        with path.open("rb") as stream:
-            return stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a name with a zero character
-        return Unread(getattr(error, "strerror", None) or "the name cannot be used")
+        return read_start(path, MAX_BYTES + 1)
+    except UnfitFileError as error:
+        return Unread(str(error))
+    except OSError as error:
+        return Unread(error.strerror or "there is no such file")
 
 
 def _parse(name: str, content: bytes) -> ThresholdRecord:

@@ -1,15 +1,12 @@
 """The record of one ``truthlens calibrate``: the threshold, its goal, and what measured it.
 
 A policy's ``{max_miss_rate, calibration}`` names such a file. Nothing here compares a record with a plan
-(``calibrated`` does) or measures anything.
+(``threshold_lookup`` does) or measures anything.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -140,28 +137,6 @@ def parse_record(content: bytes) -> ThresholdRecord:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise RecordError(f"{where}: {first['msg']}") from error
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Put ``text`` into ``path`` in one step: readers see the old contents or the new, never a part.
-
-    Links stay links, and the file keeps its permissions.
-
-    Raises:
-        OSError: it cannot be written; the old contents are untouched.
-    """
-    target = path.resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    fresh = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        fresh.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o644)
-        fresh.replace(target)
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _is_row(content: bytes) -> bool:
