@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from truthlens.core.records.calls import ModelRequest
-from truthlens.llm.token_estimate import prompt_tokens
+from truthlens.llm.token_estimate import lengths, prompt_tokens
 
-LENGTH_FIELDS = ("max_tokens", "max_completion_tokens")
 # What a chat template and an estimate by characters may be short of.
 _SLACK = 1.2
 # Less evidence than this says too little to correct anything by.
 _LEAST_CHARS = 400
 # A limit on the answer is not lowered further: what is cut off is of no use.
 _LEAST_ANSWER_TOKENS = 64
-
-
-def lengths(body: Mapping[str, object]) -> dict[str, int]:
-    """Return the limits on the completion that a body names."""
-    found = {}
-    for name in LENGTH_FIELDS:
-        value = body.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            found[name] = value
-    return found
 
 
 def expected_tokens(request: ModelRequest, usual: int) -> int:

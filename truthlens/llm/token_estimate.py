@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from truthlens.core.records.calls import Usage
 from truthlens.text.scripts import CJK, HANGUL
 
+_LENGTH_FIELDS = ("max_tokens", "max_completion_tokens")
 _CHARACTERS_PER_TOKEN = 4
 # Han, kana and hangul: tokenizers spend about one token on each.
 _DENSE = re.compile(f"[{CJK}{HANGUL}]")
@@ -29,6 +30,16 @@ def text_tokens(text: str) -> int:
     return dense + math.ceil((len(text) - dense) / _CHARACTERS_PER_TOKEN)
 
 
+def lengths(body: Mapping[str, object]) -> dict[str, int]:
+    """Return the limits on the completion that a body names."""
+    found = {}
+    for name in _LENGTH_FIELDS:
+        value = body.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            found[name] = value
+    return found
+
+
 def most_usage(body: Mapping[str, object], *, sent: int, received: int) -> Usage:
     """Return the most tokens that a call can have used, by its bytes.
 
@@ -43,9 +54,7 @@ def most_usage(body: Mapping[str, object], *, sent: int, received: int) -> Usage
         received: bytes of the answer.
     """
     media = _media(body) * _MOST_TOKENS_PER_MEDIUM
-    limits = [body.get(name) for name in ("max_tokens", "max_completion_tokens")]
-    told = [limit for limit in limits if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0]
-    hidden = min([_MOST_HIDDEN_TOKENS, *told])
+    hidden = min([_MOST_HIDDEN_TOKENS, *lengths(body).values()])
     return Usage(sent + media + _MOST_TEMPLATE_TOKENS, received + hidden)
 
 

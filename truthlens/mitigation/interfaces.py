@@ -13,13 +13,25 @@ from types import MappingProxyType
 from typing import Protocol
 
 from truthlens.core.deadline import Deadline
-from truthlens.core.records.calls import Ask, ModelSpec, Role
+from truthlens.core.records.calls import Ask, CallFailure, ModelSpec, Role
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.mitigation_result import Attempt, CandidateFate, Correction, Stop
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
 
-__all__ = ["Attempt", "CandidateFate", "Compare", "Correction", "Rescore", "Stop", "Task", "Tools", "failed"]
+__all__ = [
+    "FIRST_SCORING_S",
+    "STOPS",
+    "Attempt",
+    "CandidateFate",
+    "Compare",
+    "Correction",
+    "Rescore",
+    "Stop",
+    "Task",
+    "Tools",
+    "failed",
+]
 
 
 class Rescore(Protocol):
@@ -70,6 +82,15 @@ class Tools:
     rescore: Rescore
     compare: Compare
     deadline: Deadline
+
+
+STOPS: Mapping[CallFailure, Stop] = MappingProxyType(
+    {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
+)
+"""Why a mode ends where a call failed for a reason that the next one would fail for too."""
+
+FIRST_SCORING_S = 0.25
+"""What a scoring is taken to need before one was timed."""
 
 
 def failed(model: str, role: Role, code: str) -> Attempt:

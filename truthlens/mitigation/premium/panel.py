@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from truthlens.core.deadline import Deadline
-from truthlens.core.records.calls import CallFailure, Role
+from truthlens.core.records.calls import Role
 from truthlens.core.records.enums import Mode
 from truthlens.core.records.plan import Consensus
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import ScoredDraft
-from truthlens.mitigation.interfaces import Correction, Stop, Task, Tools
+from truthlens.mitigation.interfaces import FIRST_SCORING_S, STOPS, Correction, Stop, Task, Tools
 from truthlens.mitigation.premium.candidate_selection import Contest
 from truthlens.mitigation.premium.consensus.alignment import INCOMPLETE
 from truthlens.mitigation.premium.consensus.answer_diff import compare
@@ -39,10 +39,7 @@ JUDGE_FAILED = "judge-failed"
 NO_MAJORITY = "no-majority"
 
 _DEFAULT_RELIABILITY = 0.5
-_STOPS = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
 _SPLICING = frozenset({Consensus.SEGMENT_VOTE, Consensus.REPLACEMENT})
-# What a scoring is taken to need at least, before one was timed.
-_LEAST_SCORING_S = 0.25
 
 
 async def premium(task: Task, tools: Tools, opinions: Sequence[Opinion]) -> Correction:
@@ -77,7 +74,7 @@ class _Panel:
     others: list[Voice] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
     ended: Stop | None = field(init=False, default=None)
-    scoring_s: float = field(init=False, default=_LEAST_SCORING_S)
+    scoring_s: float = field(init=False, default=FIRST_SCORING_S)
 
     def __post_init__(self) -> None:
         self.contest = Contest(self.task, self.tools.rescore)
@@ -227,14 +224,14 @@ class _Panel:
             self.notes.append(JUDGE_FAILED)
         else:
             self._lose_judge()
-            self.ended = _STOPS.get(opinion.failure)
+            self.ended = STOPS.get(opinion.failure)
         return False
 
     async def _debate(self, comparison: Comparison) -> None:
         done = await debate(self.task, self._early, comparison)
         self.contest.attempts += done.attempts
         self.notes += done.notes
-        self.ended = _STOPS.get(done.failure) if done.failure else None
+        self.ended = STOPS.get(done.failure) if done.failure else None
         closing = done.closing
         if closing.text is not None and closing.writer is not None:
             await self._offer_ruling(closing.text, model=closing.writer)

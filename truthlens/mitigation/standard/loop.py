@@ -17,7 +17,17 @@ from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, ScoredDraft, weighed
-from truthlens.mitigation.interfaces import Attempt, CandidateFate, Correction, Stop, Task, Tools, failed
+from truthlens.mitigation.interfaces import (
+    FIRST_SCORING_S,
+    STOPS,
+    Attempt,
+    CandidateFate,
+    Correction,
+    Stop,
+    Task,
+    Tools,
+    failed,
+)
 from truthlens.mitigation.prompts import follow_up, render
 from truthlens.mitigation.standard.correction_prompt import MOST_CHARS, correction_prompt, with_evidence
 from truthlens.mitigation.standard.self_check import self_check
@@ -25,8 +35,6 @@ from truthlens.mitigation.standard.self_check import self_check
 UNCHANGED = "unchanged"
 WORSE = "worse"
 
-# What a scoring is taken to need before one was timed.
-_FIRST_SCORING_S = 0.25
 # A model that missed once may hit the next time: sampling differs, and the prompt says what was wrong with
 # its last try, so that no model is asked the same twice.
 _MOST_MISSES = 2
@@ -38,7 +46,6 @@ _SELF_CHECK_SHARE = 0.5
 _CHARS_PER_TOKEN = 3
 # Tags and prefaces may double a text; what is longer still is not worth the time of reading it.
 _MOST_WRAPPING = 2
-_STOPS = {CallFailure.BUDGET: Stop.BUDGET, CallFailure.DEADLINE: Stop.DEADLINE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +122,7 @@ class _Loop:
     first: ScoredDraft = field(init=False)
     seen: set[str] = field(init=False)
     checks: str = field(init=False, default="")
-    scoring_s: float = field(init=False, default=_FIRST_SCORING_S)
+    scoring_s: float = field(init=False, default=FIRST_SCORING_S)
 
     def __post_init__(self) -> None:
         self.first = self.best
@@ -202,7 +209,7 @@ class _Loop:
                 return await self.tools.ask(asked)
         except CallError as error:
             self.attempts.append(failed(self.model, self.role, error.code))
-            return _STOPS.get(error.failure, Stop.CALL_FAILED)
+            return STOPS.get(error.failure, Stop.CALL_FAILED)
         except TimeoutError:
             self.attempts.append(failed(self.model, self.role, CallFailure.DEADLINE.value))
             return Stop.DEADLINE
