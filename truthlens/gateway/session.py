@@ -41,6 +41,8 @@ from truthlens.ticket import Conclusion, Ticket
 # between is visible to the client.
 _ROUTE_DEFAULTS = frozenset({"x-truthlens-enabled", "x-truthlens-status", "x-truthlens-reason"})
 _ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "br", "deflate"})
+# Client libraries raise it at once, where they would try again after a 5xx.
+_BLOCKED_STATUS = 424
 # A body that may change is not the entity that these describe.
 _ENTITY_HEADERS = ("etag", "content-md5", "digest")
 
@@ -310,7 +312,7 @@ class Session:
 def _blocked(conclusion: Conclusion) -> Respond:
     outcome = conclusion.outcome
     return Respond(
-        status=outcome.block_status,
+        status=_BLOCKED_STATUS,
         headers={"content-type": "application/json", **conclusion.headers},
         body=outcome.body or b"",
         details=f"truthlens_blocked_{outcome.verdict.reason or 'score'}",

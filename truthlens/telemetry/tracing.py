@@ -54,13 +54,6 @@ def configure(version: str) -> bool:
     return True
 
 
-def shut_down() -> None:
-    """Send what is still waiting."""
-    shutdown = getattr(trace.get_tracer_provider(), "shutdown", None)
-    if shutdown is not None:
-        shutdown()
-
-
 @dataclass(frozen=True, slots=True)
 class CallSpan:
     """The span of one call to a model."""

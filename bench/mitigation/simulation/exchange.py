@@ -64,7 +64,7 @@ async def exchange(case: Case, configuration: Configuration, detector: Detector)
         "before": asdict(before),
         "after": asdict(after),
         "loss": asdict(sources.loss(corrected.text)),
-        "changed": corrected.changed(case.first.text),
+        "changed": corrected.text != case.first.text,
         "replaced": corrected.replaced,
         "consensus": corrected.consensus,
         "stop": corrected.stop.value,
@@ -76,5 +76,5 @@ async def exchange(case: Case, configuration: Configuration, detector: Detector)
         "first_tokens": tokens(case.request) + -(-len(case.first.text) // 4),
         "latency_s": loop.time(),
         "detection_s": scorer.seconds,
-        "text": corrected.text if corrected.changed(case.first.text) else None,
+        "text": corrected.text if corrected.text != case.first.text else None,
     }

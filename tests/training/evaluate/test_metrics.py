@@ -126,12 +126,6 @@ def test_of_near_equal_thresholds_the_highest_is_taken() -> None:
     assert metrics.best_f1(LABELS, SCORES, slack=0.15) == (pytest.approx(0.8), 0.9)
 
 
-def test_prior_shift_moves_logits_by_the_difference() -> None:
-    """A score of one half at the trained rate becomes the deployed rate; the same rate changes nothing."""
-    assert metrics.shift_prior([0.5], trained=0.5, deployed=0.2) == pytest.approx([0.2])
-    assert metrics.shift_prior([0.3, 0.9], trained=0.4, deployed=0.4) == pytest.approx([0.3, 0.9])
-
-
 def test_base_rate_weights_have_mean_one_and_the_rate() -> None:
     """Weighted, the positives are the wanted share; the total stays the number of rows."""
     labels = np.array([1, 1, 1, 0])

@@ -91,7 +91,6 @@ NAMES = frozenset(
     ]
 )
 """What servers are known to say of a response, a chunk or a choice without saying its text."""
-LOGPROBS = frozenset(("logprobs", "prompt_logprobs"))
 TOKENS = frozenset(("token", "tokens", "decoded_token", "bytes"))
 """Within log probabilities: one token each, which may look like a sentence of one word."""
 

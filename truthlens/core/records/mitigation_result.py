@@ -74,10 +74,6 @@ class Correction:
     consensus: bool | None = None
     notes: tuple[str, ...] = ()
 
-    def changed(self, first: str) -> bool:
-        """Whether ``text`` is another than the first answer."""
-        return self.text != first
-
     @property
     def rounds(self) -> int:
         """Return the refinement rounds: how often a model wrote a text to stand in the answer's place.

@@ -44,7 +44,7 @@ class Outcome:
 
     ``verdict`` is the worst one of the choices; ``verdicts`` has one per choice, in the response's order.
     ``body`` is the new response body, or ``None`` where the backend's bytes pass untouched; for the action
-    ``block`` it is the error body that is sent with the HTTP status ``block_status``.
+    ``block`` it is the error body that is sent in its place.
     ``iterations`` are the refinement rounds of the choice that took the most. ``first`` are the verdicts on the choices as
     the backend gave them.
     ``initial_score`` is set only where the answer was changed by an extra generation. ``corrections`` says, per choice,
@@ -66,7 +66,6 @@ class Outcome:
     review_id: str | None = None
     latency_s: float = 0.0
     model: str = ""
-    block_status: int = 424
     notes: tuple[str, ...] = ()
     corrections: tuple[Correction | None, ...] = ()
     first: tuple[Verdict, ...] = ()

@@ -20,7 +20,6 @@ from truthlens.policy.schema import Behaviour, PluginConfiguration, Section
 from truthlens.yamlfile.diagnostics import KeyPath, Report
 
 AVAILABLE_MODES = frozenset({Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.PREMIUM, Mode.AUTO})
-CALLING_MODES = AVAILABLE_MODES - {Mode.LIGHTWEIGHT}
 
 _I = TypeVar("_I", StandardSettings, PremiumSettings)
 _S = TypeVar("_S", StandardSettings, PremiumSettings, AutoSettings, MitigationSettings)

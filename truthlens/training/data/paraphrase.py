@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?![\w])")
 _SMALL = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -51,8 +50,6 @@ _PARENTHESIS = re.compile(r"\s\([^()]{2,60}\)")
 _ADVERB = re.compile(
     r"^(?:However|Moreover|Furthermore|In addition|Additionally|Also|Meanwhile|Indeed|In fact|Overall), "
 )
-
-Rewording = Callable[[str, random.Random], str]
 
 
 def reword(sentence: str, dice: random.Random) -> str:

@@ -231,21 +231,6 @@ def best_f1(
     return float(f1.max()), float(limits[chosen])
 
 
-def shift_prior(scores: ArrayLike, *, trained: float, deployed: float) -> Floats:
-    """Return the scores moved to another base rate: logit plus the difference of the priors' logits.
-
-    Args:
-        scores: probabilities, 0..1.
-        trained: base rate of the data that they were calibrated on, inside 0..1.
-        deployed: base rate that is expected, inside 0..1.
-    """
-    values = np.clip(np.asarray(scores, dtype=np.float64), 1e-6, 1 - 1e-6)
-    logit = (
-        np.log(values / (1 - values)) + np.log(deployed / (1 - deployed)) - np.log(trained / (1 - trained))
-    )
-    return np.asarray(1 / (1 + np.exp(-logit)), dtype=np.float64)
-
-
 def base_rate_weights(labels: ArrayLike, *, base_rate: float) -> Floats:
     """Return weights of shape (rows,), mean 1, under which the share of positives is ``base_rate``."""
     gold = np.asarray(labels, dtype=bool)

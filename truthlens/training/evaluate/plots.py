@@ -34,7 +34,6 @@ _OF_LENGTH: dict[Length, tuple[str, str]] = {
 }
 _DPI = 110
 _PANEL = 4.4
-_HEIGHT = 5.2
 _MOST_LINES = len(_CYCLE)
 _SHARE_BARS = 20
 # A bin of fewer scores has a rate that means nothing; as a point in a line it only distracts.

@@ -9,6 +9,17 @@ from truthlens.detection.encoder.inputs.manifest import Manifest
 CARD_NAME = "MODEL_CARD.md"
 
 
+_LIMITS = """## Limits
+
+- English only; answers in other scripts are reported as unchecked.
+- Fluent answers whose words all stand in the evidence but in another relation (swapped roles, wrong comparison)
+  are often missed; common knowledge and correct inference are sometimes flagged.
+- Sums, averages and unit conversions are not computed.
+- Human marks of the main data miss errors, so precision is a lower bound.
+- Long evidence is read by sentence selection on shared words: support in other words may be passed over.
+"""
+
+
 def card(manifest: Manifest, summary: dict[str, Any]) -> str:
     """Return Markdown: what the model is, its data, its quality, its limits, and how to make it again.
 
@@ -21,7 +32,7 @@ def card(manifest: Manifest, summary: dict[str, Any]) -> str:
         _data(manifest),
         _figures(manifest),
         _ingredients(manifest),
-        _limits(manifest),
+        _LIMITS,
         _again(manifest, summary),
     ]
     return "\n".join(parts)
@@ -159,18 +170,6 @@ def _others(row: dict[str, Any], main: str | None) -> str:
         figures["auroc"] for name, figures in row.items() if name != main and figures["auroc"] is not None
     ]
     return _number(sum(found) / len(found)) if found else "–"
-
-
-def _limits(manifest: Manifest) -> str:
-    return """## Limits
-
-- English only; answers in other scripts are reported as unchecked.
-- Fluent answers whose words all stand in the evidence but in another relation (swapped roles, wrong comparison)
-  are often missed; common knowledge and correct inference are sometimes flagged.
-- Sums, averages and unit conversions are not computed.
-- Human marks of the main data miss errors, so precision is a lower bound.
-- Long evidence is read by sentence selection on shared words: support in other words may be passed over.
-"""
 
 
 def _again(manifest: Manifest, summary: dict[str, Any]) -> str:

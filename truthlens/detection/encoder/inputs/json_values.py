@@ -61,7 +61,6 @@ _KIND = re.compile(
     r"|paragraph|heading|json|markdown|function|result|item|entity|fact|quote|citation|document|passage",
     re.IGNORECASE,
 )
-_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _BOOKKEEPING: tuple[tuple[frozenset[str], re.Pattern[str]], ...] = (
     (frozenset({"id", "uuid", "guid", "ids"}), _MARKER),
     (
