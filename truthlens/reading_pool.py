@@ -38,7 +38,7 @@ class Pool:
         If it is late, or the caller is cancelled, it ends at its next checkpoint.
 
         Args:
-            work: asks ``stopping.checkpoint`` in loops whose length a client decides.
+            work: asks ``cancellation.checkpoint`` in loops whose length a client decides.
             size: bytes that it works on.
             timeout_s: seconds that it may wait and run.
 

@@ -1,7 +1,7 @@
 """One choice of a gated stream: which of its text is to be scored, how far it is decided, and what leaves of it.
 
 Positions are characters of the choice's text as the backend sent it. Deliberately not here: frames and their bytes
-(``gate``, ``rewriting``), verdicts and what they mean.
+(``gate``, ``frame_edits``), verdicts and what they mean.
 """
 
 from __future__ import annotations

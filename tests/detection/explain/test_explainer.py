@@ -1,4 +1,4 @@
-"""Tests of ``truthlens.detection.explain.explainer``, ``kinds`` and ``reasons``."""
+"""Tests of ``truthlens.detection.explain.explainer``, ``span_kind`` and ``explanation_text``."""
 
 from __future__ import annotations
 

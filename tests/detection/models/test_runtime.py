@@ -1,4 +1,4 @@
-"""Tests of ``truthlens.detection.models.runtime`` and ``runtime_onnx``."""
+"""Tests of ``truthlens.detection.models.runtime`` and ``onnx_runtime``."""
 
 from __future__ import annotations
 

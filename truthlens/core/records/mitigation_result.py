@@ -46,7 +46,7 @@ class Attempt:
     """One candidate for the answer, in the order in which they came.
 
     ``score`` is its response score, ``None`` where it was not scored. ``reason`` is a code: of ``CallFailure`` where
-    the fate is ``failed``, of ``accept`` where it is ``rejected``, else ``""``.
+    the fate is ``failed``, of ``candidate_checks.rejection`` where it is ``rejected``, else ``""``.
     """
 
     model: str

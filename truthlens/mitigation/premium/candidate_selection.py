@@ -59,7 +59,7 @@ class Contest:
             consensus: whether the models agree on it.
             rules: whether it is a judge's ruling, which settles the matter and is no agreement.
             known: its verdict, where it was scored before.
-            passing: codes of ``accept`` that are no hindrance.
+            passing: codes of ``candidate_checks.rejection`` that are no hindrance.
         """
         if text == self.best.text:
             self.decided = self.decided or consensus or rules

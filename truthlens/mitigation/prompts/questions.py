@@ -30,7 +30,7 @@ class Opinion:
     """What one model wrote, or why there is nothing of it to use.
 
     ``text`` is ``None`` where the call failed (``failure``, and ``code`` where more is known) or the text
-    cannot be used (``rejected``, a code of ``accept``).
+    cannot be used (``rejected``, a code of ``rejection``).
     """
 
     model: str
@@ -87,7 +87,7 @@ def acceptable(task: Task, opinion: Opinion, *, passing: Collection[str] = ()) -
     Args:
         task: the first answer.
         opinion: of any model.
-        passing: codes of ``accept`` that are no hindrance.
+        passing: codes of ``candidate_checks.rejection`` that are no hindrance.
     """
     if opinion.text is None:
         return opinion
@@ -111,7 +111,7 @@ def prompted(
         prompt: name of the template.
         model: who is asked.
         role: for the accounts.
-        values: what the template names besides; data must have gone through ``fence``.
+        values: what the template names besides; data must have gone through ``delimiters``.
         own: whether that is the model that gave the first answer; it is asked by the API of the exchange.
     """
     chinese = render.in_chinese(task.answer.text, task.exchange.query)

@@ -22,10 +22,7 @@ _STRIPPED_PREFIX = "x-truthlens-"
 
 @dataclass(frozen=True, slots=True)
 class Meanings:
-    """Compiled signals; ``complete`` is false if the section had mistakes, so that names cannot be checked.
-
-    ``complete`` is false where the section had mistakes and names cannot be judged.
-    """
+    """Compiled signals; ``complete`` is false if the section had mistakes, so that names cannot be checked."""
 
     signals: Signals
     complete: bool

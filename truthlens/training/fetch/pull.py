@@ -64,7 +64,7 @@ def pull(
 
     Args:
         hub: where to fetch from.
-        name: a name of ``known.KNOWN``, or ``OWNER/NAME``.
+        name: a name of ``known_checkpoints.KNOWN``, or ``OWNER/NAME``.
         shelf: folder of model folders; made if it is not there.
         revision: branch, tag or commit. The commit that it stands for is written to the manifest.
         template: of the prompt; left out, the known one, or what the layout suggests.

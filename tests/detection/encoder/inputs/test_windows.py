@@ -1,4 +1,4 @@
-"""Tests of ``truthlens.detection.encoder.inputs.windows`` and of ``passages`` and ``pairing``, which it is made of."""
+"""Tests of ``truthlens.detection.encoder.inputs.windows`` and of ``evidence_tokens`` and ``assignment``, which it is made of."""
 
 from __future__ import annotations
 

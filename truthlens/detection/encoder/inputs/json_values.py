@@ -91,9 +91,9 @@ _BOOKKEEPING: tuple[tuple[frozenset[str], re.Pattern[str]], ...] = (
      re.compile(r"v?\d+(?:\.\d+){1,3}")),
 )  # fmt: skip
 
-# One of the words that the user offered to choose from is no statement of the evidence.
 _META = frozenset({"meta", "metadata", "usage", "debug", "trace"})
 """Objects under these keys tell of the answer; a figure or a word in them is bookkeeping, a sentence is not."""
+# One of the words that the user offered to choose from is no statement of the evidence.
 _CLASSES = frozenset(
     "category class label intent sentiment tone topic tag tags priority urgency severity classification".split()  # noqa: SIM905
 )

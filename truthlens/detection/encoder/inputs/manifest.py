@@ -88,7 +88,7 @@ class DataSource(_Frozen):
 
 
 class ResponseCalibration(_Frozen):
-    """A logistic from what an aggregation measures to the response score; see ``response.Calibration``."""
+    """A logistic from what an aggregation measures to the response score; see ``response_score.Calibration``."""
 
     slope: float = Field(ge=0.0)
     worst: float = Field(default=0.0, ge=0.0)
