@@ -121,7 +121,7 @@ async def test_a_slow_detector_ends_at_the_plans_deadline() -> None:
 
 
 async def test_bodies_over_the_bound_on_held_bytes_are_not_scored() -> None:
-    """While one answer is being judged, another that does not fit beside it passes as overloaded."""
+    """While one answer is being scored, another that does not fit beside it passes as overloaded."""
     held = HeldDetector()
     rig = Rig("limits: {max_held_bytes: 1500}\n", held)
     body = json.dumps({**ANSWER, "pad": "x" * 900}).encode()
@@ -137,7 +137,7 @@ async def test_bodies_over_the_bound_on_held_bytes_are_not_scored() -> None:
 
 
 async def test_a_reload_does_not_touch_an_exchange_that_has_begun() -> None:
-    """The answer is judged by the policy under which its request came in."""
+    """The answer is scored by the policy under which its request came in."""
     rig = Rig(BASE, FixedDetector(scored(0.6)))
     ticket = await rig.request()
     rig.holder.swap(compile_policy("hallucination: {threshold: 0.9}\n", file="p.yaml"))

@@ -243,7 +243,7 @@ async def test_choices_that_found_no_time_are_unchecked_and_the_others_are_not()
 
 
 async def test_a_body_that_is_read_counts_as_held() -> None:
-    """Bodies that wait to be read are bounded in sum, as answers are that wait to be judged."""
+    """Bodies that wait to be read are bounded in sum, as answers are that wait to be scored."""
     rig = Rig(limits=f"max_held_bytes: {len(PAD)}")
     assert (await rig.request({"role": "tool", "content": PAD}, QUESTION)).reason is Reason.OVERLOADED
     assert (await rig.request()).reason is None

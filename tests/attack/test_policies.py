@@ -1,4 +1,4 @@
-"""Edits of the policy of a running server, good and bad: it lives, judges as before, and says what it thinks of the file."""
+"""Edits of the policy of a running server, good and bad: it lives, scores as before, and says what it thinks of the file."""
 
 from __future__ import annotations
 

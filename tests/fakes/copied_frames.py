@@ -49,7 +49,7 @@ COPIES: dict[str, Copy] = {
     "words one by one": lambda text: ({}, {"pieces": text.split()}, {}),
     "deep within": lambda text: ({"debug": [{"a": {"b": [text]}}]}, {}, {}),
 }
-# Read as answers themselves, so that they are judged and not only taken away; nothing is pasted beside them.
+# Read as answers themselves, so that they are scored and not only taken away; nothing is pasted beside them.
 SPOKEN = ("refusal", "audio")
 BOOKKEEPING: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "OpenAI": (

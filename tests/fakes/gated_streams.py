@@ -1,4 +1,4 @@
-"""A gated stream played frame by frame: the gate on its own, with a judge that the test scripts."""
+"""A gated stream played frame by frame: the gate on its own, with a detector that the test scripts."""
 
 from __future__ import annotations
 

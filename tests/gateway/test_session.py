@@ -164,7 +164,7 @@ def test_no_spelling_of_our_headers_leaves_for_the_client(ticket: Ticket, head: 
 
 @pytest.mark.parametrize("head", [response(), response(404), response(content_type="text/event-stream")])
 def test_what_gets_no_answer_passes_without_a_word(head: ResponseHeaders) -> None:
-    """No body is shipped, nothing is judged, blocked or abandoned, and the route's defaults go."""
+    """No body is shipped, nothing is scored, blocked or abandoned, and the route's defaults go."""
     pipeline = Pipeline(made(no_answer=True), block=True)
     session = Session(pipeline)
     first = session.receive(request())
@@ -195,7 +195,7 @@ def test_an_error_is_no_answer_whatever_was_asked(reason: Reason) -> None:
     [response(400, content_type="text/plain"), response(403), response(302, end=True), response(end=True)],
 )
 def test_a_local_reply_to_a_request_that_never_came_passes(event: ResponseHeaders) -> None:
-    """Envoy refuses an upgrade, or a filter that comes first answers a preflight: nothing to judge, no fault."""
+    """Envoy refuses an upgrade, or a filter that comes first answers a preflight: nothing to check, no fault."""
     pipeline = Pipeline(block=True)
     session = Session(pipeline)
     event.head.headers["x-truthlens-status"] = "unchecked"

@@ -33,9 +33,9 @@ async def test_work_ends_with_its_result_and_the_next_message_is_still_read() ->
 
     async def work() -> str:
         await asyncio.sleep(0)
-        return "judged"
+        return "scored"
 
-    assert await stream.unless_it_ends(work()) == "judged"
+    assert await stream.unless_it_ends(work()) == "scored"
     context.messages.put_nowait("next")
     assert await stream.read() == "next"
     context.messages.put_nowait("last")
@@ -69,13 +69,13 @@ async def test_a_message_in_the_middle_is_kept_for_later() -> None:
 
     async def work() -> str:
         await go.wait()
-        return "judged"
+        return "scored"
 
     running = asyncio.create_task(stream.unless_it_ends(work()))
     context.messages.put_nowait("trailers")
     await asyncio.sleep(0.01)
     go.set()
-    assert await running == "judged"
+    assert await running == "scored"
     assert await stream.read() == "trailers"
 
 

@@ -336,7 +336,7 @@ def test_the_completions_api_is_scored(stack: Stack) -> None:
 
 
 def test_a_stream_is_held_whole_where_nothing_else_is_said(stack: Stack) -> None:
-    """It is judged like any other answer: full headers, and what is not flagged arrives byte for byte."""
+    """It is scored like any other answer: full headers, and what is not flagged arrives byte for byte."""
     deltas = [{"choices": [{"index": 0, "delta": {"content": f" {word}"}}]} for word in GROUNDED.split()]
     events = "".join(f"data: {json.dumps(delta)}\n\n" for delta in deltas).encode() + b"data: [DONE]\n\n"
     script(

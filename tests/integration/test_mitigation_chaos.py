@@ -519,7 +519,7 @@ def test_the_completions_api_under_a_panel(tight: Stack) -> None:
     "addition", ['"temperature": NaN', '"seed": 1e999', '"metadata": ' + "[" * 900 + "]" * 900]
 )
 def test_a_request_that_cannot_be_repeated_costs_only_its_correction(tight: Stack, addition: str) -> None:
-    """JSON of a kind that only some parsers take: the answer is judged and leaves whole."""
+    """JSON of a kind that only some parsers take: the answer is scored and leaves whole."""
     body = f"{json.dumps(request())[:-1]}, {addition}}}".encode()
     models = Models({("main", "answer"): [BAD], ("main", "correct"): [GOOD]})
     got = ask(tight, models, "six", body)

@@ -61,7 +61,7 @@ def failed_reloads(stack: Stack) -> float:
 
 
 def bad_then_good(stack: Stack, put: Callable[[Path], None], said: str) -> None:
-    """The bad state is told and counted, answers are judged as before, and a good file is taken over."""
+    """The bad state is told and counted, answers are scored as before, and a good file is taken over."""
     before = failed_reloads(stack)
     put(stack.policy)
     until(lambda: ready(stack)["last_error"] is not None)

@@ -27,7 +27,7 @@ CLIENTS = 40
 
 @contextmanager
 def deployed(folder: Path, **options: Any) -> Iterator[Stack]:
-    """A deployment of its own, which is judged when the test is done with it."""
+    """A deployment of its own, which is checked when the test is done with it."""
     stack = Stack(
         folder,
         policy(),

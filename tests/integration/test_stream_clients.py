@@ -390,7 +390,7 @@ def test_headers_say_what_is_known_when_they_leave(
 
 
 def test_only_the_sentence_that_the_evidence_denies_is_marked(client: Client, model: StreamingModel) -> None:
-    """The bundled model judges each sentence by itself."""
+    """The bundled model scores each sentence by itself."""
     model.texts = (BAD,)
     wrong, right = BAD.split(". ")
     read = client.through.read(job(f"gate-mark-{FAIR}"))

@@ -176,7 +176,7 @@ async def test_a_finish_that_is_cut_off_is_replaced() -> None:
 
 
 async def test_nothing_beyond_the_bound_leaves_a_stream_that_must_be_checked() -> None:
-    """Neither with the message that goes beyond it, nor while what came before is still being judged."""
+    """Neither with the message that goes beyond it, nor while what came before is still being scored."""
     detector = HeldDetector()
     must = gate(on_unchecked=OnUnchecked.BLOCK, timeout_s=30.0)
     async with line(must, detector, max_bytes=400) as made:

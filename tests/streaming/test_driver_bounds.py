@@ -81,7 +81,7 @@ UNREADABLE = {
     "mark-in-the-middle": b'\xef\xbb\xbfdata: {"choices": [{"index": 0, "delta": {"content": "nine. "}}]}\n\n',
     "message": b'data: {"choices": [{"index": 0, "message": {"content": "nine. "}}]}\n\n',
 }
-# Chunks of the API whose text is known to stand where nobody judges it.
+# Chunks of the API whose text is known to stand where nobody scores it.
 WITH_TEXT_ELSEWHERE = (UNREADABLE["object-as-content"], UNREADABLE["message"])
 
 

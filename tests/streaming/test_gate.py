@@ -38,7 +38,7 @@ END = [frame(finish()), USAGE, DONE]
 
 
 def against(*words: str) -> Scorer:
-    """A judge that flags what holds one of these words."""
+    """A detector that flags what holds one of these words."""
     return lambda _choice, text: BAD if any(word in text for word in words) else GOOD
 
 

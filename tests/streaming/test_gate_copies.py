@@ -1,4 +1,4 @@
-"""What repeats withheld text, or says text that nobody judged, does not leave a gate; bookkeeping does."""
+"""What repeats withheld text, or says text that nobody scored, does not leave a gate; bookkeeping does."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def assert_released_is_decided(played: GatedStream, made: Made) -> None:
 
 
 def ranges_of(played: GatedStream, index: int) -> list[tuple[int, int, bool]]:
-    """The judged ranges of a choice, in order, and whether they were flagged."""
+    """The scored ranges of a choice, in order, and whether they were flagged."""
     return sorted(
         (start, end, verdict.flagged)
         for (choice, start, end), verdict in played.verdicts.items()

@@ -150,7 +150,7 @@ async def _until_stopped_or_dead(envoy: Envoy) -> None:
 
 def _announce(addresses: list[tuple[str, str]], settings: Settings, *, demo_url: str | None) -> None:
     out.print("\n[bold green]TruthLens is up.[/bold green] Ctrl-C stops it.\n")
-    policy = f"{settings.config} (edit it: the next answer is judged by it)"
+    policy = f"{settings.config} (edit it: the next answer is checked by it)"
     for name, value in (*addresses, ("policy", policy)):
         out.print(Text(f"{name:<10}", "bold"), Text(value), sep="")
     if demo_url is not None:

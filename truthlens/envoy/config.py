@@ -116,7 +116,7 @@ def _listener(settings: EnvoySettings) -> dict[str, Any]:
         "stat_prefix": "llm",
         "codec_type": "AUTO",
         "http_protocol_options": {"accept_http_10": True},
-        # A path is matched, and judged by the sidecar, as the backend gets it.
+        # A path is matched, and looked at by the sidecar, as the backend gets it.
         "normalize_path": True,
         "merge_slashes": True,
         "path_with_escaped_slashes_action": "UNESCAPE_AND_FORWARD",

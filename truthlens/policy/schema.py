@@ -1,6 +1,6 @@
 """The shape of the policy YAML, as pydantic models; the JSON Schema in ``config/`` is generated from it.
 
-Only shapes and ranges are judged here. What keys mean together is for ``compile`` and ``lint``.
+Only shapes and ranges are checked here. What keys mean together is for ``compile`` and ``lint``.
 A key that is ``None`` was not written and is inherited.
 """
 

@@ -39,7 +39,7 @@ class Changes:
     def level(self, index: int) -> Level:
         """How much of the choice leaves beside its text."""
         taken = index in self.withheld or index in self.dropped or index in self.stopped
-        return Level.CHANGED if taken else Level.JUDGED
+        return Level.CHANGED if taken else Level.SCORED
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.dropped or self.stopped)
@@ -92,7 +92,7 @@ def _says(delta: Delta, changes: Changes, members: Members | None) -> bool:
 
 
 def cleaned(entry: Entry, members: Members, transcript: Transcript) -> bytes | None:
-    """What leaves of an entry whose texts stay, without text that nobody judged; ``None`` where all of it may."""
+    """What leaves of an entry whose texts stay, without text that nobody scored; ``None`` where all of it may."""
     try:
         frame = _cleaned(entry.frame, entry.chunk.deltas, Changes(), members)
     except (DialectError, ValueError):
@@ -130,7 +130,7 @@ def _cleaned(frame: Frame, deltas: Sequence[Delta], changes: Changes, members: M
     data = frame.data
     assert data is not None
     levels = [changes.level(delta.index) for delta in deltas]
-    top = Level.CHANGED if Level.CHANGED in levels else Level.JUDGED
+    top = Level.CHANGED if Level.CHANGED in levels else Level.SCORED
     try:
         text = members.cleaned(
             data, lambda place: levels[place] if place < len(levels) else Level.CHANGED, top=top

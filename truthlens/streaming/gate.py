@@ -177,7 +177,7 @@ class Gate:
 
     @property
     def fields_dropped(self) -> bool:
-        """Whether other members were taken out, which hold text that nobody judged or that was withheld."""
+        """Whether other members were taken out, which hold text that nobody scored or that was withheld."""
         return self._members is not None and self._members.dropped
 
     def delivered(self, choice: int) -> str:
@@ -236,7 +236,7 @@ class Gate:
             ranges = gated.claim()
             since, too_long = gated.waiting_since, now - self._plan.stream.max_hold_s
             expired = since is not None and since <= too_long
-            # Half a sentence is judged worse than a whole one: whole ones first, where they make room.
+            # Half a sentence is scored worse than a whole one: whole ones first, where they make room.
             over = ended or gated.choice.finished
             if not gated.behind and (over or expired or (pressed and not ranges)):
                 gated.close(words_since=math.inf if over else too_long)

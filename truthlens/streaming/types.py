@@ -49,7 +49,7 @@ class ScoringRequest:
     """Text of one choice that is to be scored.
 
     ``text`` is the answer so far, up to the end of the last range, without its first ``skipped`` characters where it is long;
-    ``ranges`` are characters of ``text``, in order, not overlapping. Each is judged by itself, with the text before it as
+    ``ranges`` are characters of ``text``, in order, not overlapping. Each is scored by itself, with the text before it as
     its context. ``offset`` is where ``text`` begins in the choice's text.
     """
 

@@ -160,9 +160,9 @@ class Metrics:
             "truthlens_actions", "What was done to answers.", ("decision", "action"), registry=registry
         )
         self.abandoned = Counter(
-            "truthlens_abandoned", "Exchanges that ended before their answer was judged.", registry=registry
+            "truthlens_abandoned", "Exchanges that ended before their answer was scored.", registry=registry
         )
-        self.inflight = Gauge("truthlens_inflight", "Exchanges being read or judged.", registry=registry)
+        self.inflight = Gauge("truthlens_inflight", "Exchanges being read or scored.", registry=registry)
         self.streams = Gauge(
             "truthlens_streams",
             "Answers being observed or gated while they stream.",
@@ -190,7 +190,7 @@ class Metrics:
             registry=registry,
         )
         self.held_bytes = Gauge(
-            "truthlens_held_bytes", "Bytes of bodies being read or judged.", registry=registry
+            "truthlens_held_bytes", "Bytes of bodies being read or scored.", registry=registry
         )
         self.queue_seconds = Histogram(
             "truthlens_queue_seconds",

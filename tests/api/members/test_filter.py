@@ -119,7 +119,7 @@ def test_a_replaced_answer_leaves_in_no_frame_of_its_stream(
 def test_numbers_keep_their_characters_where_members_are_taken_out() -> None:
     raw = '{"n":1e400,"choices":[{"x":1.50,"token_ids":[1,2,3,4,5],"delta":{"content":"a"}}]}'
     members = Members(Endpoint.CHAT, streamed=True)
-    assert members.cleaned(raw, lambda _place: Level.JUDGED, top=Level.JUDGED) == raw.replace(
+    assert members.cleaned(raw, lambda _place: Level.SCORED, top=Level.SCORED) == raw.replace(
         ',"token_ids":[1,2,3,4,5]', ""
     )
     assert members.notes == {"fields-dropped"}

@@ -1,7 +1,7 @@
-"""Which members of a chunk or a body may leave beside an answer that was judged, and beside one whose text was changed.
+"""Which members of a chunk or a body may leave beside an answer that was scored, and beside one whose text was changed.
 
 Backends repeat what they say: token ids, log probabilities, ``message`` beside ``delta``, a whole ``__verbose``. Whoever
-withholds a text must not deliver it in another member, and whoever must judge a text must not deliver one that stands where
+withholds a text must not deliver it in another member, and whoever must score a text must not deliver one that stands where
 nobody looked. So members are let through by what they are, not taken out by name: the answer itself, its finish, tool
 calls, and what is plainly bookkeeping (numbers, flags, ids, addresses).
 
@@ -100,13 +100,13 @@ _GONE = object()
 class Level(Enum):
     """How much of a choice, or beside the choices, is let through.
 
-    ``ALL``: everything. ``JUDGED``: the answer, bookkeeping, and what is said aside (reasoning, refusals, errors).
+    ``ALL``: everything. ``SCORED``: the answer, bookkeeping, and what is said aside (reasoning, refusals, errors).
     ``REPLACED``: the same, of an answer that is new. ``CHANGED``: nothing aside. ``UNREAD``: no answer either, since nobody
     could read it.
     """
 
     ALL = 0
-    JUDGED = 1
+    SCORED = 1
     REPLACED = 2
     CHANGED = 3
     UNREAD = 4
@@ -289,7 +289,7 @@ class Members:
             return value
         if key == "logprobs":
             # They spell the text of their choice, so that what they may say goes by that.
-            keeps = level is Level.JUDGED and not self._is_ahead(value, choice)
+            keeps = level is Level.SCORED and not self._is_ahead(value, choice)
             return value if value is None or (keeps and not texts_within(key, value)) else _GONE
         return self._bookkeeping(key, value, f"{_index_of(choice)}.{key}")
 
@@ -348,7 +348,7 @@ class Members:
         return len(spelled_by(logprobs)) > len(_text_of(choice.get(self._holder)))
 
     def _bookkeeping(self, key: str, value: object, path: str) -> object:
-        """What of a member leaves of which nobody judges the text."""
+        """What of a member leaves of which nobody scores the text."""
         known = key in NAMES
         if (value is None or value == "") and key in _NAMED:
             return value

@@ -64,7 +64,7 @@ class Coverage:
 class DetectorResult:
     """What one detector says of one answer, or (``reason`` set, ``score`` ``None``) why it did not run.
 
-    ``abstained`` (``score`` and ``reason`` ``None``): there was nothing in the answer for this detector to judge.
+    ``abstained`` (``score`` and ``reason`` ``None``): there was nothing in the answer for this detector to check.
     ``floor`` (0..1) is what the fused score is at least, for findings that are facts and not estimates.
     ``details`` holds further figures that are safe to show (numbers and names from configuration,
     no text of users or models).

@@ -44,7 +44,7 @@ def _check_mode(plan: Plan, keys: Behaviour, path: KeyPath, report: Report) -> N
     report.error(
         (*path, key),
         f"mode {plan.mode} changes whole answers and cannot work with streaming {plan.streaming}, "
-        "where text leaves before it is judged",
+        "where text leaves before it is scored",
         "write streaming: buffer, or mode lightweight",
     )
 
@@ -68,14 +68,14 @@ def _check_flagged(plan: Plan, keys: Behaviour, path: KeyPath, report: Report) -
             report.error(
                 (*path, "streaming"),
                 f"streaming observe cannot {plan.stream.on_flagged} a flagged sentence, as on_flagged asks: text leaves "
-                "before it is judged",
+                "before it is scored",
                 "write streaming: gate, or on_flagged: mark",
             )
         return
     if plan.streaming is Streaming.OBSERVE and enforced:
         report.error(
             (*path, "on_flagged"),
-            f"on_flagged {keys.on_flagged} cannot work with streaming observe, where text leaves before it is judged",
+            f"on_flagged {keys.on_flagged} cannot work with streaming observe, where text leaves before it is scored",
             "write streaming: gate, or on_flagged: mark",
         )
     elif plan.streaming is Streaming.BUFFER:

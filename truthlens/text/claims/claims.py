@@ -1,7 +1,7 @@
 """The claims of an answer: sentences, and the clauses of a sentence where they can safely be told apart.
 
 Works by layout and closed word classes, in English and Chinese; other languages get whole sentences. It resolves no
-pronoun, rewrites nothing and does not judge whether a claim is true.
+pronoun, rewrites nothing and does not check whether a claim is true.
 """
 
 from __future__ import annotations
