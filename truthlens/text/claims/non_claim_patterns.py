@@ -76,7 +76,8 @@ ABSTENTIONS = (
         rf"(?! that\b){_TOPIC}"
     ),
     rf"(?:i (?:have )?(?:found|find|see)|there is|there's) no (?:mention|answer|information){_ABOUT}",
-    rf"(?:it is |it's )(?:not possible|impossible|unclear)(?: {FROM_EVIDENCE})?(?: to {_ANSWERING}|{_TOPIC})",
+    rf"(?:it is |it's )(?:not possible|impossible)(?: {FROM_EVIDENCE})? to {_ANSWERING}",
+    rf"(?:it is |it's )unclear(?: {FROM_EVIDENCE})?(?: to {_ANSWERING}|{_TOPIC})",
     rf"(?:it|this|that) (?:cannot|can't|can not|could not) be (?:answered|determined|confirmed|said|told){_TOPIC}",
     r"(?:not enough|insufficient|no(?: relevant| specific)?) (?:information|evidence|context|data|details)",
     rf"(?:this|the|your) (?:question|query|request) (?:cannot|can't|can not|could not) be answered{_TOPIC}",

@@ -3,7 +3,8 @@
 A classifier trained on claims scores them all the same, and they are its commonest false alarms. A sentence is left out
 only where nothing in it can be false against the evidence. It needs the form of one of the patterns, and where the form
 is open nothing but words of the query and of closed lists: no number, no negation, no clause of its own, and no word that
-nobody asked about. Whatever else a frame of politeness holds keeps its score. English and Chinese.
+nobody asked about. Whatever else a frame of politeness holds keeps its score. English and Chinese; plain declines in seven
+languages (``declines``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from truthlens.text.claims import non_claim_patterns as patterns
+from truthlens.text.claims.declines import closes, declines
 from truthlens.text.sentences import sentences
 from truthlens.text.words import HAN, words
 
@@ -167,28 +169,46 @@ def claimless_ranges(text: str, asked: Query = _NOTHING_ASKED) -> list[tuple[int
 
     Whole sentences that abstain, lead in, are polite, offer more help, ask the user something, restate the query,
     or are headings without content of their own; and the lead-in of any other sentence ("Based on the passages,").
+    Sentences that decline in further words (``declines``) are among them only where the whole text claims nothing: beside
+    a claim they are as suspicious as it is.
 
     Args:
         text: the answer.
         asked: what the user asked: beside generic words, its are the only ones that such a sentence may hold. Its
             evidence names the things about which a question to the user may be.
     """
+    ranges = sentences(text)
+    silent = [_has_a_silent_form(text[start:end], asked) for start, end in ranges]
+    if not all(silent) and is_claimless(text, asked):
+        return ranges
     found: list[tuple[int, int]] = []
-    for start, end in sentences(text):
-        sentence = text[start:end]
-        if _abstains(sentence, asked) or _is_empty_talk(sentence, asked):
+    for (start, end), whole in zip(ranges, silent, strict=True):
+        if whole:
             found.append((start, end))
-        elif (lead := _frame_length(sentence)) and start + lead < end:
+        elif (lead := _frame_length(text[start:end])) and start + lead < end:
             found.append((start, start + lead))
     return found
 
 
 def _abstains(sentence: str, asked: Query) -> bool:
     plain = _plain(sentence)
-    return _fits(_ABSTAINS, plain, _lead_length(sentence), asked)
+    return _has_abstaining_form(plain, asked) or declines(plain, lambda place: _is_bare(place, asked))
+
+
+def _has_abstaining_form(plain: str, asked: Query) -> bool:
+    return _fits(_ABSTAINS, plain, _lead_length(plain), asked)
+
+
+def _has_a_silent_form(sentence: str, asked: Query) -> bool:
+    """Return whether a sentence claims nothing beside whatever claims: see ``claimless_ranges``."""
+    return _has_abstaining_form(_plain(sentence), asked) or _is_idle(sentence, asked)
 
 
 def _is_empty_talk(sentence: str, asked: Query) -> bool:
+    return _is_idle(sentence, asked) or closes(_plain(sentence))
+
+
+def _is_idle(sentence: str, asked: Query) -> bool:
     plain = _plain(sentence)
     rest = _lead_length(sentence)
     if _AFFIRMS.fullmatch(plain):
