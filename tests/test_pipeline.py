@@ -401,3 +401,97 @@ async def test_a_stream_without_evidence_need_not_be_followed(
     rig = Rig(policy, FixedDetector(scored(0.1)))
     ticket = await rig.request({"model": "m", "messages": [{"role": "user", "content": content}]})
     assert ticket.stream_reason is reason
+
+
+CALLS = "evidence: {intermediate_calls: all}"
+
+
+@pytest.mark.parametrize(
+    ("keys", "action"),
+    [
+        ("details: true", Action.PASS),
+        ("details: true, on_unchecked: pass", Action.PASS),
+        ("details: true, on_unchecked: block", Action.PASS),
+    ],
+)
+async def test_a_call_that_the_operator_names_keeps_its_body(keys: str, action: Action) -> None:
+    """A program parses it: the headers say that it was not checked, and nothing is put into it or blocked."""
+    rig = Rig(f"hallucination: {{threshold: 0.5, {keys}, {CALLS}}}\n", FixedDetector(scored(0.9)))
+    conclusion = await rig.pipeline.assess(await rig.request(), OK, json.dumps(ANSWER).encode())
+    assert (conclusion.outcome.action, conclusion.outcome.body) == (action, None)
+    assert conclusion.headers["x-truthlens-status"] == "unchecked"
+    assert conclusion.headers["x-truthlens-reason"] == "not-an-answer"
+    assert rig.metric("truthlens_evidence_total", source="not-an-answer") == 1
+    assert rig.metric("truthlens_evidence_total", source="user") == 0
+
+
+@pytest.mark.parametrize("reason", [Reason.UNSURE_CONTEXT, Reason.NOT_AN_ANSWER, Reason.NO_CONTEXT])
+async def test_what_a_request_looks_like_unlocks_nothing(reason: Reason) -> None:
+    """Where the plan blocks what is unchecked, a client that words its request so gets no answer."""
+    rig = Rig("hallucination: {on_unchecked: block}\n", FixedDetector(scored(0.1)))
+    conclusion = rig.pipeline.skip(await rig.request(), reason)
+    assert conclusion.outcome.action is Action.BLOCK
+    assert json.loads(conclusion.outcome.body or b"")["error"]["code"] == reason.value
+
+
+@pytest.mark.parametrize("streaming", ["observe", "gate"])
+async def test_a_stream_for_a_program_is_not_followed(streaming: str) -> None:
+    """Also where a verdict chunk would be sent for any other stream without evidence."""
+    policy = f"hallucination: {{streaming: {streaming}, details: true, {CALLS}}}\n"
+    rig = Rig(policy, FixedDetector(scored(0.1)))
+    ticket = await rig.request()
+    assert ticket.stream_reason is ticket.unread_reason is Reason.NOT_AN_ANSWER
+    assert rig.pipeline.pending(ticket)["x-truthlens-reason"] == "not-an-answer"
+
+
+@pytest.mark.parametrize(
+    ("body", "sources"),
+    [
+        (REQUEST, {"user"}),
+        ({**REQUEST, "documents": ["Tea is served at four."]}, {"user", "documents"}),
+        ({"model": "m", "messages": [{"role": "user", "content": "Is tea free?"}]}, {"none"}),
+    ],
+)
+async def test_exchanges_are_counted_by_what_their_evidence_came_from(
+    body: dict[str, Any], sources: set[str]
+) -> None:
+    """Each source of an exchange once; also of one whose answer was not scored."""
+    rig = Rig(BASE, FixedDetector(scored(0.1)))
+    rig.pipeline.skip(await rig.request(body), Reason.UPSTREAM_ERROR)
+    known = ("tool", "system", "documents", "user", "answer", "none", "unsure", "not-an-answer")
+    assert {each for each in known if rig.metric("truthlens_evidence_total", source=each)} == sources
+
+
+CITED = {
+    "choices": [
+        {
+            "index": 0,
+            "message": {
+                "role": "assistant",
+                "content": "Tea is free [doc1].",
+                "context": {
+                    "citations": [
+                        {"title": "Menu", "url": "https://tea", "filepath": "m.md", "content": "Tea is free."}
+                    ],
+                    "intent": '["is tea free"]',
+                },
+            },
+        }
+    ]
+}
+
+
+async def test_citations_of_the_answer_are_evidence() -> None:
+    """Of Azure's data_sources the documents come with the answer: it is checked against them, and they are told."""
+    rig = Rig("hallucination: {threshold: 0.5, details: true}\n", FixedDetector(scored(0.9)))
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Is tea free?"}]}
+    ticket = await rig.request({**asked, "data_sources": [{"type": "azure_search", "parameters": {}}]})
+    conclusion = await rig.pipeline.assess(ticket, OK, json.dumps(CITED).encode())
+    assert conclusion.outcome.verdict.status is Status.CHECKED
+    (passage,) = json.loads(conclusion.outcome.body or b"")["truthlens"]["passages"]
+    assert passage == {
+        "index": 0, "id": "doc1", "title": "Menu", "provenance": "answer", "rule": "answer-citations", "excerpt": "Tea is free.",
+    }  # fmt: skip
+    assert rig.metric("truthlens_evidence_total", source="answer") == 1
+    without = await rig.pipeline.assess(await rig.request(asked), OK, json.dumps(CITED).encode())
+    assert without.outcome.verdict.reason is Reason.NO_CONTEXT

@@ -23,6 +23,7 @@ from typing import TypeVar
 
 import structlog
 
+from truthlens.api.answer_citations import with_citations
 from truthlens.api.encoding import decode_body
 from truthlens.api.evidence.extract import check_evidence
 from truthlens.api.lazy_request import LazyRequest
@@ -251,12 +252,12 @@ class Pipeline:
 
     def skip(self, ticket: Ticket, reason: Reason) -> Conclusion:
         """Conclude an exchange whose answer is not scored; the backend's bytes pass."""
-        return self._conclude(ticket, self._unscored(ticket, reason))
+        return self._conclude(ticket, self._unscored(ticket, reason), ticket.exchange)
 
     async def assess(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Conclusion:
         """Score the answer and act on the verdict."""
         started = self._clock()
-        held = HeldBytes(hold=self._hold)
+        held, exchange = HeldBytes(hold=self._hold), ticket.exchange
         try:
             self._check_room(ticket.policy, len(body))
         except OverloadedError:
@@ -268,7 +269,7 @@ class Pipeline:
                     self._signals.inflight.track_inprogress(),
                     self._tracer.exchange(ticket.head.headers) as span,
                 ):
-                    outcome = await self._assess(ticket, head, body)
+                    outcome, exchange = await self._assess(ticket, head, body)
                     describe(span, outcome)
             except Exception as error:  # noqa: BLE001 - the stage border: a failure of ours costs a verdict, not an answer
                 # The type alone: a message or a traceback may quote the text that was being assessed.
@@ -285,25 +286,43 @@ class Pipeline:
                     Streaming.BUFFER, lag_s=response_s, held_s=response_s, held_bytes=len(body)
                 ),
             )
-        return self._conclude(ticket, replace(outcome, latency_s=ticket.request_s + response_s))
+        return self._conclude(ticket, replace(outcome, latency_s=ticket.request_s + response_s), exchange)
 
-    async def _assess(self, ticket: Ticket, head: ResponseHead, body: bytes) -> Outcome:
+    async def _assess(self, ticket: Ticket, head: ResponseHead, body: bytes) -> tuple[Outcome, Exchange]:
+        """The outcome, and the exchange with the evidence that came with the answer."""
         exchange = ticket.exchange
         assert exchange is not None
-        limits = ticket.policy.limits
         # One for all that is done about the answer: reading it, assessing it, correcting it.
         deadline = Deadline.after(ticket.plan.hold_s)
+        try:
+            response, exchange, size = await self._read_response(ticket, exchange, head, body, deadline)
+        except (TruthLensError, TimeoutError) as error:
+            return self._unscored(ticket, _why_unread(error)), exchange
+        return await self._judged(ticket, exchange, response, size, deadline), exchange
 
+    async def _read_response(
+        self, ticket: Ticket, exchange: Exchange, head: ResponseHead, body: bytes, deadline: Deadline
+    ) -> tuple[Response | StreamedResponse, Exchange, int]:
+        """The answers, the exchange with the evidence that came with them, and the bytes of the plain body."""
+        limits = ticket.policy.limits
         parse = parse_stream if head.streams else parse_response
 
+        def read(plain: bytes) -> tuple[Response | StreamedResponse, Exchange]:
+            response = parse(plain, exchange, limits)
+            return response, with_citations(exchange, response.citations, limits)
+
         read_by = Deadline.after(min(ticket.plan.timeout_s, deadline.remaining_s))
-        try:
-            plain = await self._decoded(ticket.policy, head, body, read_by)
-            response: Response | StreamedResponse = await self._read(
-                lambda: parse(plain, exchange, limits), len(plain), read_by.remaining_s
-            )
-        except (TruthLensError, TimeoutError) as error:
-            return self._unscored(ticket, _why_unread(error))
+        plain = await self._decoded(ticket.policy, head, body, read_by)
+        return (*await self._read(lambda: read(plain), len(plain), read_by.remaining_s), len(plain))
+
+    async def _judged(
+        self,
+        ticket: Ticket,
+        exchange: Exchange,
+        response: Response | StreamedResponse,
+        size: int,
+        deadline: Deadline,
+    ) -> Outcome:
         if ticket.policy.telemetry.log_text:
             log_texts(exchange, response.answers, request_id=_request_id(ticket.head))
         assessment = await self._mitigator.assess(self._case(ticket, exchange, response.answers, deadline))
@@ -326,9 +345,7 @@ class Pipeline:
         if outcome.action is Action.BLOCK:
             return outcome
         try:
-            return await self._read(
-                lambda: _rewrite(ticket, exchange, response, outcome), len(plain), MARGIN_S / 2
-            )
+            return await self._read(lambda: _rewrite(ticket, exchange, response, outcome), size, MARGIN_S / 2)
         except (OverloadedError, TimeoutError) as error:
             return self._unscored(ticket, _why_unread(error))
 
@@ -349,9 +366,8 @@ class Pipeline:
 
     def pending(self, ticket: Ticket) -> Mapping[str, str]:
         """The headers of a stream whose verdict comes at its end; final ones where it is known already."""
-        if not ticket.has_evidence:
-            return headers(self._unscored(ticket, Reason.NO_CONTEXT))
-        return pending_headers(ticket.plan)
+        reason = ticket.not_checkable
+        return pending_headers(ticket.plan) if reason is None else headers(self._unscored(ticket, reason))
 
     def flow(self, ticket: Ticket, emit: Emit) -> StreamDriver:
         """What an answer goes through that is observed or gated while it streams.
@@ -369,8 +385,8 @@ class Pipeline:
             with self._tracer.exchange(ticket.head.headers) as span:
                 describe(span, outcome)
             if ticket.policy.telemetry.log_text:
-                log_texts(exchange, flow.answers(), request_id=_request_id(ticket.head))
-            self._conclude(ticket, outcome)
+                log_texts(flow.exchange, flow.answers(), request_id=_request_id(ticket.head))
+            self._conclude(ticket, outcome, flow.exchange)
 
         def hold(size: int) -> bool:
             self._hold(size)
@@ -424,16 +440,19 @@ class Pipeline:
         model = self._engine.model_name(ticket.plan)
         return replace(outcome_of(ticket.plan, assessment, answers, model=model), latency_s=ticket.request_s)
 
-    def _conclude(self, ticket: Ticket, outcome: Outcome) -> Conclusion:
+    def _conclude(self, ticket: Ticket, outcome: Outcome, exchange: Exchange | None) -> Conclusion:
         ticket.held.release()
-        request_s, exchange = ticket.request_s, ticket.exchange
+        request_s = ticket.request_s
         response_s = max(0.0, outcome.latency_s - request_s)
         self._signals.observe(outcome, request_s=request_s, response_s=response_s)
+        if exchange is not None:
+            self._signals.observe_evidence(exchange)
         self._recent.add(
             outcome,
             time=datetime.now(UTC),
             request_id=_request_id(ticket.head),
-            exchange=exchange if ticket.policy.telemetry.log_text else None,
+            exchange=exchange,
+            keep_text=ticket.policy.telemetry.log_text,
         )
         log_exchange(
             outcome,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from truthlens.api.answer_citations import awaits_citations
 from truthlens.api.lazy_request import LazyRequest
 from truthlens.api.paths import Kind
 from truthlens.core.own_headers import DETAILS_HEADER
@@ -88,23 +89,40 @@ class Ticket:
         return self.plan.streaming
 
     @property
-    def stream_reason(self) -> Reason | None:
-        """Why a streamed answer will not be scored, where that is known already and needs no verdict chunk."""
-        if self.has_evidence:
-            return None
-        tells = self.wants_details and self.plan.on_unchecked is not OnUnchecked.BLOCK
-        return None if tells else Reason.NO_CONTEXT
+    def unread_reason(self) -> Reason | None:
+        """Why an answer need not even be read: a program reads it, and it passes whatever it says."""
+        exempt = self.plan.on_unchecked is not OnUnchecked.BLOCK or self.plan.exempts_calls
+        return Reason.NOT_AN_ANSWER if self._is_call and exempt else None
 
     @property
-    def has_evidence(self) -> bool:
-        """Whether there is anything to check the answer against."""
-        return self.exchange is not None and any(each.text.strip() for each in self.exchange.passages)
+    def stream_reason(self) -> Reason | None:
+        """Why a streamed answer will not be scored, where that is known already and needs no verdict chunk."""
+        tells = self.wants_details and self.plan.on_unchecked is not OnUnchecked.BLOCK
+        return None if tells else self.not_checkable
+
+    @property
+    def not_checkable(self) -> Reason | None:
+        """Why the answer cannot be checked, as far as the request tells; ``None`` where its evidence may come with it."""
+        exchange = self.exchange
+        if exchange is None:
+            return Reason.NO_CONTEXT
+        return None if awaits_citations(exchange) and not self._is_call else exchange.not_checkable
 
     @property
     def wants_details(self) -> bool:
-        """Whether the body may carry the ``truthlens`` object: by plan, or by a header that the operator allows."""
+        """Whether the body may carry the ``truthlens`` object: by plan, or by a header that the operator allows.
+
+        Never where a program reads the body in place of a user.
+        """
+        if self._is_call:
+            return False
         asked = self.head.headers.get(DETAILS_HEADER, "").strip().lower() == "spans"
         return self.plan.details or (asked and DETAILS_HEADER in self.policy.trusted_headers)
+
+    @property
+    def _is_call(self) -> bool:
+        """Whether a program reads the answer and no user."""
+        return self.exchange is not None and self.exchange.unchecked is Reason.NOT_AN_ANSWER
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("check",),
         ("calibrate",),
         ("detect",),
+        ("evidence",),
         ("eval",),
         ("train",),
         ("models", "list"),

@@ -131,7 +131,7 @@ async def test_a_page_tells_all_of_an_exchange_but_its_texts(client: httpx.Async
 async def test_texts_are_shown_where_the_policy_allows_them(client: httpx.AsyncClient, parts: Parts) -> None:
     """The answer with its spans marked, the nearest sentence, question and evidence; escaped."""
     allow_text(parts)
-    parts.recent.add(FULL, time=NOW, exchange=EXCHANGE)
+    parts.recent.add(FULL, time=NOW, exchange=EXCHANGE, keep_text=True)
     page = await page_of(client, parts)
     for markup in ("<b>", "<u>", "<i>", "d<1>"):
         assert markup not in page
@@ -149,7 +149,7 @@ async def test_texts_are_gone_with_the_edit_that_forbids_them(
 ) -> None:
     """Exchanges of the time before it lose theirs as well."""
     allow_text(parts)
-    parts.recent.add(FULL, time=NOW, exchange=EXCHANGE)
+    parts.recent.add(FULL, time=NOW, exchange=EXCHANGE, keep_text=True)
     assert "nine" in await page_of(client, parts)
     parts.policy.swap(compile_policy(POLICY, file="p.yaml"))
     assert "nine" not in await page_of(client, parts)
@@ -207,7 +207,7 @@ async def test_pages_obey_their_own_content_security_policy(
     """Scripts and styles come from files of the console that are there; no inline ones, no handlers, nothing foreign."""
     if text:
         allow_text(parts)
-    parts.recent.add(FULL, time=NOW, exchange=EXCHANGE if text else None)
+    parts.recent.add(FULL, time=NOW, exchange=EXCHANGE, keep_text=text)
     files = set()
     for page in (
         (await client.get("/")).text,

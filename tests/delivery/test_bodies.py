@@ -17,7 +17,7 @@ from truthlens.delivery import blocked_body, truthlens_object, verdict_object, w
 PLAN = Plan(decision="careful", threshold=0.6)
 PASSAGES = (
     Passage("The ferry leaves at eight.", Provenance.TOOL),
-    Passage("x" * 1000, Provenance.USER, id="S1", title="Prices"),
+    Passage("x" * 1000, Provenance.USER, id="S1", title="Prices", rule="label"),
 )
 EXCHANGE = Exchange(Endpoint.CHAT, "m", "q", PASSAGES, notes=("evidence-pattern-timeout",))
 ANSWER = "The ferry leaves at noon."
@@ -50,7 +50,7 @@ def test_offsets_point_into_the_delivered_text() -> None:
 
 
 def test_the_object_has_the_documented_keys() -> None:
-    """Verdict, decision, models, notes, coverage, detectors and the passages that spans name."""
+    """Verdict, decision, models, notes, coverage, detectors and all passages."""
     outcome = Outcome(PLAN, FLAGGED, (FLAGGED,), action=Action.WARN, model="base", notes=("n",))
     detail = truthlens_object(warn(outcome, EXCHANGE, [Answer(0, AnswerKind.TEXT, ANSWER)]), EXCHANGE)
     assert {
@@ -80,7 +80,15 @@ def test_the_object_has_the_documented_keys() -> None:
         "windows": 1,
     }
     assert detail["passages"] == [
-        {"index": 1, "id": "S1", "title": "Prices", "provenance": "user", "excerpt": "x" * 300}
+        {"index": 0, "provenance": "tool", "excerpt": "The ferry leaves at eight."},
+        {
+            "index": 1,
+            "id": "S1",
+            "title": "Prices",
+            "provenance": "user",
+            "rule": "label",
+            "excerpt": "x" * 300,
+        },
     ]
     assert verdict_object(FLAGGED)["detectors"] == [
         {
@@ -114,11 +122,19 @@ def test_an_unchecked_choice_has_a_reason_and_no_score() -> None:
     assert "null" not in json.dumps(detail)
 
 
-def test_a_passage_that_does_not_exist_is_not_shown() -> None:
-    """A span that names a passage beyond the request's breaks nothing."""
+def test_a_passage_that_does_not_exist_breaks_nothing() -> None:
+    """Of a span that names a passage beyond the request's, nothing is shown."""
     verdict = replace(FLAGGED, spans=(Span(0, 3, 0.9, passage=9),))
     warned = warn(Outcome(PLAN, verdict, (verdict,)), EXCHANGE, [Answer(0, AnswerKind.TEXT, ANSWER)])
-    assert truthlens_object(warned, EXCHANGE)["passages"] == []
+    assert len(truthlens_object(warned, EXCHANGE)["passages"]) == 2  # type: ignore[arg-type]
+
+
+def test_a_supported_answer_tells_its_passages_too() -> None:
+    """All of them, though no span names one."""
+    verdict = replace(FLAGGED, spans=(), score=0.1)
+    warned = warn(Outcome(PLAN, verdict, (verdict,)), EXCHANGE, [Answer(0, AnswerKind.TEXT, ANSWER)])
+    shown = json.loads(json.dumps(truthlens_object(warned, EXCHANGE)))["passages"]
+    assert [each["provenance"] for each in shown] == ["tool", "user"]
 
 
 def test_a_held_back_answer_is_an_error_of_the_api() -> None:

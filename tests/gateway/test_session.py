@@ -7,11 +7,22 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from truthlens.api.lazy_request import LazyRequest
 from truthlens.api.paths import Kind
-from truthlens.core.records.enums import Action, Mode, Reason, Status, Streaming
-from truthlens.core.records.exchange import RequestHead, ResponseHead
+from truthlens.api.requests import Request
+from truthlens.core.records.enums import (
+    Action,
+    Endpoint,
+    IntermediateCalls,
+    Mode,
+    OnUnchecked,
+    Reason,
+    Status,
+    Streaming,
+)
+from truthlens.core.records.exchange import Message, RequestHead, ResponseHead
 from truthlens.core.records.outcome import Outcome
-from truthlens.core.records.plan import Plan
+from truthlens.core.records.plan import EvidenceRules, Plan
 from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.gateway.events import (
     BodyMode,
@@ -446,6 +457,39 @@ def test_a_stream_that_cannot_be_followed_passes_with_its_reason(
     assert isinstance(reply, Continue)
     assert (pipeline.skipped, reply.response_body) == ([reason], None)
     assert reply.set_headers["x-truthlens-reason"] == reason.value
+
+
+REWRITING = (
+    "Given the following conversation and a follow up question, rephrase the follow up question to be a standalone question.\n\n"
+    "Chat History:\nHuman: hi\nAI: hello\nFollow Up Input: what does it cost?\nStandalone question:"
+)
+CALL = Request(
+    Endpoint.CHAT, "m", (Message("user", REWRITING),), (), stream=False, structured=False, echoed=""
+)
+
+
+@pytest.mark.parametrize(
+    ("on_unchecked", "calls", "read"),
+    [
+        (OnUnchecked.ANNOTATE, IntermediateCalls.ALL, False),
+        (OnUnchecked.BLOCK, IntermediateCalls.ALL, False),
+        (OnUnchecked.ANNOTATE, IntermediateCalls.DETECT, False),
+        (OnUnchecked.BLOCK, IntermediateCalls.DETECT, True),
+        (OnUnchecked.ANNOTATE, IntermediateCalls.NONE, True),
+    ],
+)
+def test_an_answer_for_a_program_is_not_even_read(
+    on_unchecked: OnUnchecked, calls: IntermediateCalls, read: bool
+) -> None:
+    """Where it passes whatever it says, it costs no time; its headers say why it was not checked."""
+    rules = EvidenceRules(intermediate_calls=calls)
+    plan = replace(PLAN, on_unchecked=on_unchecked, details=True, evidence=rules)
+    ticket = Ticket(POLICY, HEAD, Kind.CHAT, plan, reading=LazyRequest(CALL, rules, size=1))
+    pipeline = Pipeline()
+    reply = at_response(pipeline, ticket).receive(response())
+    assert isinstance(reply, Continue)
+    assert (reply.response_body is BodyMode.BUFFERED) is read
+    assert pipeline.skipped == ([] if read else [Reason.NOT_AN_ANSWER])
 
 
 def test_a_json_answer_is_held_whole_whatever_is_done_with_streams() -> None:

@@ -25,6 +25,7 @@ signals:
     - {name: after, headers: {x-domain: [after]}}
     - {name: unchecked, headers: {x-domain: [unchecked]}}
     - {name: flag-all, headers: {x-domain: [flag-all]}}
+    - {name: program, headers: {x-domain: [program]}}
 decisions:
   - name: switched-off
     priority: 90
@@ -46,6 +47,12 @@ decisions:
     priority: 50
     rules: {operator: OR, conditions: [{type: domain, name: flag-all}]}
     plugins: [{type: hallucination, configuration: {threshold: 0.0}}]
+  - name: program
+    priority: 45
+    rules: {operator: OR, conditions: [{type: domain, name: program}]}
+    plugins:
+      - type: hallucination
+        configuration: {threshold: 0.0, details: true, on_unchecked: block, evidence: {intermediate_calls: all}}
   - name: chosen-model
     priority: 40
     rules: {operator: OR, conditions: [{type: domain, name: support}]}

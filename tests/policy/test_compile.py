@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from truthlens.core.errors import PolicyError
-from truthlens.core.records.enums import Aggregation, Mode, OnUnchecked, Streaming, WarningPosition
+from truthlens.core.records.enums import (
+    Aggregation,
+    IntermediateCalls,
+    Mode,
+    OnUnchecked,
+    Streaming,
+    SystemEvidence,
+    WarningPosition,
+)
 from truthlens.core.records.plan import DetectorSpec, EvidenceRules, Plan
 from truthlens.policy import (
     InvalidPolicyError,
@@ -48,7 +56,9 @@ hallucination:
   timeout_s: 1.5
   standard: {max_iterations: 2, convergence_threshold: 0.1}
   premium: {verification_models: [a], judge_model: b, max_iterations: 4, require_consensus: true}
-  evidence: {system_min_chars: 10, system_instruction_share: 0.5, user_patterns: ["x(.)x"]}
+  evidence:
+    {system: marked, system_min_chars: 10, roles: [kb], marks: [Fact sheet], user_patterns: ["x(.)x"],
+     intermediate_calls: none}
 """,
         file="f",
         model_exists=lambda name: name == "models/mine",
@@ -62,7 +72,9 @@ hallucination:
     assert (plan.standard.max_iterations, plan.standard.convergence_threshold) == (2, 0.1)
     assert (plan.premium.verification_models, plan.premium.judge_model) == (("a",), "b")
     assert (plan.premium.max_iterations, plan.premium.require_consensus) == (4, True)
-    assert plan.evidence == EvidenceRules(10, 0.5, ("x(.)x",))
+    assert plan.evidence == EvidenceRules(
+        SystemEvidence.MARKED, 10, ("kb",), ("Fact sheet",), ("x(.)x",), IntermediateCalls.NONE
+    )
 
 
 def test_plugin_inherits() -> None:

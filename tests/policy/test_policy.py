@@ -244,6 +244,8 @@ def test_nothing_is_weaker_than_off() -> None:
         ("{streaming: observe}", "streaming observe instead of buffer"),
         ("{threshold: 0.5, details: true, warning_position: after}", ""),
         ("{mode: premium}", ""),
+        ("{evidence: {intermediate_calls: all}}", "no answer is checked"),
+        ("{evidence: {intermediate_calls: none}}", ""),
     ],
 )
 def test_what_counts_as_weaker(configuration: str, words: str) -> None:
@@ -251,6 +253,27 @@ def test_what_counts_as_weaker(configuration: str, words: str) -> None:
     p = policy("decisions:\n" + decision("other", FINANCE, 1, configuration))
     assert words in "; ".join(weaknesses(p.plans[0], than=p.default))
     assert bool(words) is bool(weaknesses(p.plans[0], than=p.default))
+
+
+def test_a_plan_that_checks_no_answer_is_as_weak_as_one_that_is_off() -> None:
+    """A client's words lead away from it to any other, but not to one that lets more requests pass unread."""
+    p = policy(
+        "hallucination: {on_unchecked: block, evidence: {intermediate_calls: all}}\ndecisions:\n"
+        + decision("checked", FINANCE, 2, "{threshold: 0.9, evidence: {intermediate_calls: detect}}")
+        + decision("lax", "{type: domain, name: legal}", 1, "{on_unchecked: pass}")
+    )
+    assert weaknesses(p.plans[0], than=p.default) == ()
+    assert weaknesses(p.plans[1], than=p.default) == ("on_unchecked pass instead of block",)
+    assert strictest([p.default, p.plans[0]]) is p.plans[0]
+
+
+def test_steps_that_are_found_are_weaker_than_none() -> None:
+    """Where all answers count as answers, a client's words do not choose that some do not."""
+    p = policy(
+        "hallucination: {evidence: {intermediate_calls: none}}\ndecisions:\n"
+        + decision("finds", FINANCE, 1, "{evidence: {intermediate_calls: detect}}")
+    )
+    assert weaknesses(p.plans[0], than=p.default) == ("evidence.intermediate_calls detect instead of none",)
 
 
 def test_a_cheaper_mode_is_weaker() -> None:

@@ -119,10 +119,19 @@ async def line(
     room: Callable[[int], bool] = lambda _held: True,
     structured: bool = False,
     choices: int = 1,
+    notes: tuple[str, ...] = (),
 ) -> AsyncIterator[Line]:
     engine = engine_of({None: detector})
     exchange = Exchange(
-        Endpoint.CHAT, "m", "q", tuple(passages), stream=True, structured=structured, choices=choices
+        Endpoint.CHAT,
+        "m",
+        "q",
+        tuple(passages),
+        stream=True,
+        structured=structured,
+        choices=choices,
+        notes=notes,
+        unchecked=None if passages else Reason.NO_CONTEXT,
     )
 
     async def emit(ack: Ack) -> None:

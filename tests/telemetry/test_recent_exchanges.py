@@ -78,8 +78,8 @@ def test_without_leave_no_text_is_kept() -> None:
 def test_texts_that_are_too_large_are_dropped_and_said_to_be(size: int, kept: bool) -> None:
     """Of question, evidence and answer together."""
     recent = Recent()
-    recent.add(outcome("a" * size), time=NOW, exchange=exchange("b"))
-    recent.add(outcome(), time=NOW, exchange=exchange("b" * size))
+    recent.add(outcome("a" * size), time=NOW, exchange=exchange("b"), keep_text=True)
+    recent.add(outcome(), time=NOW, exchange=exchange("b" * size), keep_text=True)
     for entry in recent.entries():
         assert (entry.exchange is not None, bool(entry.outcome.answers), entry.text_dropped) == (
             kept,
@@ -94,7 +94,7 @@ def test_what_no_page_shows_is_not_kept() -> None:
     answer = Answer(0, AnswerKind.TEXT, "Tea.", lead="secret", reasoning="secret")
     ended = outcome(answers=(answer,), first=(verdict(1),), reasoned=(Reasoned(6, verdict(1)),))
     asked = replace(exchange("Tea."), model="secret", messages=(Message("user", "secret"),), echoed="secret")
-    recent.add(ended, time=NOW, exchange=asked)
+    recent.add(ended, time=NOW, exchange=asked, keep_text=True)
     (entry,) = recent.entries()
     assert entry.exchange is not None
     assert "secret" not in repr(entry)
@@ -128,7 +128,7 @@ def test_memory_is_bounded_whatever_the_exchanges_hold() -> None:
                 calls=tuple(CallRecord("m" * 100_000, Role.REFINER) for _ in range(100)),
                 body=b"x" * 1_000_000,
             )
-            recent.add(hostile, time=NOW, exchange=exchange("b" * 100_000))
+            recent.add(hostile, time=NOW, exchange=exchange("b" * 100_000), keep_text=True)
         del hostile
         held = tracemalloc.get_traced_memory()[0] - before
     finally:

@@ -6,6 +6,36 @@ from collections.abc import Mapping
 
 from truthlens.api.json_edit import show
 
+_DOCUMENT_PARTS = frozenset(
+    (
+        "document",
+        "file",
+        "input_file",
+        "resource",
+        "search_result",
+        "tool_result",
+        "tool_output",
+        "function_result",
+        "search_results",
+        "citation",
+    )
+)
+_HOLDERS = (
+    "text",
+    "data",
+    "value",
+    "content",
+    "document",
+    "resource",
+    "source",
+    "file",
+    "output",
+    "result",
+    "results",
+    "snippet",
+    "page_content",
+)
+_TITLES = ("title", "filename", "name", "uri", "url", "source")
 _REASONING = frozenset(("thinking", "reasoning"))
 
 
@@ -27,6 +57,60 @@ def request_text(content: object) -> str | None:
     if isinstance(content, list):
         return "\n\n".join(show(text) for part in content if (text := _input_text(part)) is not None)
     return _input_text(content)
+
+
+def document_parts(content: object, *, source: bool) -> tuple[object, ...]:
+    """Return the parts of a message's content that are documents by their type, as strings or ``{id, title, text}``.
+
+    Those are Anthropic's ``document`` and ``search_result``, MCP's ``resource``, OpenAI's ``file`` where its text is
+    there, Cohere's ``document``, and results of tools. What is encoded (base64) is not read.
+
+    Args:
+        content: The message's ``content`` as JSON.
+        source: Whether the message is of a tool or another source: then an object without a type is a document too.
+    """
+    parts = content if isinstance(content, list) else [content] if isinstance(content, dict) else []
+    found: list[object] = []
+    for part in parts:
+        if not isinstance(part, dict):
+            continue
+        kind = part.get("type")
+        if isinstance(kind, str) and kind.lower().replace("-", "_") in _DOCUMENT_PARTS:
+            found += _document_values(part)
+        elif source and not isinstance(kind, str):
+            found.append(part)
+    return tuple(found)
+
+
+def _document_values(part: Mapping[str, object]) -> list[object]:
+    """Return the documents of one part, whose text is in a member of its own or one or two objects below."""
+    title = next((part[key] for key in _TITLES if isinstance(part.get(key), str)), "")
+    label = part.get("id")
+    for key in _HOLDERS:
+        held = part.get(key)
+        if isinstance(held, str) and held.strip():
+            if key == "source" or held.startswith("data:") or part.get("type") == "base64":
+                continue
+            return [{"title": title, "id": label, "text": held}]
+        if isinstance(held, list) and held:
+            texts = [text for each in held if (text := _input_text(each)) is not None]
+            if texts:
+                return [{"title": title, "id": label, "text": "\n\n".join(texts)}]
+            if key in ("value", "result", "output", "content"):
+                return [
+                    each for item in held for each in (_document_values(item) if _is_part(item) else [item])
+                ]
+        if isinstance(held, dict):
+            inner = _document_values({"title": title, "id": label, **held})
+            if inner:
+                return inner
+            if key in ("value", "result", "output", "data", "document"):
+                return [held]
+    return []
+
+
+def _is_part(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
 
 
 def text_of_part(part: object) -> str | None:

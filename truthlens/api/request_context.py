@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from truthlens.api.evidence.roles import Speaker, speaker_of
+
 # What says how to answer, and not what of; a tool's schema names what it is about in every request.
 _SETTINGS = frozenset(
     ("model", "user", "tools", "functions", "tool_choice", "function_call", "response_format", "metadata", "stop",
@@ -40,7 +42,8 @@ def context_texts(
 def _without_plain_text(message: object) -> object:
     if (
         not isinstance(message, dict)
-        or message.get("role") != "user"
+        or not isinstance(message.get("role"), str)
+        or speaker_of(message["role"]) is not Speaker.USER
         or not isinstance(message.get("content"), str)
     ):
         return message

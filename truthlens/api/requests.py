@@ -11,8 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from truthlens.api import json_edit
-from truthlens.api.content import request_text
+from truthlens.api.answer_citations import ANSWER_CITATIONS
+from truthlens.api.content import document_parts, request_text
+from truthlens.api.evidence.chat_template import messages_of
 from truthlens.api.evidence.extract import take_evidence
+from truthlens.api.evidence.roles import Speaker, speaker_of
 from truthlens.api.request_context import context_texts
 from truthlens.core.errors import DialectError
 from truthlens.core.limits import Limits, check
@@ -37,7 +40,6 @@ _FORMAT_FIELDS = (
 )
 
 
-_OTHER_ROLES = frozenset(("system", "developer", "assistant", "tool", "function", "ipython", "model", "ai"))
 MEMBER_IGNORED = "request-member-ignored"
 _DEFAULTS = Limits()
 
@@ -68,7 +70,7 @@ class Request:
 
 def is_users(role: str) -> bool:
     """Return whether a message of this role is the user's: any role that is not known to be another's."""
-    return role.strip().lower() not in _OTHER_ROLES
+    return speaker_of(role) is Speaker.USER
 
 
 def parse_request(body: bytes, endpoint: Endpoint, rules: EvidenceRules) -> Exchange:
@@ -102,6 +104,8 @@ def read_request(body: bytes, endpoint: Endpoint | None, limits: Limits = _DEFAU
     model = request.get("model")
     if model is not None and not isinstance(model, str):
         notes.append(MEMBER_IGNORED)
+    if request.get("data_sources"):
+        notes.append(ANSWER_CITATIONS)
     return Request(
         endpoint=endpoint,
         model=json_edit.show(model) if isinstance(model, str) else "",
@@ -123,18 +127,24 @@ def exchange_of(request: Request, rules: EvidenceRules, limits: Limits = _DEFAUL
         BodyTooLargeError: There is more evidence than ``limits`` allow.
         StoppedError: Nobody waits for it any more.
     """
-    evidence = take_evidence(request.messages, request.documents, rules, limits)
+    messages = request.messages
+    if len(messages) == 1 and not messages[0].documents:
+        # A prompt may be written in the marks of a model's chat template by hand.
+        messages = messages_of(messages[0].text) if is_users(messages[0].role) else messages
+    evidence = take_evidence(messages, request.documents, rules, limits)
     return Exchange(
         endpoint=request.endpoint,
         model=request.model,
         query=evidence.query,
         passages=evidence.passages,
-        messages=request.messages,
+        messages=messages,
         stream=request.stream,
         structured=request.structured,
         echoed=request.echoed,
         choices=request.choices,
         notes=(*request.notes, *evidence.notes),
+        left=evidence.left,
+        unchecked=evidence.unchecked,
     )
 
 
@@ -181,9 +191,17 @@ def _message(message: object, where: str, notes: list[str]) -> Message:
     if not isinstance(message, dict):
         raise DialectError(f"{where} is {json_edit.describe(message)}; expected an object")
     role, text = message.get("role"), request_text(message.get("content"))
-    if text is None or not isinstance(role, str):
+    role = json_edit.show(role) if isinstance(role, str) else None
+    documents = document_parts(message.get("content"), source=speaker_of(role or "") is Speaker.SOURCE)
+    if (text is None and not documents) or role is None:
         notes.append(MEMBER_IGNORED)
-    return Message(role=json_edit.show(role) if isinstance(role, str) else "", text=text or "")
+    name = message.get("name")
+    return Message(
+        role=role or "",
+        text=text or "",
+        documents=documents,
+        name=json_edit.show(name) if isinstance(name, str) else "",
+    )
 
 
 def _prompt_message(request: Mapping[str, object]) -> Message:

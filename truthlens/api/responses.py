@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from truthlens.api import json_edit
+from truthlens.api.answer_citations import awaits_citations, split_citations
 from truthlens.api.content import text_of_part
 from truthlens.api.members.filter import LOGPROBS_DROPPED, Level, Members
 from truthlens.api.reasoning import reasoning_end, split_reasoning
@@ -32,7 +33,8 @@ class Response:
 
     ``answers`` has one entry per choice, in the response's order, ``finish_reasons`` likewise. ``usage`` is
     the backend's own count, whole numbers only. ``forged``: the backend sent a ``truthlens`` member, which
-    must not leave. ``body_text`` and ``echoes`` are what ``rewrite_response`` edits.
+    must not leave. ``citations`` is the evidence that came with the answers. ``body_text`` and ``echoes`` are what
+    ``rewrite_response`` edits.
     """
 
     endpoint: Endpoint
@@ -41,6 +43,7 @@ class Response:
     model: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
     forged: bool = False
+    citations: tuple[object, ...] = ()
     body_text: str = field(default="", repr=False)
     echoes: tuple[str, ...] = field(default=(), repr=False)
 
@@ -75,7 +78,11 @@ def parse_response(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) 
         raise DialectError("choices is empty, and text stands beside it; expected it in a choice")
     answers: list[Answer] = []
     echoes: list[str] = []
+    citations: list[object] = []
     for index, choice in zip(_indexes(choices), choices, strict=True):
+        if awaits_citations(exchange):
+            cited, choice = split_citations(choice, holder="message")  # noqa: PLW2901 - the same choice, without
+            citations += cited
         answer, echo = _answer(index, choice, beside, exchange)
         answers.append(answer)
         echoes.append(echo + answer.lead)
@@ -88,6 +95,7 @@ def parse_response(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) 
         model=json_edit.show(model) if isinstance(model, str) else "",
         usage=usage_counts(response.get("usage")),
         forged=OWN_MEMBER in response,
+        citations=tuple(citations),
         body_text=text,
         echoes=tuple(echoes),
     )

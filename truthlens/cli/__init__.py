@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from truthlens import __version__
-from truthlens.cli import calibration, evaluation, gateway, policy, scoring, training
+from truthlens.cli import calibration, evaluation, evidence, gateway, policy, scoring, training
 from truthlens.cli import models as model_commands
 from truthlens.core.errors import TruthLensError
 
@@ -42,6 +42,7 @@ app.command()(gateway.serve)
 app.command("envoy-config")(gateway.envoy_config)
 app.command()(policy.check)
 app.command()(scoring.detect)
+app.command()(evidence.evidence)
 app.command("eval")(evaluation.evaluate)
 app.command()(calibration.calibrate)
 app.command()(training.train)

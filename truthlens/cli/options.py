@@ -64,7 +64,7 @@ ConsoleTokenFile = Annotated[
         envvar="TRUTHLENS_CONSOLE_TOKEN_FILE",
         exists=True,
         dir_okay=False,
-        help="Token that the console's pages and /v1/detect then want; or put the token itself into "
+        help="Token that the console's pages, /v1/detect and /v1/evidence then want; or put the token itself into "
         f"{CONSOLE_TOKEN_VARIABLE}. Default: none is wanted.",
         show_default=False,
     ),

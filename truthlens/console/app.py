@@ -2,18 +2,20 @@
 
 GET  /                 status page           GET  /healthz     the process answers
 GET  /exchanges/{id}   one exchange          GET  /readyz      model and policy are loaded and warm
-GET  /static/...       its style and script  GET  /metrics     Prometheus text
-                                             POST /v1/detect   score one answer
+GET  /evidence         a form for a request  GET  /metrics     Prometheus text
+POST /evidence         what is its evidence  POST /v1/detect   score one answer
+GET  /static/...       its style and script  POST /v1/evidence what of a request is evidence
 
 Who may ask is decided before any of them: ``security``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import jinja2
 import pydantic
@@ -25,24 +27,39 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from truthlens.api.requests import exchange_of, read_request
 from truthlens.console.security import Access, Security
-from truthlens.console.views import shown_entry
-from truthlens.core.errors import BodyTooLargeError, OverloadedError
+from truthlens.console.views import ShownEvidence, shown_entry, shown_evidence
+from truthlens.core.errors import BodyTooLargeError, DialectError, OverloadedError, StoppedError
 from truthlens.core.json_size import check_values
 from truthlens.core.limits import Limits, check
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
-from truthlens.delivery import format_score, verdict_object
+from truthlens.delivery import evidence_object, format_score, verdict_object
 from truthlens.pipeline import Pipeline
-from truthlens.policy import PolicyHolder
+from truthlens.policy import Policy, PolicyHolder
+from truthlens.policy.policy import DEFAULT_DECISION
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.ticket import HeldBytes
 
 _FOLDER = Path(__file__).parent
 _SHOWN = 25
+_FORM_FIELDS = 2
+_LONGEST_REPEATED = 200_000
+_EXAMPLE = """\
+{
+  "messages": [
+    {"role": "system", "content": "You answer questions of patients.\\n\\nContext:\\nVaccinations are given on Wednesdays."},
+    {"role": "user", "content": "When can I get a vaccination?"}
+  ],
+  "documents": ["The clinic is open from Monday to Friday, 8:00 to 17:00."]
+}
+"""
+
+_Work = Callable[[Request, Policy, bytes], Awaitable[Response]]
 
 
 @dataclass(slots=True)
@@ -127,28 +144,93 @@ class _Console:
         return Response(self._signals.exposition(), media_type=CONTENT_TYPE_LATEST)
 
     async def detect(self, request: Request) -> Response:
+        return await self._answer(request, self._detect, _error)
+
+    async def evidence(self, request: Request) -> Response:
+        return await self._answer(request, self._evidence, _error)
+
+    async def evidence_form(self, request: Request) -> Response:
+        if request.method != "POST":
+            return self._evidence_page()
+        return await self._answer(
+            request,
+            self._evidence_of_form,
+            lambda status, why: self._evidence_page(status=status, problem=why),
+        )
+
+    async def _answer(
+        self, request: Request, work: _Work, refuse: Callable[[int, str], Response]
+    ) -> Response:
+        """What ``work`` makes of the request's body, within the gateway's limits."""
         held = self._pipeline.held_bytes()
         try:
-            return await self._detect(request, held)
+            # One for the whole request: the policy may be reloaded while it is read.
+            policy = self._policy.current
+            return await work(request, policy, await self._body(request, policy.limits, held))
+        except DialectError as error:
+            return refuse(422, str(error))
         except BodyTooLargeError as error:
-            return _error(413, str(error))
-        except (OverloadedError, TimeoutError):
-            return _error(503, "too much is being checked at present; try again later")
+            return refuse(413, str(error))
+        except (OverloadedError, StoppedError, TimeoutError):
+            return refuse(503, "too much is being checked at present; try again later")
         finally:
             held.release()
 
-    async def _detect(self, request: Request, held: HeldBytes) -> Response:
-        # One for the whole request: the policy may be reloaded while it is read.
-        policy, body = self._policy.current, bytearray()
-        limits = policy.limits
+    async def _body(self, request: Request, limits: Limits, held: HeldBytes) -> bytes:
+        body = bytearray()
         async for chunk in request.stream():
             body += chunk
             check(len(body), limits.max_body_bytes, key="max_body_bytes")
             held.add(len(chunk))
             self._pipeline.check_room(0)
+        return bytes(body)
+
+    async def _evidence(self, request: Request, policy: Policy, body: bytes) -> Response:
+        plan = _named(policy, request.query_params.get("decision"))
+        shown = await self._pipeline.read(
+            lambda: evidence_object(_exchange(body, plan, policy.limits)), len(body), policy.default.timeout_s
+        )
+        return JSONResponse(shown)
+
+    async def _evidence_of_form(self, _request: Request, policy: Policy, body: bytes) -> Response:
+        def read() -> tuple[str, Plan, ShownEvidence | str]:
+            fields = _form_fields(body)
+            plan, text = _named(policy, fields.get("decision") or None), fields.get("body", "")
+            try:
+                return text, plan, shown_evidence(_exchange(text.encode(), plan, policy.limits))
+            except DialectError as error:
+                return text, plan, str(error)
+
+        text, plan, found = await self._pipeline.read(read, len(body), policy.default.timeout_s)
+        if isinstance(found, str):
+            return self._evidence_page(status=422, problem=found, text=text, decision=plan.decision)
+        return self._evidence_page(shown=found, text=text, decision=plan.decision)
+
+    def _evidence_page(
+        self,
+        *,
+        status: int = 200,
+        problem: str = "",
+        shown: ShownEvidence | None = None,
+        text: str = _EXAMPLE,
+        decision: str = DEFAULT_DECISION,
+    ) -> Response:
+        return self._page(
+            "evidence.html.j2",
+            status=status,
+            plans=[self._policy.current.default, *self._policy.current.plans],
+            problem=problem,
+            shown=shown,
+            # A page that repeats megabytes is of use to nobody.
+            text=text if len(text) <= _LONGEST_REPEATED else "",
+            decision=decision,
+        )
+
+    async def _detect(self, _request: Request, policy: Policy, body: bytes) -> Response:
+        limits = policy.limits
         try:
             asked, exchange, answer = await self._pipeline.read(
-                lambda: _read(bytes(body), limits), len(body), policy.default.timeout_s
+                lambda: _read(body, limits), len(body), policy.default.timeout_s
             )
         except pydantic.ValidationError as error:
             problems = "; ".join(
@@ -156,10 +238,7 @@ class _Console:
                 for e in error.errors(include_url=False, include_context=False, include_input=False)
             )
             return _error(422, f"{problems}. Expected {{context: [text], query: text, response: text}}")
-        plan = policy.default if asked.decision is None else policy.plan_named(asked.decision)
-        if plan is None:
-            known = ", ".join(policy.decision_names)
-            return _error(422, f"decision: no decision of that name is loaded; known: {known}")
+        plan = _named(policy, asked.decision)
         verdict = await self._pipeline.score(plan, exchange, answer)
         return JSONResponse(_detect_object(plan, verdict, exchange, answer))
 
@@ -175,6 +254,32 @@ class _Console:
             },
             "warnings": [warning.render() for warning in policy.warnings],
         }
+
+
+def _named(policy: Policy, decision: str | None) -> Plan:
+    """The plan of that decision, by default the default one.
+
+    Raises:
+        DialectError: There is none.
+    """
+    plan = policy.default if decision is None else policy.plan_named(decision)
+    if plan is None:
+        known = ", ".join(policy.decision_names)
+        raise DialectError(f"decision: no decision of that name is loaded; known: {known}")
+    return plan
+
+
+def _exchange(body: bytes, plan: Plan, limits: Limits) -> Exchange:
+    return exchange_of(read_request(body, None, limits), plan.evidence, limits)
+
+
+def _form_fields(body: bytes) -> dict[str, str]:
+    try:
+        return dict(
+            parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_FORM_FIELDS, errors="strict")
+        )
+    except ValueError:
+        raise DialectError("the form cannot be read; expected its fields in UTF-8") from None
 
 
 def _read(body: bytes, limits: Limits) -> tuple[DetectRequest, Exchange, Answer]:
@@ -237,11 +342,13 @@ def console_app(
         routes=[
             Route("/", console.index),
             Route("/exchanges/{id}", console.exchange),
+            Route("/evidence", console.evidence_form, methods=["GET", "POST"]),
             Mount("/static", StaticFiles(directory=_FOLDER / "static")),
             Route("/healthz", console.healthz),
             Route("/readyz", console.readyz),
             Route("/metrics", console.metrics),
             Route("/v1/detect", console.detect, methods=["POST"]),
+            Route("/v1/evidence", console.evidence, methods=["POST"]),
         ]
     )
     # Outermost, so that errors of the server have the headers too.

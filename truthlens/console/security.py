@@ -9,7 +9,9 @@ order:
 2. ``Origin``, where a browser sends one, must be the console's own: other sites' pages get 403.
 3. A token, where one is configured: ``Authorization: Bearer TOKEN``, or Basic with it as the password
    (browsers ask).
-4. A body must be ``application/json``, which other sites' forms cannot send: else 415.
+4. A body must be ``application/json``, which other sites' forms cannot send: else 415. A page with a form of its own
+   takes what forms send in its place, and then only with the console's own ``Origin``, which browsers send with
+   every form: else 403.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
+FORM_PATHS = frozenset({"/evidence"})
+"""Pages with a form that works without scripts."""
+
 _HEADERS = {
     # Nothing but what the console serves itself: no inline script or style, no frame around it, no form to
     # elsewhere.
@@ -41,6 +46,15 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+_FORM_HEADERS = {
+    **_HEADERS,
+    "content-security-policy": _HEADERS["content-security-policy"].replace(
+        "form-action 'none'", "form-action 'self'"
+    ),
+    # Without a referrer browsers send `Origin: null` with a form.
+    "referrer-policy": "same-origin",
+}
+_FORM_TYPE = "application/x-www-form-urlencoded"
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]@/?#]+?))\.?(?::[0-9]+)?", re.IGNORECASE)
 
@@ -77,9 +91,10 @@ class Security:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
+                MutableHeaders(scope=message).update(protective)
             await send(message)
 
+        protective = _FORM_HEADERS if scope["path"] in FORM_PATHS else _HEADERS
         refused = None if scope["path"] in OPEN_PATHS else self._refusal(scope)
         await (refused or self._app)(scope, receive, guarded)
 
@@ -101,8 +116,11 @@ class Security:
                 {"www-authenticate": 'Basic realm="TruthLens console", charset="UTF-8"'},
             )
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if scope["method"] in _WITH_BODY and media_type != "application/json":
-            return _refused(415, "content-type must be application/json", "invalid_content_type")
+        wanted = _FORM_TYPE if scope["path"] in FORM_PATHS else "application/json"
+        if scope["method"] in _WITH_BODY and media_type != wanted:
+            return _refused(415, f"content-type must be {wanted}", "invalid_content_type")
+        if scope["method"] in _WITH_BODY and wanted == _FORM_TYPE and not origins:
+            return _refused(403, "a form must come from a page of the console", "invalid_origin")
         return None
 
     def _is_ours(self, host: str, scope: Scope) -> bool:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
+from truthlens.api.answer_citations import awaits_citations
 from truthlens.core.records.calls import CallRecord
-from truthlens.core.records.exchange import Passage
+from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.mitigation_result import Attempt, Correction
 from truthlens.core.records.verdict import Span, Verdict
-from truthlens.telemetry.recent_exchanges import RecentExchange
+from truthlens.delivery import left_text
+from truthlens.telemetry.recent_exchanges import EvidenceFigures, RecentExchange, evidence_figures
 
 # A model that the configuration does not name is one that a client's request names: its name is a client's
 # text.
 _BACKEND = "the backend's"
+# Of a request that somebody pasted: what a page can show.
+_MOST_TEXTS = 200
+_LONGEST_TEXT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,41 @@ class ShownChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownText:
+    """A text of a request under what is said of it; ``cut`` characters of it are not shown."""
+
+    label: str
+    text: str
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvidence:
+    """What of a request is evidence and what is not; ``more`` texts are not shown.
+
+    ``reason`` says why no answer can be checked, ``""`` where one can. ``awaits``: evidence may come with the answer.
+    """
+
+    reason: str
+    awaits: bool
+    query: str
+    figures: EvidenceFigures
+    passages: tuple[ShownText, ...]
+    left: tuple[ShownText, ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
 class ShownEntry:
-    """An entry, ready for its page; ``calls`` have the name by which a model may be shown."""
+    """An entry, ready for its page; ``calls`` have the name by which a model may be shown.
+
+    ``passages`` and ``left`` are the texts of the request, none where they were not kept.
+    """
 
     choices: tuple[ShownChoice, ...]
     calls: tuple[tuple[str, CallRecord], ...]
+    passages: tuple[ShownText, ...] = ()
+    left: tuple[ShownText, ...] = ()
 
 
 def shown_entry(entry: RecentExchange, models: Container[str]) -> ShownEntry:
@@ -79,7 +114,37 @@ def shown_entry(entry: RecentExchange, models: Container[str]) -> ShownEntry:
                 pieces=tuple(_pieces(text, verdict.spans)),
             )
         )
-    return ShownEntry(tuple(choices), tuple((name(call.model), call) for call in outcome.calls))
+    return ShownEntry(
+        tuple(choices),
+        tuple((name(call.model), call) for call in outcome.calls),
+        tuple(ShownText(_label(place, each), each.text) for place, each in enumerate(passages, 1)),
+        tuple(ShownText(each.rule, each.text, each.characters - len(each.text)) for each in entry.left),
+    )
+
+
+def shown_evidence(exchange: Exchange) -> ShownEvidence:
+    """Return what the page on a request's evidence shows, within bounds."""
+    reason = exchange.not_checkable
+    passages = [(_label(place, each), each.text) for place, each in enumerate(exchange.passages, 1)]
+    left = [(each.rule, left_text(exchange, each)) for each in exchange.left]
+    return ShownEvidence(
+        reason="" if reason is None else reason.value,
+        awaits=awaits_citations(exchange),
+        query=exchange.query[:_LONGEST_TEXT],
+        figures=evidence_figures(exchange),
+        passages=tuple(_bounded(label, text) for label, text in passages[:_MOST_TEXTS]),
+        left=tuple(_bounded(label, text) for label, text in left[:_MOST_TEXTS]),
+        more=max(0, len(passages) - _MOST_TEXTS) + max(0, len(left) - _MOST_TEXTS),
+    )
+
+
+def _label(place: int, passage: Passage) -> str:
+    told = (str(place), passage.provenance.value, passage.rule, passage.id, passage.title)
+    return " · ".join(each for each in told if each)
+
+
+def _bounded(label: str, text: str) -> ShownText:
+    return ShownText(label, text[:_LONGEST_TEXT], max(0, len(text) - _LONGEST_TEXT))
 
 
 def _shown_span(span: Span, text: str, passages: tuple[Passage, ...]) -> ShownSpan:

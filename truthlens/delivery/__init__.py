@@ -5,6 +5,7 @@ Pure functions of records. Deliberately not here: JSON bodies of the API (``api`
 """
 
 from truthlens.delivery.bodies import blocked_body, truthlens_object, usage_object, verdict_object
+from truthlens.delivery.evidence import evidence_object, left_text
 from truthlens.delivery.headers import HEADER_NAMES, format_score, headers, pending_headers, risk_of, worst
 from truthlens.delivery.outcome import outcome_of
 from truthlens.delivery.warning import (
@@ -24,8 +25,10 @@ __all__ = [
     "apply_warning",
     "blocked_body",
     "disclaimer_for",
+    "evidence_object",
     "format_score",
     "headers",
+    "left_text",
     "outcome_of",
     "pending_headers",
     "risk_of",

@@ -13,7 +13,7 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
                   "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?}],
                   "mitigation"?: {"mode", "stop", "iterations", "consensus"?, "replaced"?,
                                   "attempts": [{"model", "role", "fate", "score"?, "reason"?}]}}],
-     "passages": [{"index", "id"?, "title"?, "provenance", "excerpt"}],
+     "passages": [{"index", "id"?, "title"?, "provenance", "rule"?, "excerpt"}],
      "models": [...], "notes": [...],
      "usage"?: {"calls", "prompt_tokens", "completion_tokens", "total_tokens", "cost_usd"?, "estimated"?,
                 "by_model": [{"model", "role", "calls", "prompt_tokens", ...}]}}
@@ -22,11 +22,11 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
 "evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1. ``reasoning`` is
 there if reasoning came with the answer; its spans count the characters of the reasoning alone. A key with
 ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages, and
-``passages`` lists those that some span names. ``kind`` is ``contradicted``, ``unsupported`` or ``fabricated``
-and ``confidence`` its probability. ``sentence`` is the one of that passage that comes nearest, ``similarity``
-(0..1) how near, both with characters of the passage. ``iterations`` are refinement rounds, those of the
-choice that took the most; ``calls`` the calls to models that were made for all choices. A difference without
-``evidence`` is a value that occurs nowhere in it.
+``passages`` lists all of them; ``rule`` is the code of what made one evidence. ``kind`` is
+``contradicted``, ``unsupported`` or ``fabricated`` and ``confidence`` its probability. ``sentence`` is the
+one of that passage that comes nearest, ``similarity`` (0..1) how near, both with characters of the passage.
+``iterations`` are refinement rounds, those of the choice that took the most; ``calls`` the calls to models
+that were made for all choices. A difference without ``evidence`` is a value that occurs nowhere in it.
 """
 
 from __future__ import annotations
@@ -59,9 +59,6 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
     verdicts = outcome.verdicts
     corrections = outcome.corrections or (None,) * len(verdicts)
     reasoned = outcome.reasoned or (None,) * len(verdicts)
-    named = sorted(
-        {span.passage for verdict in verdicts for span in verdict.spans if span.passage is not None}
-    )
     return _present(
         {
             **_verdict(outcome.verdict),
@@ -78,7 +75,7 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
                     warned.deliveries, verdicts, corrections, reasoned, strict=True
                 )
             ],
-            "passages": [_passage(exchange, index) for index in named if index < len(exchange.passages)],
+            "passages": [_passage(index, passage) for index, passage in enumerate(exchange.passages)],
             "models": _models(outcome),
             "usage": usage_object(outcome),
             "notes": list(dict.fromkeys((*outcome.notes, *exchange.notes))),
@@ -315,14 +312,14 @@ def _result(result: DetectorResult) -> dict[str, object]:
     )
 
 
-def _passage(exchange: Exchange, index: int) -> dict[str, object]:
-    passage = exchange.passages[index]
+def _passage(index: int, passage: Passage) -> dict[str, object]:
     return _present(
         {
             "index": index,
             "id": passage.id or None,
             "title": passage.title or None,
             "provenance": passage.provenance.value,
+            "rule": passage.rule or None,
             "excerpt": passage.text[:_EXCERPT_CHARS],
         }
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from truthlens.core.records.enums import Action, OnUnchecked, Status
+from truthlens.core.records.enums import Action, OnUnchecked, Reason, Status
 from truthlens.core.records.exchange import Answer
 from truthlens.core.records.mitigation_result import Assessment, Correction
 from truthlens.core.records.outcome import Outcome, Reasoned
@@ -58,11 +58,22 @@ def outcome_of(plan: Plan, assessment: Assessment, answers: Sequence[Answer], *,
         reasoned=thoughts,
         answers=assessment.delivered(answers) if answers else (),
     )
-    blocks = plan.on_unchecked is OnUnchecked.BLOCK and verdict.reason not in NOTHING_TO_CHECK
+    blocks = plan.on_unchecked is OnUnchecked.BLOCK and not _may_pass(plan, verdict.reason)
     if blocks and verdict.status in (Status.UNCHECKED, Status.PARTIAL):
         assert verdict.reason is not None
         return replace(outcome, action=Action.BLOCK, body=blocked_body(verdict.reason))
     return outcome
+
+
+def _may_pass(plan: Plan, reason: Reason | None) -> bool:
+    """Return whether an answer may pass unchecked for this reason where the plan blocks what is unchecked.
+
+    That an exchange is a step of an application only counts where the operator says so of all of the decision: a
+    client could make any request look like one.
+    """
+    if reason is Reason.NOT_AN_ANSWER:
+        return plan.exempts_calls
+    return reason in NOTHING_TO_CHECK
 
 
 def _action(changed: Sequence[Correction], *, warned: bool) -> Action:

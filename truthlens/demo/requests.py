@@ -78,7 +78,8 @@ def chat_request(
             )
             request["messages"] = [_user(f"{sources}\n\nQuestion: {question}")]
         case PromptLayout.SYSTEM:
-            request["messages"] = [{"role": "system", "content": text}, _user(question)]
+            told = f"You answer customers. Use the following information to answer.\n\n{text}"
+            request["messages"] = [{"role": "system", "content": told}, _user(question)]
         case PromptLayout.DOCUMENTS:
             request["messages"] = [_user(question)]
             request["documents"] = [

@@ -104,6 +104,4 @@ def reason_not_to_run(plan: Plan, exchange: Exchange, answer: Answer) -> Reason 
     # What is next to a call, or in a refusal, is an answer as soon as it claims something.
     if answer.kind in (AnswerKind.TOOL_CALL, AnswerKind.REFUSAL) and claims_nothing(answer.text):
         return empty
-    if not any(passage.text.strip() for passage in exchange.passages):
-        return Reason.NO_CONTEXT
-    return None
+    return exchange.not_checkable

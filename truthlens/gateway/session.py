@@ -251,6 +251,8 @@ class Session:
         # An error is no answer, whatever could be made of the request.
         if reason is not Reason.UPSTREAM_ERROR or self.ticket.reason is Reason.DISABLED:
             reason = self.ticket.reason or reason
+        if reason is None:
+            reason = self.ticket.unread_reason
         if reason is None and streams:
             reason = self.ticket.stream_reason
         if reason is None and self.state is State.REQUEST_BODY:

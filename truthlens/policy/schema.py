@@ -12,11 +12,13 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
 
 from truthlens.core.records.enums import (
     Aggregation,
+    IntermediateCalls,
     Mode,
     OnFlagged,
     OnUnchecked,
     Reasoning,
     Streaming,
+    SystemEvidence,
     WarningPosition,
 )
 from truthlens.core.records.plan import Consensus
@@ -24,6 +26,8 @@ from truthlens.core.records.plan import Consensus
 Unit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}$")]
 Text = Annotated[str, Field(min_length=1)]
+Role = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.\-]{0,63}$")]
+MarkName = Annotated[str, Field(pattern=r"^[^\s<>:/\[\]{}][^<>:\n\[\]{}]{0,63}$")]
 HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~\-]+$")]
 # An enum member never stands in YAML, so these fields take its text although the models are strict.
 _Lax = Strict(strict=False)
@@ -218,17 +222,35 @@ class StreamSection(Section):
 
 
 class EvidenceSection(Section):
-    """How passages are taken out of a request."""
+    """How passages are taken out of a request, and which requests have no answer for a user."""
 
-    system_min_chars: int | None = Field(
-        default=None, ge=0, description="Shorter system messages without a marked block are no evidence."
-    )
-    system_instruction_share: Unit | None = Field(
+    system: Annotated[SystemEvidence, _Lax] | None = Field(
         default=None,
-        description="A system message is no evidence where at least this share of its sentences instructs.",
+        description="What of system messages may be evidence: never, what is marked, or (auto) also text without a mark "
+        "that reads as reference text. Default auto.",
+    )
+    system_min_chars: int | None = Field(
+        default=None,
+        ge=0,
+        description="Under system auto, shorter text without a mark is no evidence. Default 120.",
+    )
+    roles: list[Role] | None = Field(
+        default=None,
+        max_length=64,
+        description="Message roles besides `tool` and its like whose messages are evidence as a whole.",
+    )
+    marks: list[MarkName] | None = Field(
+        default=None,
+        max_length=64,
+        description="Names of tags and labels besides the built-in ones behind which evidence stands.",
     )
     user_patterns: list[Text] | None = Field(
         default=None, description="Regular expressions with one group each, which captures a passage."
+    )
+    intermediate_calls: Annotated[IntermediateCalls, _Lax] | None = Field(
+        default=None,
+        description="Exchanges that are steps of an application and no answers to users: detect finds them by the request, "
+        "none treats all as answers, all says it of every exchange of the decision. They are not checked. Default detect.",
     )
 
 

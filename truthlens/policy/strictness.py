@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from truthlens.core.records.enums import Mode, OnFlagged, OnUnchecked, Reasoning, Streaming
+from truthlens.core.records.enums import IntermediateCalls, Mode, OnFlagged, OnUnchecked, Reasoning, Streaming
 from truthlens.core.records.plan import Plan
 
-_Strength = tuple[bool, int, float, float, int, int]
+_Strength = tuple[bool, bool, int, float, float, int, int]
 _MODES = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.AGENTIC, Mode.PREMIUM)
 _STREAMING = (Streaming.OBSERVE, Streaming.GATE, Streaming.BUFFER)
 _ON_FLAGGED = (OnFlagged.MARK, OnFlagged.WITHHOLD, OnFlagged.STOP)
@@ -27,6 +27,11 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
         return ()
     if not plan.enabled:
         return ("detection is off",)
+    if not _checks(than):
+        # Of a plan under which no answer is checked, only what becomes of requests that cannot be read is left.
+        return tuple(_unchecked_weaknesses(plan, than=than))
+    if not _checks(plan):
+        return ("no answer is checked (evidence.intermediate_calls all)",)
     found = []
     if plan.threshold > than.threshold:
         found.append(f"threshold {plan.threshold:.2f} instead of {than.threshold:.2f}")
@@ -36,8 +41,10 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
         found.append("without a warning or disclaimer in the text")
     if _wants_consensus(than) and not _wants_consensus(plan):
         found.append("without require_consensus")
-    if _ON_UNCHECKED.index(plan.on_unchecked) < _ON_UNCHECKED.index(than.on_unchecked):
-        found.append(f"on_unchecked {plan.on_unchecked} instead of {than.on_unchecked}")
+    found += _unchecked_weaknesses(plan, than=than)
+    own, other = plan.evidence.intermediate_calls, than.evidence.intermediate_calls
+    if own is not other and other is IntermediateCalls.NONE:
+        found.append(f"evidence.intermediate_calls {own} instead of {other}")
     if plan.reasoning is not than.reasoning and than.reasoning is Reasoning.SCORE:
         found.append("reasoning pass instead of score")
     if _STREAMING.index(plan.streaming) < _STREAMING.index(than.streaming):
@@ -61,12 +68,24 @@ def strictest(plans: Iterable[Plan]) -> Plan:
 def _strength(plan: Plan) -> _Strength:
     return (
         plan.enabled,
+        _checks(plan),
         _ON_UNCHECKED.index(plan.on_unchecked),
         -plan.threshold,
         _rank(plan),
         _STREAMING.index(plan.streaming),
         _ON_FLAGGED.index(plan.stream.on_flagged),
     )
+
+
+def _checks(plan: Plan) -> bool:
+    """Return whether any answer is checked."""
+    return plan.enabled and not plan.exempts_calls
+
+
+def _unchecked_weaknesses(plan: Plan, *, than: Plan) -> list[str]:
+    if _ON_UNCHECKED.index(plan.on_unchecked) < _ON_UNCHECKED.index(than.on_unchecked):
+        return [f"on_unchecked {plan.on_unchecked} instead of {than.on_unchecked}"]
+    return []
 
 
 def _stream_weaknesses(plan: Plan, *, than: Plan) -> list[str]:

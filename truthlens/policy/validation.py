@@ -40,7 +40,13 @@ _EXPECTED = {
     "enum": "one of {expected}",
     "literal_error": "one of {expected}",
 }
+# What a later version took away, and what to write in its place.
+_REMOVED = {
+    "system_instruction_share": "remove it; `system: auto | marked | never` says which system messages may be evidence",
+}
 _PATTERN_WORDS = {
+    "roles": "a message role of letters, digits, '_', '.', '-' and spaces, at most 64 characters",
+    "marks": "the name of a tag or a label, without <, > and colon, at most 64 characters",
     "name": "a name of letters, digits, '_', '.' and '-' (it becomes a header value), at most 64 characters",
     "base_url": "an http:// or https:// URL",
     "api_key_env": "the name of an environment variable",
@@ -138,11 +144,13 @@ def _path(problem: ErrorDetails, data: object) -> KeyPath:
 
 def _report(document: Document, path: KeyPath, problem: ErrorDetails) -> None:
     kind, value = problem["type"], problem["input"]
-    key = str(path[-1])
+    key = str(next((part for part in reversed(path) if isinstance(part, str)), path[-1]))
     if kind == "extra_forbidden":
         known = _known_keys(problem["loc"][:-1])
         remedy = suggest(key, known, otherwise=f"remove it; known here: {', '.join(sorted(known))}")
-        document.report.error(path, "unknown key", remedy)
+        document.report.error(
+            path, "this key is gone" if key in _REMOVED else "unknown key", _REMOVED.get(key, remedy)
+        )
     elif kind == "missing":
         document.report.error(path, "the key is missing", f"write '{key}:' here")
     else:

@@ -17,6 +17,7 @@ from typing import Any
 
 import structlog
 
+from truthlens.api.answer_citations import awaits_citations
 from truthlens.core.records.enums import Reason, Streaming
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.outcome import Outcome, StreamRecord
@@ -78,7 +79,13 @@ class StreamDriver:
         self._hold_s = hold_s
         # Until then text waits for its sentence, or the end for its verdict, if nothing is being scored.
         self._patience_s = plan.stream.max_hold_s if gated else plan.timeout_s
-        self._relay = Relay(exchange.endpoint, choices=exchange.choices, gated=gated, max_bytes=max_bytes)
+        self._relay = Relay(
+            exchange.endpoint,
+            choices=exchange.choices,
+            gated=gated,
+            max_bytes=max_bytes,
+            cites=awaits_citations(exchange),
+        )
         self._gate = Gate(plan, exchange, self._relay.transcript) if gated else None
         self._scorer = StreamScorer(
             plan,
@@ -156,6 +163,11 @@ class StreamDriver:
             closed, self._closed = self._closed, None
             if closed is not None:
                 closed()
+
+    @property
+    def exchange(self) -> Exchange:
+        """The request half, with the evidence that came with the answer."""
+        return self._scorer.exchange
 
     def answers(self) -> tuple[Answer, ...]:
         """The answers so far, as the backend wrote them."""

@@ -83,9 +83,12 @@ class Relay:
         choices: how many answers were asked for.
         gated: entries wait until somebody decides them.
         max_bytes: of the stream, beyond which its text is no longer collected.
+        cites: evidence may come with the answer.
     """
 
-    def __init__(self, endpoint: Endpoint, *, choices: int, gated: bool, max_bytes: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, choices: int, gated: bool, max_bytes: int, cites: bool = False
+    ) -> None:
         self.transcript = Transcript(endpoint)
         self.total_bytes = 0
         self.text_length = 0
@@ -97,6 +100,7 @@ class Relay:
         self._decoder = Decoder(max_frame_bytes=MOST_FRAME_BYTES, merge_silent=True)
         self._choices = choices
         self._max_bytes = max_bytes
+        self._cites = cites
         self._has_gate = gated
         self._leave = _Leave.HELD
         self._phase = _Phase.TEXT
@@ -382,7 +386,7 @@ class Relay:
             # Nobody scores it any more: only what a backend says in our name, and the marker, are of interest.
             chunk = skimmed(frame, self.transcript.endpoint)
         else:
-            chunk = parse_chunk(frame, self.transcript.endpoint)
+            chunk = parse_chunk(frame, self.transcript.endpoint, cites=self._cites)
             grown = self.text_length + sum(len(delta.text) for delta in chunk.deltas)
             self.overflowed = self.overflowed or grown > MOST_TEXT_CHARS
         entry = disowned(frame, chunk) if chunk.forged else Entry(frame, chunk)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from truthlens.api.answer_citations import awaits_citations, with_citations
 from truthlens.api.reasoning import reasoning_to_score
 from truthlens.api.sse.chunk_edits import content_chunk, done_frame, final_chunk
 from truthlens.api.sse.completeness import limited, reason_of
@@ -20,6 +21,7 @@ from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.detection.engine import Engine
+from truthlens.detection.incremental import Following
 from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
 from truthlens.streaming.frame_edits import STOP_REASON
 from truthlens.streaming.gate import Gate
@@ -59,6 +61,7 @@ class StreamScorer:
     ) -> None:
         self._plan = plan
         self._exchange = exchange
+        self._awaits = awaits_citations(exchange)
         self._engine = engine
         self._following = engine.follow(plan, exchange)
         self._relay = relay
@@ -72,6 +75,11 @@ class StreamScorer:
         self._looked = 0
         self._ended_at: float | None = None
         self._longest_held_s = 0.0
+
+    @property
+    def exchange(self) -> Exchange:
+        """The request half, with the evidence that came with the answer once something was scored."""
+        return self._exchange
 
     @property
     def scored(self) -> bool:
@@ -110,16 +118,26 @@ class StreamScorer:
 
     # --- scoring ------------------------------------------------------------------------------------------
 
+    def _follows(self) -> Following:
+        """What scores the answers; evidence that comes with them counts if it was there before the first look."""
+        if self._awaits:
+            self._awaits = False
+            cited = with_citations(self._exchange, self._relay.transcript.citations)
+            if cited is not self._exchange:
+                self._exchange = cited
+                self._following = self._engine.follow(self._plan, cited)
+        return self._following
+
     def due(self) -> bool:
         """Whether ``ahead`` has something to do that further text will not change."""
         if self._relay.text_length < self._looked + _AHEAD_CHARS:
             return False
         self._looked = self._relay.text_length
-        return self._following.due(self.answers())
+        return self._follows().due(self.answers())
 
     async def ahead(self) -> None:
         """Score what further text will not change."""
-        await self._following.ahead(self.answers())
+        await self._follows().ahead(self.answers())
 
     async def whole(self) -> None:
         """Score the answers as they are, so that their end finds the verdict ready."""
@@ -135,7 +153,7 @@ class StreamScorer:
             choices = self._relay.transcript.choices
             growing = [Answer(ask.choice, choices[ask.choice].kind, ask.text) for ask in asks]
             ranges = [ask.ranges for ask in asks]
-            found = await self._following.detect_ranges(growing, ranges, timeout_s=time_s)
+            found = await self._follows().detect_ranges(growing, ranges, timeout_s=time_s)
         gate.decide(asks, found)
         self.hold_end(gate)
         self._longest_held_s = max(self._longest_held_s, self._clock() - oldest)
@@ -147,7 +165,7 @@ class StreamScorer:
         answers = self.answers(over=True)
         asked = {ask.choice: ask for ask in asks}
         ranges = [_of_answer(asked[each.index]) if each.index in asked else () for each in answers]
-        followed = await self._following.detect(answers, ranges, timeout_s=time_s)
+        followed = await self._follows().detect(answers, ranges, timeout_s=time_s)
         self._scored = (answers, followed.verdicts)
         found = {each.index: verdicts for each, verdicts in zip(answers, followed.ranges, strict=True)}
         return tuple(found[ask.choice] for ask in asks)
@@ -162,7 +180,7 @@ class StreamScorer:
         """The verdicts on whole answers, unless the last scoring gave them already."""
         if self._scored is None or self._scored[0] != answers:
             since = self._ended_at if self._ended_at is not None else self._clock()
-            followed = await self._following.detect(answers, timeout_s=self._time_s(since))
+            followed = await self._follows().detect(answers, timeout_s=self._time_s(since))
             self._scored = (answers, followed.verdicts)
         return self._scored[1]
 
@@ -172,7 +190,7 @@ class StreamScorer:
         if not asked:
             return ()
         since = self._ended_at if self._ended_at is not None else self._clock()
-        followed = await self._following.detect(list(asked.values()), timeout_s=self._time_s(since))
+        followed = await self._follows().detect(list(asked.values()), timeout_s=self._time_s(since))
         found = dict(zip(asked, followed.verdicts, strict=True))
         return tuple(found.get(place) for place in range(len(answers)))
 

@@ -19,7 +19,8 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric
 
 from truthlens.core.records.calls import CallRecord, Role
-from truthlens.core.records.enums import Status
+from truthlens.core.records.enums import Reason, Status
+from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.verdict import Verdict
 
@@ -29,6 +30,8 @@ _SCORE_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 _LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _RATIO_BUCKETS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
+# A source for each reason that ``Exchange.not_checkable`` gives.
+_WITHOUT = {Reason.NO_CONTEXT: "none", Reason.UNSURE_CONTEXT: "unsure", Reason.NOT_AN_ANSWER: "not-an-answer"}
 
 # The white paper's name has no _total, which the client library appends to the name of a Counter.
 _MODELS_USED = "truthlens_models_used"
@@ -144,6 +147,13 @@ class Metrics:
             ("decision", "reason"),
             registry=registry,
         )
+        self.evidence = Counter(
+            "truthlens_evidence",
+            "Exchanges by what their evidence came from, each source of an exchange once: tool, system, documents, user, answer;"
+            " none, unsure (no-context, unsure-context) and not-an-answer where there was none to check against.",
+            ("source",),
+            registry=registry,
+        )
         self.unexplained = Counter(
             "truthlens_unexplained",
             "Times that spans were wanted explained and were not: no time, no room, or a failure, which the log names.",
@@ -252,6 +262,12 @@ class Metrics:
             if each.coverage is not None:
                 self.coverage.labels("answer").observe(each.coverage.answer_ratio)
                 self.coverage.labels("evidence").observe(each.coverage.evidence_ratio)
+
+    def observe_evidence(self, exchange: Exchange) -> None:
+        """Count what the evidence of one ended exchange came from."""
+        reason = exchange.not_checkable
+        for source in {_WITHOUT[reason]} if reason is not None else {p.provenance for p in exchange.passages}:
+            self.evidence.labels(str(source)).inc()
 
     def observe_call(self, call: CallRecord, *, label: str) -> None:
         """Count one call to a model, whatever the result of its exchange.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -26,8 +26,42 @@ _MOST_DIFFERENCES = 20
 _MOST_CALLS = 64
 _LONGEST_NAME = 200
 _MOST_TEXT_BYTES = 256 << 10
+# Of what is no evidence: enough to see what it was.
+_MOST_LEFT = 50
+_LONGEST_LEFT = 300
 # Roughly what the records take in memory, in bytes.
 _ENTRY_BYTES, _RECORD_BYTES = 2048, 512
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFigures:
+    """How many texts of a request one rule (a code) took for evidence or left, and their characters together.
+
+    ``source`` is where evidence came from, ``""`` for what was left.
+    """
+
+    rule: str
+    source: str
+    count: int
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFigures:
+    """What was taken as evidence of a request and what was left, by rule; ``query`` is the question's characters."""
+
+    query: int
+    passages: tuple[RuleFigures, ...]
+    left: tuple[RuleFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftExcerpt:
+    """The beginning of a text that is no evidence; ``characters`` is the length of all of it."""
+
+    rule: str
+    text: str
+    characters: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +69,8 @@ class RecentExchange:
     """One ended exchange.
 
     ``id`` is unguessable, so that a reader who was given one page cannot ask for others. ``outcome`` has no
-    body, and texts only where ``exchange`` is set; ``cut`` says that it had more choices, spans or calls than
+    body, and texts only where ``exchange`` is set, and then ``left`` too; ``evidence`` has figures of them, of a request
+    that was read. ``cut`` says that it had more choices, spans or calls than
     are kept, and ``text_dropped`` that its texts were too large to keep.
     """
 
@@ -44,6 +79,8 @@ class RecentExchange:
     outcome: Outcome
     request_id: str = ""
     exchange: Exchange | None = None
+    left: tuple[LeftExcerpt, ...] = ()
+    evidence: EvidenceFigures | None = None
     spans: int = 0
     cut: bool = False
     text_dropped: bool = False
@@ -101,7 +138,9 @@ class RecentExchange:
 
     def without_text(self) -> RecentExchange:
         """Return the entry as one whose texts were never kept."""
-        return replace(self, outcome=replace(self.outcome, answers=()), exchange=None, text_dropped=False)
+        return replace(
+            self, outcome=replace(self.outcome, answers=()), exchange=None, left=(), text_dropped=False
+        )
 
 
 class Recent:
@@ -113,7 +152,13 @@ class Recent:
         self._bytes = 0
 
     def add(
-        self, outcome: Outcome, *, time: datetime, request_id: str = "", exchange: Exchange | None = None
+        self,
+        outcome: Outcome,
+        *,
+        time: datetime,
+        request_id: str = "",
+        exchange: Exchange | None = None,
+        keep_text: bool = False,
     ) -> None:
         """Add an ended exchange.
 
@@ -121,10 +166,13 @@ class Recent:
             outcome: what became of it.
             time: when it ended.
             request_id: by which its log line is found.
-            exchange: its request half, where the policy allows that texts are kept; else ``None``.
+            exchange: its request half, ``None`` where the request was not read.
+            keep_text: whether the policy allows that texts are kept.
         """
-        text_bytes = _text_bytes(outcome, exchange) if exchange is not None else None
-        shown = _shown(exchange) if exchange is not None and text_bytes is not None else None
+        kept_exchange = exchange if keep_text else None
+        left = _excerpts(exchange) if exchange is not None and keep_text else ()
+        text_bytes = _text_bytes(outcome, kept_exchange, left) if kept_exchange is not None else None
+        shown = _shown(kept_exchange) if kept_exchange is not None and text_bytes is not None else None
         kept = _bounded(outcome, text=shown is not None)
         entry = RecentExchange(
             id=secrets.token_hex(8),
@@ -132,9 +180,11 @@ class Recent:
             outcome=kept,
             request_id=request_id,
             exchange=shown,
+            left=left if shown is not None else (),
+            evidence=evidence_figures(exchange) if exchange is not None else None,
             spans=sum(len(each.spans) for each in outcome.verdicts),
             cut=_records(kept) < _records(outcome),
-            text_dropped=exchange is not None and shown is None,
+            text_dropped=kept_exchange is not None and shown is None,
         )
         size = _ENTRY_BYTES + _RECORD_BYTES * _records(kept) + (text_bytes or 0)
         self._entries[entry.id] = (entry, size)
@@ -153,9 +203,34 @@ class Recent:
         return found[0] if found else None
 
 
+def evidence_figures(exchange: Exchange) -> EvidenceFigures:
+    """Return what was taken as evidence of a request and what was left, in figures and codes alone."""
+    taken = [(each.rule, each.provenance.value, len(each.text)) for each in exchange.passages]
+    left = [(each.rule, "", each.end - each.start) for each in exchange.left]
+    return EvidenceFigures(len(exchange.query), _by_rule(taken), _by_rule(left))
+
+
+def _by_rule(texts: Iterable[tuple[str, str, int]]) -> tuple[RuleFigures, ...]:
+    found: dict[tuple[str, str], list[int]] = {}
+    for rule, source, size in texts:
+        found.setdefault((rule, source), []).append(size)
+    return tuple(RuleFigures(rule, source, len(sizes), sum(sizes)) for (rule, source), sizes in found.items())
+
+
+def _excerpts(exchange: Exchange) -> tuple[LeftExcerpt, ...]:
+    return tuple(
+        LeftExcerpt(
+            each.rule, exchange.messages[each.message].text[each.start :][:size], each.end - each.start
+        )
+        for each in exchange.left[:_MOST_LEFT]
+        if each.message < len(exchange.messages)
+        for size in [min(_LONGEST_LEFT, each.end - each.start)]
+    )
+
+
 def _shown(exchange: Exchange) -> Exchange:
     """Return ``exchange`` without the texts that no page shows."""
-    return replace(exchange, model="", messages=(), echoed="")
+    return replace(exchange, model="", messages=(), echoed="", left=())
 
 
 def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
@@ -210,10 +285,10 @@ def _records(outcome: Outcome) -> int:
     return count
 
 
-def _text_bytes(outcome: Outcome, exchange: Exchange) -> int | None:
+def _text_bytes(outcome: Outcome, exchange: Exchange, left: Iterable[LeftExcerpt]) -> int | None:
     """Return the size of the texts in memory, ``None`` where they are too large to keep."""
     size = 0
-    for text in _texts(outcome, exchange):
+    for text in (*_texts(outcome, exchange), *(each.text for each in left)):
         size += sys.getsizeof(text)
         if size > _MOST_TEXT_BYTES:
             return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from truthlens.api.json_edit import show
 from truthlens.core.cancellation import checkpoint
@@ -18,7 +19,21 @@ from truthlens.core.records.exchange import Passage
 
 _TEXT_KEYS = ("text", "content", "page_content", "snippet", "passage", "chunk", "body", "document", "data")
 _WEAK_TEXT_KEYS = ("abstract", "summary", "description", "answer", "value")
-_TITLE_KEYS = ("title", "name", "heading", "source", "file_name", "filename", "file", "url", "link")
+_TITLE_KEYS = (
+    "title",
+    "name",
+    "heading",
+    "source",
+    "sourceName",
+    "source_name",
+    "fileName",
+    "document_name",
+    "file_name",
+    "filename",
+    "file",
+    "url",
+    "link",
+)
 _ID_KEYS = ("id", "doc_id", "document_id", "chunk_id", "source_id", "passage_id", "index")
 _LIST_KEYS = (
     "documents", "docs", "results", "passages", "items", "data", "hits", "chunks", "matches", "sources",
@@ -26,19 +41,21 @@ _LIST_KEYS = (
 )  # fmt: skip
 # Fields that describe the retrieval and not the world: no answer rests on them.
 _NOISE_KEYS = frozenset(
-    ("query", "q", "took", "took_ms", "ok", "success", "next_page", "cursor", "request_id", "embedding", "vector", "_index")
+    ("query", "q", "page", "page_number", "page_label", "chunk_index", "start_index", "end_index", "file_id", "mime_type", "took", "took_ms", "ok", "success", "next_page", "cursor", "request_id", "embedding", "vector", "_index")
 )  # fmt: skip
 _RANKING_KEYS = frozenset(("score", "distance", "similarity", "rank", "_score"))
 _KINDS = ("text", "document", "search_result")
 _MAX_DEPTH = 4
 
 
-def document_passages(documents: Iterable[object], provenance: Provenance) -> list[Passage]:
+def document_passages(
+    documents: Iterable[object], provenance: Provenance, *, rule: str = ""
+) -> list[Passage]:
     """Return one passage per document: strings, or objects like ``{title, text}`` and ``{id, data: {…}}``."""
     passages: list[Passage] = []
     for document in documents:
         passages += _passages(document, provenance, 0)
-    return passages
+    return [replace(passage, rule=rule) for passage in passages] if rule else passages
 
 
 def json_passages(
@@ -115,6 +132,14 @@ def _list_key(value: Mapping[str, object]) -> str | None:
         items = value.get(key)
         if isinstance(items, list) and items and all(isinstance(item, str | dict) for item in items):
             return key
+    for key, items in value.items():
+        # A list under another name, of records with a text each.
+        if (
+            isinstance(items, list)
+            and items
+            and all(isinstance(item, dict) and _body_key(item) for item in items)
+        ):
+            return key
     return None
 
 
@@ -125,7 +150,11 @@ def _fields(document: Mapping[str, object], *, leave: Iterable[str]) -> str:
         if key in left or value is None or value == "" or _is_ranking(key, value):
             continue
         if isinstance(value, dict):
-            lines += [f"{show(inner)}: {_plain(item)}" for inner, item in value.items() if _plain(item)]
+            lines += [
+                f"{show(inner)}: {_plain(item)}"
+                for inner, item in value.items()
+                if _plain(item) and inner not in _NOISE_KEYS and not _is_ranking(inner, item)
+            ]
         elif isinstance(value, list):
             if any(not isinstance(item, int | float) for item in value):
                 lines.append(f"{show(key)}: {_compact(value)}")

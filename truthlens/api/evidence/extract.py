@@ -1,12 +1,13 @@
-"""The evidence of a request: passages with provenance, and the query that is left.
+"""The evidence of a request: passages with provenance, what is left and why, and the query.
 
-Passages come from tool and function messages, system and developer messages, the request's documents,
-and marked blocks inside user messages of every turn. Assistant messages are never evidence: a model does
-not vouch for itself. Passages are data; nothing here reads them as instructions.
+Passages come from messages of tools and other sources, the request's documents, and from what ``prompt`` finds in the system's and
+the user's messages. Assistant messages are never evidence: a model does not vouch for itself. Passages are data;
+nothing here reads them as instructions.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,33 +15,43 @@ from functools import lru_cache
 import regex
 
 from truthlens.api.evidence.documents import document_passages, json_passages
-from truthlens.api.evidence.instructions import instruction_share
-from truthlens.api.evidence.paragraphs import paragraph_passages, paragraphs
-from truthlens.api.evidence.query import question_of
-from truthlens.api.evidence.sections import take_sections
-from truthlens.api.evidence.tags import Taken, take_tagged
+from truthlens.api.evidence.intermediate import is_intermediate
+from truthlens.api.evidence.label_words import Part, part_of_label
+from truthlens.api.evidence.mood import is_asking, mood
+from truthlens.api.evidence.passages import passages_of
+from truthlens.api.evidence.prompt import Block, read_prompt
+from truthlens.api.evidence.question import with_earlier
+from truthlens.api.evidence.relation import is_about
+from truthlens.api.evidence.roles import Speaker, speaker_of
 from truthlens.core.cancellation import checkpoint
 from truthlens.core.limits import Limits, check
-from truthlens.core.records.enums import Provenance
-from truthlens.core.records.exchange import Message, Passage
+from truthlens.core.records.enums import IntermediateCalls, Provenance, Reason, SystemEvidence
+from truthlens.core.records.exchange import LeftText, Message, Passage
 from truthlens.core.records.plan import EvidenceRules
 
 PATTERN_TIMEOUT = "evidence-pattern-timeout"
 
 # An operator's pattern may be catastrophic on some text; it gets so long per message and no longer.
 _PATTERN_TIMEOUT_S = 0.1
-_TOOL_ROLES = ("tool", "function", "ipython")
 _DEFAULTS = Limits()
-_SYSTEM_ROLES = ("system", "developer")
+_MAX_LEFT = 1_000
+_MIN_PASTED = 60
+_PASTED_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Passages in the order of the request, each text once; ``notes`` are codes of what went wrong."""
+    """Passages in the order of the request, each text once; ``notes`` are codes of what went wrong.
+
+    ``left`` are the parts of the messages that are no evidence. ``unchecked`` says why there is nothing to check an answer against, or
+    that what comes back is no answer to a user; ``None`` where an answer can be checked.
+    """
 
     passages: tuple[Passage, ...]
     query: str
     notes: tuple[str, ...] = ()
+    left: tuple[LeftText, ...] = ()
+    unchecked: Reason | None = None
 
 
 def take_evidence(
@@ -51,7 +62,7 @@ def take_evidence(
 ) -> Evidence:
     """Return the passages and query of a request.
 
-    The query is what is left of the last user message, or of an earlier one where nothing is left.
+    The query is what the last user message asks, or an earlier one where it asks nothing.
 
     Args:
         messages: The conversation; a completions prompt is one user message.
@@ -64,25 +75,25 @@ def take_evidence(
         StoppedError: Nobody waits for it any more.
         ValueError: One of ``rules.user_patterns`` is no regular expression with one group.
     """
-    found: list[Passage] = []
-    questions: list[str] = []
-    notes: list[str] = []
-    for message in messages:
-        checkpoint()
-        check(len(found), limits.max_passages, key="max_passages")
-        if message.role in _TOOL_ROLES:
-            found += _tool_passages(message.text, limits)
-        elif message.role in _SYSTEM_ROLES:
-            found += _system_passages(message.text, rules)
-        elif message.role == "user":
-            taken = _take_user(message.text, rules, notes)
-            found += taken.passages
-            questions.append(taken.rest)
-    found += document_passages(documents, Provenance.DOCUMENTS)
-    query = next((question for question in reversed(questions) if question), "")
-    passages = _distinct(found)
+    reader = _Reader(messages, rules, limits)
+    reader.read(document_passages(documents, Provenance.DOCUMENTS, rule="documents-field"))
+    passages = _distinct(reader.passages())
     check_evidence(passages, limits)
-    return Evidence(passages=passages, query=query, notes=tuple(dict.fromkeys(notes)))
+    unchecked = None
+    if rules.intermediate_calls is IntermediateCalls.ALL or (
+        rules.intermediate_calls is IntermediateCalls.DETECT
+        and is_intermediate(messages, reader.query, sourced=reader.sourced)
+    ):
+        unchecked, passages = Reason.NOT_AN_ANSWER, ()
+    elif not passages:
+        unchecked = Reason.UNSURE_CONTEXT if reader.unsure else Reason.NO_CONTEXT
+    return Evidence(
+        passages=passages,
+        query=reader.query,
+        notes=tuple(dict.fromkeys(reader.notes)),
+        left=tuple(reader.left[:_MAX_LEFT]),
+        unchecked=unchecked,
+    )
 
 
 def check_evidence(passages: Sequence[Passage], limits: Limits) -> None:
@@ -91,17 +102,13 @@ def check_evidence(passages: Sequence[Passage], limits: Limits) -> None:
     check(sum(len(each.text) for each in passages), limits.max_prompt_chars, key="max_prompt_chars")
 
 
+@lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> regex.Pattern[str]:
     """Compile a pattern of ``EvidenceRules.user_patterns`` once; it matches across lines, ``^`` at each.
 
     Raises:
         ValueError: It is no regular expression, or has other than one group.
     """
-    return _compiled(pattern)
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> regex.Pattern[str]:
     try:
         compiled = regex.compile(pattern, regex.MULTILINE | regex.DOTALL)
     except regex.error as error:
@@ -111,61 +118,235 @@ def _compiled(pattern: str) -> regex.Pattern[str]:
     return compiled
 
 
-def _tool_passages(text: str, limits: Limits) -> list[Passage]:
-    documents = json_passages(text, Provenance.TOOL, max_values=limits.max_json_values)
-    if documents is not None:
-        return documents
-    taken = _take_blocks(text, Provenance.TOOL)
-    if not taken.passages:
-        return [Passage(text=text.strip(), provenance=Provenance.TOOL)] if text.strip() else []
-    # What stands around the sources of a tool's result is the tool's word as well.
-    return [*taken.passages, *paragraph_passages(taken.rest, Provenance.TOOL)]
+class _Reader:
+    """One request while its evidence is taken."""
+
+    def __init__(self, messages: Sequence[Message], rules: EvidenceRules, limits: Limits) -> None:
+        self._messages = messages
+        self._rules = rules
+        self._limits = limits
+        self._marks = frozenset(mark.strip().lower() for mark in rules.marks)
+        self._found: dict[int, list[Passage]] = {}
+        self._documents: list[Passage] = []
+        self.left: list[LeftText] = []
+        self.notes: list[str] = []
+        self.query = ""
+        self._topics = ""
+        self.unsure = False
+        self.sourced = False
+
+    def read(self, documents: list[Passage]) -> None:
+        """Read the messages: the users' first, as what of the operator's is evidence depends on the question."""
+        self._documents = documents
+        speakers = [speaker_of(message.role, self._rules.roles) for message in self._messages]
+        if Speaker.USER not in speakers:
+            # Some applications put all that they ask into a system message.
+            speakers = [Speaker.USER if speaker is Speaker.SYSTEM else speaker for speaker in speakers]
+        questions: list[str] = []
+        for place, message in enumerate(self._messages):
+            checkpoint()
+            check(sum(map(len, self._found.values())), self._limits.max_passages, key="max_passages")
+            if message.documents:
+                self._keep(
+                    place,
+                    document_passages(message.documents, _PROVENANCE[speakers[place]], rule="document-part"),
+                )
+            match speakers[place]:
+                case Speaker.SOURCE:
+                    self._keep(place, self._source(message.text))
+                    self.sourced = True
+                case Speaker.USER:
+                    questions.append("" if self._is_example(place) else self._user(place, message.text))
+                case Speaker.ASSISTANT:
+                    self._leave(place, 0, len(message.text), "assistant")
+        self.query = with_earlier(questions)
+        self._topics = "\n".join(questions)[-2000:]
+        self._take_pasted(speakers)
+        systems = [place for place, speaker in enumerate(speakers) if speaker is Speaker.SYSTEM]
+        for place in systems:
+            checkpoint()
+            # Text without a mark only counts where nothing else of the request is evidence.
+            alone = not self._documents and not any(self._found.values())
+            self._system(
+                place, self._messages[place], unmarked=alone and self._rules.system is SystemEvidence.AUTO
+            )
+
+    def passages(self) -> Iterable[Passage]:
+        """Return what was found, in the order of the request."""
+        for place in sorted(self._found):
+            yield from self._found[place]
+        yield from self._documents
+
+    def _keep(self, place: int, passages: Iterable[Passage]) -> None:
+        self._found.setdefault(place, []).extend(passages)
+
+    def _leave(self, place: int, start: int, end: int, rule: str) -> None:
+        if start < end and len(self.left) < _MAX_LEFT:
+            self.left.append(LeftText(place, start, end, rule))
+
+    def _is_example(self, place: int) -> bool:
+        """Return whether a user's message is a worked example that the application sends with every request."""
+        name = self._messages[place].name.lower()
+        following = self._messages[place + 1] if place + 1 < len(self._messages) else None
+        made = following is not None and following.text.rstrip().endswith("[[ ## completed ## ]]")
+        if not (name.startswith("example") or made):
+            return False
+        self._leave(place, 0, len(self._messages[place].text), "example")
+        return True
+
+    def _source(self, text: str) -> list[Passage]:
+        found = json_passages(text, Provenance.TOOL, max_values=self._limits.max_json_values)
+        if found is not None:
+            return [replace(each, rule="source-role") for each in found]
+        plain = text.strip()
+        if not plain:
+            return []
+        if plain.startswith("{") and "\n{" not in plain:
+            return [Passage(text=plain, provenance=Provenance.TOOL, rule="source-role")]
+        if "<" in plain or plain.startswith(("{", "```")):
+            return passages_of(plain, Provenance.TOOL, "source-role", max_values=self._limits.max_json_values)
+        numbered = passages_of(plain, Provenance.TOOL, "source-role", max_values=self._limits.max_json_values)
+        if any(each.id or each.title for each in numbered):
+            return numbered
+        return [Passage(text=plain, provenance=Provenance.TOOL, rule="source-role")]
+
+    def _user(self, place: int, text: str) -> str:
+        """Take the evidence of a user's message; return what it asks."""
+        own, rest = self._patterns(text)
+        self._keep(place, own)
+        fields = _json_fields(rest, self._limits)
+        if fields is not None:
+            passages, asked = fields
+            self._keep(place, passages)
+            return asked
+        prompt = read_prompt(rest, system=False, marks=self._marks)
+        # Positions are those of the message: where a pattern was cut out of it there are none.
+        self._blocks(place, prompt.text, prompt.blocks, Provenance.USER, leaves=not own)
+        self.unsure = self.unsure or any(block.rule == "unsure" for block in prompt.blocks)
+        return prompt.question
+
+    def _take_pasted(self, speakers: Sequence[Speaker]) -> None:
+        """Take documents that the user pasted into turns of their own, before the question about them."""
+        users = [place for place, speaker in enumerate(speakers) if speaker is Speaker.USER]
+        for place in users[:-1]:
+            text = self._messages[place].text
+            if self._found.get(place):
+                continue
+            found = mood(text[:_PASTED_CHARS])
+            told = found.reference_score - found.asks - found.first
+            if (
+                len(text) >= _MIN_PASTED
+                and told >= 1.4
+                and not is_asking(text)
+                and is_about(self.query, text, least=1)
+            ):
+                self._keep(
+                    place,
+                    passages_of(
+                        text, Provenance.USER, "pasted-text", max_values=self._limits.max_json_values
+                    ),
+                )
+
+    def _system(self, place: int, message: Message, *, unmarked: bool) -> None:
+        mode = self._rules.system
+        if mode is SystemEvidence.NEVER or message.name.lower().startswith("example"):
+            self._leave(
+                place, 0, len(message.text), "system-never" if mode is SystemEvidence.NEVER else "example"
+            )
+            return
+        prompt = read_prompt(
+            message.text,
+            system=True,
+            asked=self.query,
+            topics=self._topics,
+            unmarked=unmarked,
+            min_chars=self._rules.system_min_chars,
+            marks=self._marks,
+        )
+        weak = [block for block in prompt.evidence if block.weak]
+        said = "\n".join(prompt.text[block.start : block.end] for block in weak)
+        blocks = prompt.blocks
+        if weak and not is_about(self.query, said):
+            # "Background: …" may be about the company as well as about the question.
+            self.unsure = True
+            blocks = [replace(block, part=None, rule="unsure") if block.weak else block for block in blocks]
+        self.unsure = self.unsure or any(block.rule == "unsure" for block in blocks)
+        self._blocks(place, prompt.text, blocks, Provenance.SYSTEM)
+
+    def _blocks(
+        self, place: int, text: str, blocks: Sequence[Block], provenance: Provenance, *, leaves: bool = True
+    ) -> None:
+        held: Block | None = None
+        for block in (*blocks, None):
+            evidence = block is not None and block.part is Part.EVIDENCE
+            if held is not None and evidence and block is not None and held.rule == block.rule:
+                held = replace(held, end=block.end)
+                continue
+            if held is not None:
+                self._keep(
+                    place,
+                    passages_of(
+                        text[held.start : held.end],
+                        provenance,
+                        held.rule,
+                        max_values=self._limits.max_json_values,
+                    ),
+                )
+                held = None
+            if evidence:
+                held = block
+            elif leaves and block is not None and block.part is None:
+                self._leave(place, block.start, block.end, block.rule)
+
+    def _patterns(self, text: str) -> tuple[list[Passage], str]:
+        passages: list[Passage] = []
+        for pattern in self._rules.user_patterns:
+            found: list[Passage] = []
+            rest: list[str] = []
+            done = 0
+            try:
+                for match in compile_pattern(pattern).finditer(text, timeout=_PATTERN_TIMEOUT_S):
+                    passage = (match[1] or "").strip()
+                    if passage:
+                        found.append(Passage(text=passage, provenance=Provenance.USER, rule="pattern"))
+                        rest.append(text[done : match.start()])
+                        done = match.end()
+            except TimeoutError:
+                self.notes.append(PATTERN_TIMEOUT)
+                continue
+            passages += found
+            text = "\n".join((*rest, text[done:])) if found else text
+        return passages, text
 
 
-def _system_passages(text: str, rules: EvidenceRules) -> list[Passage]:
-    taken = _take_blocks(text, Provenance.SYSTEM)
-    if taken.passages:
-        return list(taken.passages)
-    if len(text) < rules.system_min_chars or instruction_share(text) >= rules.system_instruction_share:
-        return []
-    facts = [
-        part for part in paragraphs(text) if instruction_share(part) < rules.system_instruction_share
-    ] or paragraphs(text)
-    return [Passage(text=part, provenance=Provenance.SYSTEM) for part in facts]
+_PROVENANCE = {
+    Speaker.SYSTEM: Provenance.SYSTEM,
+    Speaker.USER: Provenance.USER,
+    Speaker.ASSISTANT: Provenance.USER,
+    Speaker.SOURCE: Provenance.TOOL,
+}
 
 
-def _take_user(text: str, rules: EvidenceRules, notes: list[str]) -> Taken:
-    own, rest = _take_patterns(text, rules.user_patterns, notes)
-    taken = _take_blocks(rest, Provenance.USER)
-    passages = (*own, *taken.passages)
-    return Taken(passages, question_of(taken.rest) if passages else taken.rest.strip())
-
-
-def _take_blocks(text: str, provenance: Provenance) -> Taken:
-    tagged = take_tagged(text, provenance)
-    sections = take_sections(tagged.rest, provenance)
-    return Taken(tagged.passages + sections.passages, sections.rest)
-
-
-def _take_patterns(text: str, patterns: Sequence[str], notes: list[str]) -> tuple[list[Passage], str]:
+def _json_fields(text: str, limits: Limits) -> tuple[list[Passage], str] | None:
+    """Return the evidence and the question of a user message that is a JSON object with fields for both; else ``None``."""
+    plain = text.strip()
+    if not (plain.startswith("{") and plain.endswith("}")):
+        return None
+    try:
+        value = json.loads(plain)
+    except (ValueError, RecursionError):
+        return None
     passages: list[Passage] = []
-    for pattern in patterns:
-        found: list[Passage] = []
-        rest: list[str] = []
-        done = 0
-        try:
-            for match in _compiled(pattern).finditer(text, timeout=_PATTERN_TIMEOUT_S):
-                passage = (match[1] or "").strip()
-                if passage:
-                    found.append(Passage(text=passage, provenance=Provenance.USER))
-                    rest.append(text[done : match.start()])
-                    done = match.end()
-        except TimeoutError:
-            notes.append(PATTERN_TIMEOUT)
-            continue
-        passages += found
-        text = "\n".join((*rest, text[done:])) if found else text
-    return passages, text
+    asked = ""
+    for key, item in value.items():
+        part = part_of_label(key)
+        if part is Part.EVIDENCE and not isinstance(item, bool | int | float):
+            entries = item if isinstance(item, list) else [item]
+            passages += document_passages(entries, Provenance.USER, rule="json-field")
+        elif part in (Part.QUESTION, Part.INPUT) and isinstance(item, str) and not asked:
+            asked = item.strip()
+    check(len(passages), limits.max_passages, key="max_passages")
+    return (passages, asked) if passages and asked else None
 
 
 def _distinct(passages: Iterable[Passage]) -> tuple[Passage, ...]:

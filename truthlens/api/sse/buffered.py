@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from truthlens.api.answer_citations import awaits_citations
 from truthlens.api.responses import check_answers, with_notes
 from truthlens.api.sse.chunk_edits import final_chunk
 from truthlens.api.sse.chunks import Chunk, ChunkKind, Transcript, choice_answer, parse_chunk
@@ -33,8 +34,8 @@ class StreamedResponse:
     ``answers`` has one entry per choice, in the order in which the choices began, ``finish_reasons`` likewise
     (``None`` where a choice was cut off). ``usage`` is the backend's own count, whole numbers only.
     ``failed`` says that the stream holds an error object, ``opaque`` counts the frames that could not be
-    read. ``forged``: the backend sent a ``truthlens`` member, which must not leave. ``frames``, ``chunks``,
-    ``transcript`` and ``echoes`` are what ``rewrite_stream`` edits.
+    read. ``forged``: the backend sent a ``truthlens`` member, which must not leave. ``citations`` is the evidence
+    that came with the answers. ``frames``, ``chunks``, ``transcript`` and ``echoes`` are what ``rewrite_stream`` edits.
     """
 
     endpoint: Endpoint
@@ -45,6 +46,7 @@ class StreamedResponse:
     failed: bool = False
     opaque: int = 0
     forged: bool = False
+    citations: tuple[object, ...] = ()
     echoes: tuple[str, ...] = field(default=(), repr=False)
     frames: tuple[Frame, ...] = field(default=(), repr=False)
     chunks: tuple[Chunk, ...] = field(default=(), repr=False)
@@ -71,10 +73,11 @@ def parse_stream(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) ->
     frames = _frames(body, limits)
     chunks: list[Chunk] = []
     transcript = Transcript(exchange.endpoint)
+    cites = awaits_citations(exchange)
     for frame in frames:
         checkpoint()
         check_values(frame.data or "", limits.max_json_values)
-        chunk = parse_chunk(frame, exchange.endpoint)
+        chunk = parse_chunk(frame, exchange.endpoint, cites=cites)
         chunks.append(chunk)
         transcript.add(chunk)
         check(len(transcript.choices), limits.max_choices, key="max_choices")
@@ -100,6 +103,7 @@ def parse_stream(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) ->
         failed=transcript.failed,
         opaque=transcript.opaque,
         forged=any(chunk.forged for chunk in chunks),
+        citations=tuple(transcript.citations),
         echoes=tuple(echo + answer.lead for answer, echo in found),
         frames=frames,
         chunks=tuple(chunks),

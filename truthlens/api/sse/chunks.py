@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from truthlens.api import json_edit
+from truthlens.api.answer_citations import split_citations
 from truthlens.api.members.bookkeeping import is_identifier
 from truthlens.api.reasoning import AnswerStart, Place
 from truthlens.api.responses import OWN_MEMBER, answer_of, usage_counts
@@ -54,7 +55,8 @@ class Delta:
     ``text`` is answer text, that of refusals and transcripts included; half a surrogate pair at its ends is
     kept. ``elsewhere``: some of it is outside of the content, where it cannot be edited; ``only_refused``:
     all of it is a refusal. ``beside`` is what else a client can show: the answer once more, or text that
-    nobody reads. ``call_tokens`` estimates what is in tool calls. The flags say what else is there.
+    nobody reads. ``call_tokens`` estimates what is in tool calls. ``citations`` is evidence that comes with the
+    answer. The flags say what else is there.
     """
 
     index: int
@@ -69,6 +71,7 @@ class Delta:
     only_refused: bool = False
     beside: tuple[str, ...] = field(default=(), repr=False)
     call_tokens: int = 0
+    citations: tuple[object, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +100,13 @@ class Chunk:
         return self.kind not in (ChunkKind.BLANK, ChunkKind.OPAQUE)
 
 
-def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
+def parse_chunk(frame: Frame, endpoint: Endpoint, *, cites: bool = False) -> Chunk:
     """Parse what ``frame`` says; never an error, since a stream that has begun cannot be refused.
 
     ``Delta.index`` is the choice's own ``index``, else its place. An error object's deltas are given where
-    it has some, because there are clients that show them.
+    it has some, because there are clients that show them. ``cites``: evidence may come with the answer.
     """
-    chunk = _parse_chunk(frame, endpoint)
+    chunk = _parse_chunk(frame, endpoint, cites=cites)
     if chunk.kind is not ChunkKind.OPAQUE:
         return chunk
     # Of a frame that cannot be read, nobody knows how much of it is text.
@@ -111,7 +114,7 @@ def parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
     return replace(chunk, unread_tokens=size)
 
 
-def _parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
+def _parse_chunk(frame: Frame, endpoint: Endpoint, *, cites: bool) -> Chunk:
     data = frame.data
     if data is None or not data.startswith("{"):
         found = _without_object(frame)
@@ -128,7 +131,7 @@ def _parse_chunk(frame: Frame, endpoint: Endpoint) -> Chunk:
     usage = usage_counts(body["usage"]) if "usage" in body else {}
     forged = OWN_MEMBER in body
     try:
-        deltas = _deltas(choices, endpoint)
+        deltas = _deltas(choices, endpoint, cites=cites)
     except DialectError as error:
         if not is_error:
             return Chunk(ChunkKind.OPAQUE, problem=str(error), forged=forged)
@@ -334,7 +337,8 @@ class Transcript:
 
     ``id``, ``object``, ``created`` and ``model`` are the first that were not empty; ``usage`` is the last.
     ``done``: the marker was seen; ``failed``: an error object was; ``opaque`` counts the frames that could
-    not be read. ``unread_tokens`` estimates the text that nothing here reads, and that belongs to no choice.
+    not be read. ``unread_tokens`` estimates the text that nothing here reads, and that belongs to no choice. ``citations`` is
+    the evidence that came with the answers.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -349,6 +353,7 @@ class Transcript:
         self.failed = False
         self.opaque = 0
         self.unread_tokens = 0
+        self.citations: list[object] = []
 
     @property
     def unread(self) -> bool:
@@ -372,6 +377,7 @@ class Transcript:
             if choice is None:
                 choice = self.choices[delta.index] = Choice(delta.index, self.endpoint)
             choice.add(delta)
+            self.citations += delta.citations
         if chunk.kind is ChunkKind.DONE:
             self.done = True
             self.end()
@@ -434,17 +440,17 @@ def _unread_tokens(body: Mapping[str, object], deltas: Sequence[Delta]) -> int:
     return sum(map(text_tokens, unread))
 
 
-def _deltas(choices: object, endpoint: Endpoint) -> tuple[Delta, ...]:
+def _deltas(choices: object, endpoint: Endpoint, *, cites: bool) -> tuple[Delta, ...]:
     if choices is None:
         return ()
     if not isinstance(choices, list):
         raise DialectError(f"choices is {json_edit.describe(choices)}; expected a list of objects")
     if len(choices) > MOST_CHOICES:
         raise DialectError(f"choices has {len(choices)} entries; expected {MOST_CHOICES} or fewer")
-    return tuple([_delta(choice, place, endpoint) for place, choice in enumerate(choices)])
+    return tuple([_delta(choice, place, endpoint, cites=cites) for place, choice in enumerate(choices)])
 
 
-def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
+def _delta(choice: object, place: int, endpoint: Endpoint, *, cites: bool) -> Delta:
     if not isinstance(choice, dict):
         raise DialectError(f"a choice is {json_edit.describe(choice)}; expected an object")
     index = index_of(choice, place)
@@ -452,7 +458,8 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
     # There are servers that write an empty one until the end.
     finish_reason = finish if isinstance(finish, str) and finish else None
     logprobs = choice.get("logprobs") is not None
-    shown = show_delta(choice, endpoint)
+    citations, told = split_citations(choice, holder="delta") if cites else ((), choice)
+    shown = show_delta(told, endpoint)
     others = ("delta", "message") if endpoint is Endpoint.COMPLETIONS else ("message", "text")
     spoken = [each for each in shown.spoken if each != shown.text]
     text = shown.text + "".join(spoken)
@@ -474,6 +481,7 @@ def _delta(choice: object, place: int, endpoint: Endpoint) -> Delta:
         only_refused=bool(text) and shown.only_refused,
         beside=tuple(other for other in (*shown.others, *shown.unread) if other.strip()),
         call_tokens=sum(map(text_tokens, shown.calls)),
+        citations=citations,
     )
 
 

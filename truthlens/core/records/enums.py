@@ -19,6 +19,8 @@ class Reason(StrEnum):
 
     DISABLED = "disabled"
     NO_CONTEXT = "no-context"
+    UNSURE_CONTEXT = "unsure-context"
+    NOT_AN_ANSWER = "not-an-answer"
     EMPTY_ANSWER = "empty-answer"
     TOOL_CALL = "tool-call"
     DIALECT = "dialect"
@@ -106,6 +108,23 @@ class Provenance(StrEnum):
     SYSTEM = "system"
     DOCUMENTS = "documents"
     USER = "user"
+    ANSWER = "answer"
+
+
+class SystemEvidence(StrEnum):
+    """What of a system message may be evidence: nothing, what is marked, or also text that reads as reference text."""
+
+    NEVER = "never"
+    MARKED = "marked"
+    AUTO = "auto"
+
+
+class IntermediateCalls(StrEnum):
+    """Which exchanges are steps of an application, whose answers no user reads: those seen to be, none, or all of a decision."""
+
+    DETECT = "detect"
+    NONE = "none"
+    ALL = "all"
 
 
 class Endpoint(StrEnum):

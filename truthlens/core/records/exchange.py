@@ -13,9 +13,9 @@ and what was done to get there · *decision* a named policy of the YAML · *plan
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +23,41 @@ class Passage:
     """One piece of evidence.
 
     ``text`` is data, never an instruction. ``id`` is the label the request gave it (``S0``,
-    ``doc_7``), or ``""``.
+    ``doc_7``), or ``""``. ``rule`` is the code of what made it evidence (``docs/evidence.md``).
     """
 
     text: str
     provenance: Provenance
     id: str = ""
     title: str = ""
+    rule: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftText:
+    """A part of the request that is no evidence: characters ``start`` to ``end`` of message ``message``.
+
+    ``rule`` is the code of what it was taken for (``docs/evidence.md``).
+    """
+
+    message: int
+    start: int
+    end: int
+    rule: str
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message, its content parts joined to plain text."""
+    """One chat message, its content parts joined to plain text.
+
+    ``documents`` are parts of its content that are documents by their type, as raw JSON. ``name`` is the name that the
+    request gives its author, or ``""``.
+    """
 
     role: str
     text: str
+    documents: tuple[object, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +67,8 @@ class Exchange:
     ``structured`` is true where the client asked for JSON (``response_format`` other than text,
     ``guided_json`` and the like): no warning may be pasted into such an answer. ``echoed`` is text that the
     backend was asked to repeat before the answer (completions with ``echo``). ``choices`` is how many answers were
-    asked for (``n``). ``notes`` are codes of what limited the taking of evidence.
+    asked for (``n``). ``notes`` are codes of what limited the taking of evidence. ``left`` is what is no evidence, and
+    ``unchecked`` why an answer cannot be checked, where the request alone says so.
     """
 
     endpoint: Endpoint
@@ -60,6 +81,15 @@ class Exchange:
     echoed: str = ""
     choices: int = 1
     notes: tuple[str, ...] = ()
+    left: tuple[LeftText, ...] = ()
+    unchecked: Reason | None = None
+
+    @property
+    def not_checkable(self) -> Reason | None:
+        """Return why no answer can be checked, ``None`` where there is evidence to check it against."""
+        if self.unchecked is not None:
+            return self.unchecked
+        return None if any(each.text.strip() for each in self.passages) else Reason.NO_CONTEXT
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,13 @@ from enum import StrEnum
 from truthlens.core.records.enums import (
     Aggregation,
     DetectorName,
+    IntermediateCalls,
     Mode,
     OnFlagged,
     OnUnchecked,
     Reasoning,
     Streaming,
+    SystemEvidence,
     WarningPosition,
 )
 
@@ -145,16 +147,20 @@ class StreamSettings:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRules:
-    """How passages are taken out of a request.
+    """How passages are taken out of a request (``docs/evidence.md``).
 
-    A system message counts as evidence when it holds a marked block, or when it has at least
-    ``system_min_chars`` characters and less than ``system_instruction_share`` of its sentences instruct
-    (0..1). ``user_patterns`` are extra regular expressions; each has one group that captures a passage.
+    ``system`` says what of system messages may be evidence; text without a mark needs ``system_min_chars`` characters. ``roles`` are
+    roles besides ``tool`` and its like whose messages are evidence as a whole, ``marks`` names of tags and labels besides the
+    built-in ones behind which evidence stands. ``user_patterns`` are regular expressions; each has one group that captures
+    a passage. ``intermediate_calls`` says which exchanges are no answers to users.
     """
 
-    system_min_chars: int = 200
-    system_instruction_share: float = 0.7
+    system: SystemEvidence = SystemEvidence.AUTO
+    system_min_chars: int = 120
+    roles: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
     user_patterns: tuple[str, ...] = ()
+    intermediate_calls: IntermediateCalls = IntermediateCalls.DETECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +234,11 @@ class Plan:
             case Streaming.GATE:
                 return self.stream.max_hold_s + self.timeout_s
         return None
+
+    @property
+    def exempts_calls(self) -> bool:
+        """Whether the operator says that no answer is for a user: a program reads all of them, and none is checked."""
+        return self.evidence.intermediate_calls is IntermediateCalls.ALL
 
     @property
     def calls_models(self) -> bool:

@@ -32,6 +32,8 @@ from truthlens.yamlfile.diagnostics import KeyPath, Report
 
 _LOWEST_SENSIBLE_THRESHOLD = 0.05
 _LONGEST_PATTERN = 2_000
+# Who speaks in a conversation; a model does not vouch for itself, nor does a question answer itself.
+_SPEAKING_ROLES = frozenset(("user", "human", "assistant", "model", "ai", "bot", "system", "developer"))
 
 _T = TypeVar("_T")
 
@@ -188,12 +190,24 @@ class PlanBuilder:
             return base
         for index, pattern in enumerate(section.user_patterns or ()):
             self._check_pattern(pattern, (*path, "evidence", "user_patterns", index))
-        patterns = section.user_patterns
+        for index, role in enumerate(section.roles or ()):
+            self._check_role(role, (*path, "evidence", "roles", index))
         return EvidenceRules(
+            system=_or(section.system, base.system),
             system_min_chars=_or(section.system_min_chars, base.system_min_chars),
-            system_instruction_share=_or(section.system_instruction_share, base.system_instruction_share),
-            user_patterns=base.user_patterns if patterns is None else tuple(patterns),
+            roles=_listed(section.roles, base.roles),
+            marks=_listed(section.marks, base.marks),
+            user_patterns=_listed(section.user_patterns, base.user_patterns),
+            intermediate_calls=_or(section.intermediate_calls, base.intermediate_calls),
         )
+
+    def _check_role(self, role: str, path: KeyPath) -> None:
+        if role.strip().lower() in _SPEAKING_ROLES:
+            self.report.error(
+                path,
+                f"messages of the role {role!r} are a part of the conversation and never evidence as a whole",
+                "remove it; list roles of tools and other sources",
+            )
 
     def _check_pattern(self, pattern: str, path: KeyPath) -> None:
         if len(pattern) > _LONGEST_PATTERN:
@@ -223,6 +237,10 @@ class PlanBuilder:
                 f"there is no model folder {plan.model_id!r}; the bundled model is used instead",
                 "put the model there, fix the path, or remove the key",
             )
+
+
+def _listed(written: list[str] | None, inherited: tuple[str, ...]) -> tuple[str, ...]:
+    return inherited if written is None else tuple(written)
 
 
 def _or(written: _T | None, inherited: _T) -> _T:

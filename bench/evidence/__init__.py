@@ -1,0 +1,1 @@
+"""What is taken as evidence of prompts in the form of real frameworks."""
