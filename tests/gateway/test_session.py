@@ -484,7 +484,9 @@ def test_an_answer_for_a_program_is_not_even_read(
     """Where it passes whatever it says, it costs no time; its headers say why it was not checked."""
     rules = EvidenceRules(intermediate_calls=calls)
     plan = replace(PLAN, on_unchecked=on_unchecked, details=True, evidence=rules)
-    ticket = Ticket(POLICY, HEAD, Kind.CHAT, plan, reading=LazyRequest(CALL, rules, size=1))
+    reading = LazyRequest(CALL, rules, size=1)
+    reading.read()
+    ticket = Ticket(POLICY, HEAD, Kind.CHAT, plan, reading=reading)
     pipeline = Pipeline()
     reply = at_response(pipeline, ticket).receive(response())
     assert isinstance(reply, Continue)
