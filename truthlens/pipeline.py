@@ -298,7 +298,7 @@ class Pipeline:
             response, exchange, size = await self._read_response(ticket, exchange, head, body, deadline)
         except (TruthLensError, TimeoutError) as error:
             return self._unscored(ticket, _why_unread(error)), exchange
-        return await self._judged(ticket, exchange, response, size, deadline), exchange
+        return await self._checked(ticket, exchange, response, size, deadline), exchange
 
     async def _read_response(
         self, ticket: Ticket, exchange: Exchange, head: ResponseHead, body: bytes, deadline: Deadline
@@ -315,7 +315,7 @@ class Pipeline:
         plain = await self._decoded(ticket.policy, head, body, read_by)
         return (*await self._read(lambda: read(plain), len(plain), read_by.remaining_s), len(plain))
 
-    async def _judged(
+    async def _checked(
         self,
         ticket: Ticket,
         exchange: Exchange,
