@@ -15,13 +15,13 @@ from functools import lru_cache
 import regex
 
 from truthlens.api.evidence.documents import document_passages, json_passages
-from truthlens.api.evidence.intermediate import is_intermediate
-from truthlens.api.evidence.label_words import Part, part_of_label
-from truthlens.api.evidence.mood import is_asking, mood
+from truthlens.api.evidence.intermediate.calls import is_intermediate
+from truthlens.api.evidence.language.label_words import Part, part_of_label
+from truthlens.api.evidence.language.mood import is_asking, mood
+from truthlens.api.evidence.language.relation import is_about
 from truthlens.api.evidence.passages import passages_of
-from truthlens.api.evidence.prompt import Block, read_prompt
+from truthlens.api.evidence.prompt.reader import Block, read_prompt
 from truthlens.api.evidence.question import with_earlier
-from truthlens.api.evidence.relation import is_about
 from truthlens.api.evidence.roles import Speaker, speaker_of
 from truthlens.core.cancellation import checkpoint
 from truthlens.core.limits import Limits, check

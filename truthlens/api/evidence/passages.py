@@ -10,10 +10,10 @@ import re
 from dataclasses import replace
 
 from truthlens.api.evidence.documents import document_passages
-from truthlens.api.evidence.elements import Element, find_elements
-from truthlens.api.evidence.label_words import Part
-from truthlens.api.evidence.mood import mood
+from truthlens.api.evidence.language.label_words import Part
+from truthlens.api.evidence.language.mood import mood
 from truthlens.api.evidence.paragraphs import paragraph_passages
+from truthlens.api.evidence.units.elements import Element, find_elements
 from truthlens.core.cancellation import checkpoint
 from truthlens.core.errors import BodyTooLargeError
 from truthlens.core.json_size import check_values

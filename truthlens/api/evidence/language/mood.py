@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from truthlens.api.evidence.language.word_table import word_set
 from truthlens.core.cancellation import checkpoint
 from truthlens.text.sentences import sentences
 
@@ -17,179 +18,22 @@ _SENTENCE_CHARS = 400
 _MAX_SENTENCES = 40
 
 # What only the talk about answering has: nouns and verbs of the exchange itself.
-_META = frozenset(
-    [
-        "answer",
-        "answers",
-        "answering",
-        "answered",
-        "reply",
-        "replies",
-        "respond",
-        "responds",
-        "response",
-        "responses",
-        "question",
-        "questions",
-        "query",
-        "queries",
-        "context",
-        "contexts",
-        "document",
-        "documents",
-        "source",
-        "sources",
-        "passage",
-        "passages",
-        "cite",
-        "cites",
-        "citing",
-        "citation",
-        "citations",
-        "information",
-        "knowledge",
-        "excerpt",
-        "excerpts",
-        "snippet",
-        "snippets",
-        "text",
-        "texts",
-        "article",
-        "articles",
-        "prompt",
-        "prompts",
-        "instruction",
-        "instructions",
-        "user",
-        "users",
-        "customer",
-        "customers",
-        "assistant",
-        "chatbot",
-        "bot",
-        "ai",
-        "model",
-        "language",
-        "languages",
-        "markdown",
-        "json",
-        "format",
-        "formatting",
-        "concise",
-        "concisely",
-        "brief",
-        "briefly",
-        "sentence",
-        "sentences",
-        "paragraph",
-        "paragraphs",
-        "words",
-        "bullet",
-        "polite",
-        "politely",
-        "tone",
-        "friendly",
-        "character",
-        "jargon",
-        "emoji",
-        "emojis",
-        "hallucinate",
-        "unsure",
-        "conversation",
-        "chat",
-        "history",
-        "tool",
-        "tools",
-        "facts",
-        "detail",
-        "helpful",
-        "output",
-        "input",
-        "message",
-        "messages",
-        "request",
-        "requests",
-        "reference",
-        "references",
-        "antwort",
-        "antworten",
-        "antworte",
-        "beantworte",
-        "beantworten",
-        "frage",
-        "fragen",
-        "kontext",
-        "quelle",
-        "quellen",
-        "dokument",
-        "dokumente",
-        "dokumenten",
-        "nutzer",
-        "benutzer",
-        "satz",
-        "sätze",
-        "sätzen",
-        "sprache",
-        "informationen",
-        "auszüge",
-        "auszügen",
-        "textauszüge",
-        "textauszügen",
-        "réponds",
-        "répondez",
-        "répondre",
-        "réponse",
-        "réponses",
-        "contexte",
-        "utilisateur",
-        "langue",
-        "phrase",
-        "phrases",
-        "extrait",
-        "extraits",
-        "informations",
-        "responde",
-        "responda",
-        "responder",
-        "respuesta",
-        "respuestas",
-        "pregunta",
-        "preguntas",
-        "contexto",
-        "fuente",
-        "fuentes",
-        "usuario",
-        "idioma",
-        "frase",
-        "frases",
-        "información",
-        "ответь",
-        "ответьте",
-        "отвечай",
-        "отвечайте",
-        "ответ",
-        "ответа",
-        "ответы",
-        "вопрос",
-        "вопросы",
-        "вопроса",
-        "контекст",
-        "контекста",
-        "контексте",
-        "источник",
-        "источники",
-        "языке",
-        "rispondi",
-        "risposta",
-        "domanda",
-        "contesto",
-        "fonti",
-        "utente",
-        "resposta",
-        "pergunta",
-        "fontes",
-        "usuário",
-    ]
+_META = word_set(
+    "answer answers answering answered reply replies respond responds response responses question "
+    "questions query queries context contexts document documents source sources passage passages cite "
+    "cites citing citation citations information knowledge excerpt excerpts snippet snippets text texts "
+    "article articles prompt prompts instruction instructions user users customer customers assistant "
+    "chatbot bot ai model language languages markdown json format formatting concise concisely brief "
+    "briefly sentence sentences paragraph paragraphs words bullet polite politely tone friendly character "
+    "jargon emoji emojis hallucinate unsure conversation chat history tool tools facts detail helpful "
+    "output input message messages request requests reference references antwort antworten antworte "
+    "beantworte beantworten frage fragen kontext quelle quellen dokument dokumente dokumenten nutzer "
+    "benutzer satz sätze sätzen sprache informationen auszüge auszügen textauszüge textauszügen réponds "
+    "répondez répondre réponse réponses contexte utilisateur langue phrase phrases extrait extraits "
+    "informations responde responda responder respuesta respuestas pregunta preguntas contexto fuente "
+    "fuentes usuario idioma frase frases información ответь ответьте отвечай отвечайте ответ ответа "
+    "ответы вопрос вопросы вопроса контекст контекста контексте источник источники языке rispondi "
+    "risposta domanda contesto fonti utente resposta pergunta fontes usuário"
 )
 _META_STEMS = ("пользовател", "информаци", "документ")
 _META_PHRASES = re.compile(
@@ -315,6 +159,16 @@ class Mood:
     def total(self) -> int:
         """Sentences in all."""
         return self.guides + self.orders + self.asks + self.states
+
+    @property
+    def is_talk(self) -> bool:
+        """Whether more than half of the sentences talk to the model."""
+        return self.guides * 2 > self.total
+
+    @property
+    def is_half_talk(self) -> bool:
+        """Whether half of the sentences or more talk to the model."""
+        return self.guides * 2 >= max(1, self.total)
 
     @property
     def reference_score(self) -> float:

@@ -10,6 +10,8 @@ import re
 from enum import StrEnum
 from functools import lru_cache
 
+from truthlens.api.evidence.language.word_table import word_set
+
 
 class Part(StrEnum):
     """What a part of a prompt is."""
@@ -24,29 +26,25 @@ class Part(StrEnum):
     METADATA = "metadata"
 
 
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # In the order in which they decide: "Chat history" is history, "Example question" an example.
 _WORDS: tuple[tuple[Part, frozenset[str]], ...] = (
     (
         Part.HISTORY,
-        _set(
+        word_set(
             "history histories conversation conversations dialogue dialog chat verlauf gesprächsverlauf chatverlauf historique "
             "conversación historial diálogo история переписка диалог storico conversazione histórico conversa"
         ),
     ),
     (
         Part.EXAMPLE,
-        _set(
+        word_set(
             "example examples demonstration demonstrations demo demos fewshot shot shots sample samples beispiel beispiele exemple exemples "
             "ejemplo ejemplos пример примеры esempio esempi exemplo exemplos"
         ),
     ),
     (
         Part.INSTRUCTION,
-        _set(
+        word_set(
             "instruction instructions rule rules guideline guidelines guidance requirement requirements format role goal objective objectives "
             "persona personality tone style constraint constraints restriction restrictions steps task tasks tool tools function functions "
             "schema identity behavior behaviour boundaries limitations reminder remember attention citation citations mission principles "
@@ -59,14 +57,14 @@ _WORDS: tuple[tuple[Part, frozenset[str]], ...] = (
     ),
     (
         Part.QUESTION,
-        _set(
+        word_set(
             "question questions query queries q ask request follow followup frage fragen benutzerfrage nutzerfrage anfrage kundenfrage pregunta preguntas consulta "
             "вопрос вопросы запрос domanda domande pergunta perguntas requête demande"
         ),
     ),
     (
         Part.EVIDENCE,
-        _set(
+        word_set(
             "context contexts document documents doc docs passage passages source sources reference references evidence knowledge article articles "
             "excerpt excerpts snippet snippets chunk chunks fact facts information info infos text texts data transcript transcripts material "
             "materials news background content contents result results memory memories record records file files page pages email emails "
@@ -84,29 +82,29 @@ _WORDS: tuple[tuple[Part, frozenset[str]], ...] = (
             "conhecimento referência referências"
         ),
     ),
-    (Part.INPUT, _set("input eingabe entrada entrée ввод")),
+    (Part.INPUT, word_set("input eingabe entrada entrée ввод")),
     (
         Part.ANSWER,
-        _set(
+        word_set(
             "answer a response output reply assistant ai bot completion antwort réponse respuesta ответ risposta resposta ausgabe sortie salida "
             "reasoning overview summary"
         ),
     ),
     (
         Part.METADATA,
-        _set(
+        word_set(
             "title id name filename url uri link author date score index updated created page type mimetype metadata similarity distance rank "
             "titel título titre заголовок"
         ),
     ),
 )
-_SAYS = _set(
+_SAYS = word_set(
     "asks asked says said writes wrote fragt schreibt demande écrit pregunta escribe спрашивает пишет chiede scrive pergunta escreve"
 )
-_METADATA = _set(
+_METADATA = word_set(
     "date cutoff url link title filename name author score id index type score similarity distance mimetype"
 )
-_USER = _set(
+_USER = word_set(
     "user human customer client guest visitor caller buyer student reader tenant colleague kunde kundin gast mieter nutzer benutzer kunde utilisateur usuario cliente пользователь utente"
 )
 # Chinese and Japanese write no spaces: a label is one word, and its end decides.

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from truthlens.api.evidence.label_words import Part, part_of_label
+from truthlens.api.evidence.language.label_words import Part, part_of_label
+from truthlens.api.evidence.language.word_table import word_set
 from truthlens.core.cancellation import checkpoint
 
 _TAG = re.compile(
@@ -20,85 +21,11 @@ _TAG = re.compile(
 _FENCED = re.compile(r"^[ \t]{0,8}```.*?^[ \t]{0,8}```", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"`[^`\n]{1,300}`")
 # Names of HTML, which documents are written in.
-_HTML = frozenset(
-    [
-        "a",
-        "abbr",
-        "b",
-        "big",
-        "blockquote",
-        "body",
-        "br",
-        "caption",
-        "center",
-        "cite",
-        "code",
-        "col",
-        "colgroup",
-        "dd",
-        "del",
-        "div",
-        "dl",
-        "dt",
-        "em",
-        "figcaption",
-        "figure",
-        "font",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "head",
-        "header",
-        "hr",
-        "html",
-        "i",
-        "iframe",
-        "img",
-        "ins",
-        "kbd",
-        "label",
-        "li",
-        "main",
-        "mark",
-        "meta",
-        "nav",
-        "ol",
-        "option",
-        "p",
-        "pre",
-        "q",
-        "s",
-        "samp",
-        "script",
-        "section",
-        "select",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "style",
-        "sub",
-        "summary",
-        "sup",
-        "svg",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "tt",
-        "u",
-        "ul",
-        "var",
-        "video",
-    ]
+_HTML = word_set(
+    "a abbr b big blockquote body br caption center cite code col colgroup dd del div dl dt em figcaption "
+    "figure font footer form h1 h2 h3 h4 h5 h6 head header hr html i iframe img ins kbd label li main "
+    "mark meta nav ol option p pre q s samp script section select small span strike strong style sub "
+    "summary sup svg table tbody td tfoot th thead tr tt u ul var video"
 )
 _ATTRIBUTE = re.compile(r"([\w-]{1,30})\s?=\s?(?:\"([^\"]{0,200})\"|'([^']{0,200})'|([^\s\"'>]{1,200}))")
 _NUMBERED = re.compile(r"[_-]?(\d{1,4})$")

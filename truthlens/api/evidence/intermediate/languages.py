@@ -5,7 +5,7 @@ Forms as in ``intermediate_patterns``, which has the English ones.
 
 from __future__ import annotations
 
-from truthlens.api.evidence.intermediate_patterns import Form
+from truthlens.api.evidence.intermediate.patterns import Form
 
 OTHERS: tuple[Form, ...] = (
     # Chinese

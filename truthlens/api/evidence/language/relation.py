@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
+from truthlens.api.evidence.language.word_table import word_set
 from truthlens.text.language import COMMON_WORDS
 from truthlens.text.words import words
 
 _TEXT_CHARS = 100_000
 _QUESTION_CHARS = 2_000
-_ASKING = frozenset(
-    [
-        "tell",
-        "explain",
-        "describe",
-        "list",
-        "give",
-        "show",
-        "name",
-        "say",
-        "please",
-        "help",
-        "write",
-        "what",
-        "which",
-        "does",
-        "did",
-        "many",
-        "much",
-        "long",
-        "often",
-        "kind",
-        "way",
-        "thing",
-        "question",
-        "answer",
-        "know",
-        "need",
-        "want",
-        "get",
-        "take",
-        "make",
-        "use",
-        "work",
-        "mean",
-        "happen",
-        "tell",
-    ]
+_ASKING = word_set(
+    "tell explain describe list give show name say please help write what which does did many much long "
+    "often kind way thing question answer know need want get take make use work mean happen"
 )
 
 

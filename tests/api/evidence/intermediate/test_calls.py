@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from truthlens.api.evidence.intermediate import is_intermediate
+from truthlens.api.evidence.intermediate.calls import is_intermediate
 from truthlens.core.records.exchange import Message
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).parents[1] / "cases"
 _MARKS = re.compile("⟦/?[eqm]⟧")
 
 # Each: what it is, the system's text or "", and the user's last message.

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from truthlens.api.evidence import intermediate_patterns as patterns
-from truthlens.api.evidence.intermediate_languages import OTHERS
+from truthlens.api.evidence.intermediate import patterns
+from truthlens.api.evidence.intermediate.languages import OTHERS
 from truthlens.api.evidence.roles import Speaker, speaker_of
 from truthlens.core.records.exchange import Message
 

@@ -1,0 +1,1 @@
+"""Calls whose result a program reads and no user."""

@@ -1,0 +1,1 @@
+"""The words by which the parts of prompts are told, in nine languages."""
