@@ -17,6 +17,16 @@ _MARKS = re.compile("⟦/?[eqm]⟧")
 
 # Each: what it is, the system's text or "", and the user's last message.
 STEPS = [
+    ("search phrase", "You stand before the library's catalogue. Make one search phrase of what was said last. Give the phrase only.", "person: is there anything by Ines Maurer?\nbot: Two novels.\nperson: and for children?"),
+    ("situating", "", "<document>\nThe mill was sold in 1911.\n</document>\n<chunk>\nIt was sold.\n</chunk>\nWrite a line that situates this chunk in the whole document, for retrieval. Return the line alone."),
+    ("hyde", "", "Write two short attempts at an answer to the query. They are used to search our manuals.\n\nQuery: how do I bleed the radiator?"),
+    ("classification", "Sort each incoming letter of the tenants into exactly one folder: HEAT, NOISE, KEYS, OTHER. Print its name.", "My neighbour drills at night."),
+    ("routing", "Select the model prompt that is best suited for the input. Return JSON with its name.", "Who wrote the ninth symphony?"),
+    ("ranking", "", "Documents are listed below, with a question. Return the numbers of the documents to read, with a relevance score.\n\nDocument 1:\nThe pool opens at nine.\n\nQuestion: when can I swim?"),
+    ("sql", "You write MySQL for the fleet desk. A single SELECT statement, no comments.\n\nCREATE TABLE truck (id int, plate text);", "How many trucks are there?"),
+    ("translation", "Translator for a youth hostel. What comes in goes out in German. Return the translation alone.", "Breakfast is from seven."),
+    ("plan", "Break the objective down into at most four steps for a worker with a calculator. Output a JSON array and nothing else.", "Find out which ferry is cheaper."),
+    ("memory", "You keep notes. Extract facts and preferences from what is said, as JSON.", "user: I moved to Graz and like chess."),
     ("condense", "", "Chat so far:\nUser: How tall is the Ostrov mast?\nBot: 214 metres.\n\nNew message: and when was it put up?\n\nTurn the new message into a self-contained question that makes sense without the chat. Reply with the question only."),
     ("condense", "You rewrite the user's latest message so that it can be understood without the preceding conversation. Never answer it. If nothing needs to change, return it unchanged.", "and in winter?"),
     ("condense", "Given a chat history and the latest user question which might reference context in the chat history, formulate a standalone question which can be understood without the chat history. Do NOT answer the question, just reformulate it if needed and otherwise return it as is.", "What did he paint later?"),
@@ -82,6 +92,12 @@ STEPS = [
 _SHOP = "You are Tilda, the assistant of a garden shop."
 _RAG = "Answer the question with the context below. If it does not hold the answer, say so.\n\nContext:\n"
 ANSWERS = [
+    (_SHOP, "Which search phrase finds the seed catalogue on your site?"),
+    (_SHOP, "Can you break the recipe down into steps for me?"),
+    (_SHOP, "Is there a translator for Polish guests at the desk?"),
+    (_RAG + "The mill was sold in 1911 and the house in 1920.", "Situate the sale of the mill: what came before it?"),
+    (_SHOP, "Which facts and preferences do you extract from my account?"),
+    (_SHOP, "Please sort these tulips by height, from the tallest to the smallest."),
     ("", "Context:\nErste Zeile.\n\nZweite Zeile.\n\nQuestion: Translate the second paragraph of the context"),
     ("", "How do I write an SQL query to count the rows of a table?"),
     ("", f"{_RAG}The Tin Whistle is a novel by Ada Rook.\n\nQuestion: what title does the book have?"),

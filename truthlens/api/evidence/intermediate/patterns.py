@@ -68,13 +68,22 @@ ENGLISH: dict[str, tuple[Form, ...]] = {
             r"\b(?:break|decompos|split|divid|generat|creat|turn|writ)\w*\b.*\bsub-?(?:questions?|quer(?:y|ies)|problems?)\b",
             rf"{_ASKED}",
         ),
+        Form(
+            rf"{_MAKE}.*\b(?:search|retrieval) (?:phrase|string|terms?)\b|{_MAKE}.*\bphrase\b.*\bfinds\b",
+            _ONLY,
+        ),
         Form(r"\bstep[- ]back\b.*\bquestion|\bmore generic\b.*\bquestion"),
     ),
     "hypothetical document": (
         Form(
             r"\b(?:write|generate|compose|draft|imagine)\b.*\bhypothetical\b.*\b(?:passage|paragraph|document|text|answer|excerpt)"
         ),
+        Form(
+            r"\b(?:write|generate|compose|draft)\b.*\battempts? at (?:an |the )?answer",
+            r"\bsearch\b|\bretriev",
+        ),
     ),
+    "situating": (Form(r"\bsituat(?:e|es|ing)\b.*\b(?:chunk|passage|excerpt)\b"),),
     "title": (
         Form(
             rf"(?:{_MAKE}|\bas a).*\b(?:titles?|headlines?|heading|name|phrase|topic)\b",
@@ -126,6 +135,8 @@ ENGLISH: dict[str, tuple[Form, ...]] = {
             r"\b(?:rout|dispatch|forward)\w*\b.*\b(?:question|query|message|request|input|user)\b.*\bto\b",
             _ONLY,
         ),
+        Form(r"\b(?:sort|classify|categori[sz]e|file|route)\b.*\binto (?:exactly |just |only )?one\b"),
+        Form(r"\b(?:select|choose|pick)\b.*\bprompt\b.*\bbest (?:suited|fit)"),
         Form(r"\b(?:choice|option|tool)s?\b.*\bmost relevant to the question\b"),
         Form(r"\bclassif\w*\b.*\b(?:as|into)\b.*(?:,| or )", _ONLY),
     ),
@@ -136,7 +147,14 @@ ENGLISH: dict[str, tuple[Form, ...]] = {
             r"\byes\b.{0,12}\bno\b|\bbinary\b|\btrue\b.{0,12}\bfalse\b|\b(?:score|rating|grade)\b.*(?:\bjson\b|\bonly\b|\bnumber\b|\d)",
         ),
     ),
+    "ranking": (
+        Form(
+            r"\b(?:respond|reply|answer|return|output|give)\b.*\b(?:numbers?|ids?) of the (?:documents?|passages?|chunks?)\b",
+            r"\brelevan",
+        ),
+    ),
     "query language": (
+        Form(rf"^you write {_QUERY_LANGUAGE}", r"create table|\bschema\b|\bstatement\b|\bselect\b"),
         Form(
             rf"\b(?:generat|creat|writ|produc|return|giv|translat|convert|turn|construct|build|output)\w*\b.*(?:{_QUERY_LANGUAGE}.*\b(?:quer|statement|command|code|expression)|\bselect statement)",
             r"\b(?:only|schema|tables? (?:below|given|info)|create table|to (?:be )?run|no explanation|nothing)\b",
@@ -177,6 +195,10 @@ ENGLISH: dict[str, tuple[Form, ...]] = {
     ),
     "translation": (
         Form(
+            r"^(?:an? )?translator\b(?!.*\?)",
+            r"\b(?:in)?to\b.{0,40}\b(?:alone|only|nothing)|\btranslation\b",
+        ),
+        Form(
             r"\b(?:you are|act as) (?:an? )?(?:\w+[ ,-]+){0,5}(?:translator|translation (?:engine|service|system|machine|assistant|expert|tool|bot|api))\b",
             r"translat|\binput\b|\btext\b|\binto\b",
         ),
@@ -197,6 +219,7 @@ ENGLISH: dict[str, tuple[Form, ...]] = {
         ),
     ),
     "memory": (
+        Form(r"\bextract\b.*\b(?:facts|preferences|memories)\b", r"\bjson\b"),
         Form(
             rf"\b(?:summari[sz]|sum|condens|compress|updat|extend|progressively)\w*\b.*(?:{_CHAT}|\blines\b|\bsummary\b)",
             _SUMMARY_KEPT,
@@ -207,6 +230,7 @@ ENGLISH: dict[str, tuple[Form, ...]] = {
         ),
     ),
     "plan": (
+        Form(r"\bbreak\b.*\bdown\b.*\bsteps\b", (r"\bjson\b|\barray\b", _ONLY)),
         Form(
             rf"{_MAKE}.*\bplan\b|\bplan\b.*\b(?:steps|tools?)\b",
             (
@@ -239,6 +263,7 @@ JSON_FIELD = (
 # The last line of a prompt, for the model to go on: what it writes is no answer.
 END_CUE = (
     r"(?:(?:final |your |the )?(?:stand-?alone|rephrased|rewritten|reformulated|condensed|decontextuali[sz]ed|refined) (?:follow-?up )?(?:question|query|input)"
+    r"|(?:write |here is )?(?:a |an |the )?(?:better|improved) (?:question|query)"
     r"|(?:search|retrieval|optimi[sz]ed|new|step-?back) quer(?:y|ies)|alternative (?:questions|queries)|sub-?questions|sql ?query|sql|cypher(?: (?:query|statement))?|sparql"
     r"|api[ _]url|new summary|updated summary|key ?words|triplets|tags|output \(\d+ queries\)|hypothetical (?:document|passage|answer)"
     r"|独立问题|(?:改写|重写|重述|优化|补全)后的?(?:问题|查询|提问)|检索词|搜索词|检索问题|关键词|新摘要|译文"

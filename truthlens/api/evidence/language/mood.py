@@ -36,17 +36,19 @@ _META = word_set(
     "risposta domanda contesto fonti utente resposta pergunta fontes usuário"
 )
 _META_STEMS = ("пользовател", "информаци", "документ")
-_META_PHRASES = re.compile(
-    r"make up|made up|don['’]t know|do not know|not sure|prior knowledge|step by step", re.IGNORECASE
-)
+_META_PHRASES = re.compile(r"make up|made up|don['’]t know|do not know|not sure|prior knowledge|step by step")
 _WORD = re.compile(r"\w+")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _META_CJK = re.compile(
     r"回答|作答|答案|问题|問題|用户|用戶|上下文|资料|資料|知识库|知識庫|引用|语言|已知信息|中文|格式|简洁|編造|编造|不知道|无法|助手|对话|历史|提示|输出|文档|内容|ユーザー|"
     r"質問|答え|情報|文脈|コンテキスト|資料|出典|日本語|簡潔|アシスタント|わかりません|分かりません|推測"
 )
+# What stands before the first word of an item of a list. Without possessive quantifiers a row of dashes would cost exponential time.
+_BULLET = r"[-*•#>+]++\s*+|\(?\d{1,2}[.)]\s*+"
+# All patterns below but those of names and numbers are for sentences in lower case.
 # Verbs with which prompts order; in text that is no prompt they order the reader (a recipe, a manual).
 _ORDER = re.compile(
-    r"^(?:[-*•#>+]+\s*|\(?\d{1,2}[.)]\s*|[a-z][.)]\s*|\*\*)*"
+    rf"^(?:{_BULLET}|[a-z][.)]\s*+)*+"
     r"(?:please\s+|kindly\s+|always\s+|never\s+|only\s+|just\s+|strictly\s+|also\s+|then\s+|first,?\s+|instead,?\s+|bitte\s+|por favor,?\s+|пожалуйста,?\s+|"
     r"immer\s+|nur\s+|toujours\s+|siempre\s+|всегда\s+)*"
     r"(?:act|add|adhere|adopt|always|analy[sz]e|answer|apologi[sz]e|ask|assist|assume|attribute|avoid|base|be|begin|behave|carefully|check|choose|cite|combine|communicate|"
@@ -60,36 +62,34 @@ _ORDER = re.compile(
     r"responde|responda|utiliza|utilice|usa|use|cita|cite|no|sé|sea|evita|evite|indica|indique|mantén|mantenga|da|dé|"
     r"ответь\w*|отвечай\w*|используй\w*|не|будь\w*|пиши\w*|укажи\w*|цитируй\w*|придерживай\w*|избегай\w*|"
     r"rispondi|usa|utilizza|cita|non|sii|evita|não|cite|seja|evite)\b",
-    re.IGNORECASE,
 )
 _ORDER_CJK = re.compile(
-    r"^(?:[-*•#>+]+\s*|\d{1,2}[.、)]\s*|[（(]?[一二三四五六七八九十][、)）]\s*)*(?:请|請|不要|不得|不能|不可|禁止|切勿|务必|務必|必须|必須|始终|始終|总是|總是|只能|只需|仅|"
+    r"^(?:[-*•#>+]++\s*+|\d{1,2}[.、)]\s*+|[（(]?[一二三四五六七八九十][、)）]\s*+)*+(?:请|請|不要|不得|不能|不可|禁止|切勿|务必|務必|必须|必須|始终|始終|总是|總是|只能|只需|仅|"
     r"只|使用|保持|避免|确保|確保|作为|作為|如果|若|当|當|根据|根據|基于|基於|依据|结合|参考|回答|以.{1,10}(?:语气|風格|风格|格式)|あなたは|必ず|決して)"
     r"|(?:してください|しないでください|ください|すること|しないこと|なさい|せよ)。?$"
 )
 # "If it is not enough, reply with …".
 _LATE_ORDER = re.compile(
     r",\s{0,2}(?:please |just |simply |then |do not |don't |never )?(?:give|write|reply|answer|say|respond|return|state|cite|output|provide)\b",
-    re.IGNORECASE,
 )
 _TO_MODEL = re.compile(
-    r"\byou(?:['’]re| are| will be| act| must act)\b.{0,80}\b(?:assistant|chatbot|bot|ai|expert|agent|model|system|helper|tutor|analyst|advisor|specialist|writer|engineer|"
-    r"coach|teacher|guide|librarian|researcher|representative|concierge|editor|developer|translator|professional|consultant|support)\b"
-    r"|^(?:[-*•#>]+\s*)?(?:you are|you're|i want you|your (?:task|job|role|goal|name|purpose|response|responses|answer|answers|output|reply|replies)|act as|as an ai|picture yourself|imagine (?:that )?you|you play|stell dir vor|imaginez|imagina)"
-    r"|\b(?:your|the) (?:answers?|responses?|repl(?:y|ies)|output|role|task|job|final answer)\b"
-    r"|\bdu bist\b|\bsie sind (?:ein|eine|der|die)\b|\bdeine (?:aufgabe|antwort)|\bihre (?:aufgabe|antwort)|\btu es\b|\bvous êtes\b|\bta (?:tâche|réponse)|\bvotre (?:tâche|réponse)|"
-    r"\beres (?:un|una|el|la)\b|\btu (?:tarea|respuesta)|\busted es (?:un|una)\b|\bты\b.{0,20}(?:помощник|ассистент|эксперт)|\bвы\b.{0,20}(?:помощник|ассистент|эксперт)|"
-    r"\bsei un\b|\bvocê é\b|^(?:你是|您是|你将|你需要|你的|妳是)|你的(?:回答|任务|职责|角色)|あなたは.{0,30}(?:です|である)",
-    re.IGNORECASE | re.MULTILINE,
+    r"\b(?:you(?:['’]re| are| will be| act| must act)\b.{0,80}\b(?:assistant|chatbot|bot|ai|expert|agent|model|system|helper|tutor|analyst|advisor|specialist|writer|"
+    r"engineer|coach|teacher|guide|librarian|researcher|representative|concierge|editor|developer|translator|professional|consultant|support)\b"
+    r"|(?:your|the) (?:answers?|responses?|repl(?:y|ies)|output|role|task|job|final answer)\b"
+    r"|du bist\b|sie sind (?:ein|eine|der|die)\b|deine (?:aufgabe|antwort)|ihre (?:aufgabe|antwort)"
+    r"|tu es\b|vous êtes\b|ta (?:tâche|réponse)|votre (?:tâche|réponse)|eres (?:un|una|el|la)\b|tu (?:tarea|respuesta)|usted es (?:un|una)\b"
+    r"|(?:ты|вы)\b.{0,20}(?:помощник|ассистент|эксперт)|sei un\b|você é\b)"
+    r"|^(?:[-*•#>]+\s*)?(?:you are|you're|i want you|your (?:task|job|role|goal|name|purpose|response|responses|answer|answers|output|reply|replies)|act as|as an ai|"
+    r"picture yourself|imagine (?:that )?you|you play|stell dir vor|imaginez|imagina)"
+    r"|^(?:你是|您是|你将|你需要|你的|妳是)|你的(?:回答|任务|职责|角色)|あなたは.{0,30}(?:です|である)",
+    re.MULTILINE,
 )
-_YOU = re.compile(r"\byou(?:r|rs|rself)?\b|\byou['’]", re.IGNORECASE)
+_YOU = re.compile(r"\byou(?:r|rs|rself)?\b|\byou['’]")
 _ADDRESSES = re.compile(
-    r"^(?:[-*•・#>]+\s*|\d{1,2}[.)]\s*)*(?:you|your|you're|du|dein\w*|sie (?:sind|werden|sollen|antworten)|tu|vous|votre|tú|eres|hablas|usted|trabajas|atiendes|ты|вы|tu sei|você|你|您|妳|あなた)\b",
-    re.IGNORECASE,
+    r"^(?:[-*•・#>]++\s*+|\d{1,2}[.)]\s*+)*+(?:you|your|you're|du|dein\w*|sie (?:sind|werden|sollen|antworten)|tu|vous|votre|tú|eres|hablas|usted|trabajas|atiendes|ты|вы|tu sei|você|你|您|妳|あなた)\b",
 )
 _CONDITION = re.compile(
-    r"^(?:[-*•#>+]+\s*|\d{1,2}[.)]\s*|\*\*)*(?:if|when|whenever|unless|in case|should|where|for|before|after|wenn|falls|sollte|si|если|когда|se|quando|もし)\b",
-    re.IGNORECASE,
+    r"^(?:[-*•#>+]++\s*+|\d{1,2}[.)]\s*+)*+(?:if|when|whenever|unless|in case|should|where|for|before|after|wenn|falls|sollte|si|если|когда|se|quando|もし)\b",
 )
 _FIRST = re.compile(
     r"\b(?:I|I'm|I’m|I've|I’ve|my|me|we're|ich|mein\w*|je|j'ai|mon|ma|yo|mi|я|мой|моя)\b|^我|我的|私は|私の",
@@ -103,22 +103,18 @@ _ASK_START = re.compile(
     r"cuándo|quién|qué|dónde|cuánto\w*|cómo|cuál\w*|por qué|explica|resume|когда|кто|что|где|почему|как|сколько|какой|какая|какие|объясни|"
     r"quando|chi|cosa|dove|perché|come|quanto|quem|qual|onde|como|por que)\b"
     r"|^(?:请|請|总结|總結|概括|解释|說明|说明|列出|比较|为什么|如何|怎么|怎樣|谁|誰|哪|几|多少|什么|介绍|いつ|どこ|なぜ|どう|何|誰|いくら)",
-    re.IGNORECASE,
 )
 _SPECIFIC = re.compile(r"\d|(?<=[a-z,;] )[A-ZÄÖÜ][a-zäöü]{2,}|[A-ZА-Я][a-zа-я]+ [A-ZА-Я][a-zа-я]+")
-_HAS_VERBLESS_END = (":", "：")
 # Talk about the assistant, its users and what it may do: the words of persona files that address nobody.
 _ABOUT_ASSISTANT = re.compile(
     r"^(?:[-*•#>]+\s*)?(?:the |this |our )?(?:assistant|chatbot|bot|ai|model|agent|users?|customers? (?:should|must|may)|responses?|answers?|repl(?:y|ies)|conversations?|output|tone|"
     r"style|persona|language|formatting|citations?|der assistent|l'assistant|el asistente|ассистент)\b|助手|用户|アシスタント|ユーザー",
-    re.IGNORECASE,
 )
 # "The above is the knowledge base."
 _CLOSES = re.compile(
     r"^(?:the |these |this |all )?(?:above|foregoing|preceding)\b.{0,30}\b(?:is|are|was|were)\b.{0,40}\b(?:contexts?|knowledge|information|documents?|data|sources?|passages?|excerpts?|content|results?|references?|"
     r"material|texts?|snippets?|articles?)\b.{0,40}$|^(?:end of|here ends?)\b.{0,60}$|"
     r"^(?:以上|上述|上面)(?:是|为|就是|内容是|は).{0,40}$|^(?:das|dies) (?:war|waren)\b.{0,60}$|^(?:oben|ci-dessus|arriba|выше)\b.{0,60}$",
-    re.IGNORECASE,
 )
 # A field that is named and not filled in: "{context}", "${question}".
 _PLACEHOLDER = re.compile(
@@ -184,14 +180,14 @@ def mood(text: str) -> Mood:
     for start, end in _pieces(text):
         checkpoint()
         piece = text[start : min(end, start + _SENTENCE_CHARS)].strip()
-        if not any(character.isalnum() for character in piece):
+        if not _LETTER_OR_DIGIT.search(piece):
             continue
         kind = sentence_kind(piece)
         counts[kind] += 1
         if kind == "states":
             counts["specifics"] += _SPECIFIC.search(piece) is not None
             counts["first"] += _FIRST.search(piece) is not None
-            counts["addresses"] += _ADDRESSES.match(piece) is not None
+            counts["addresses"] += _ADDRESSES.match(piece.lower()) is not None
         seen += 1
         if seen == _MAX_SENTENCES:
             break
@@ -200,31 +196,32 @@ def mood(text: str) -> Mood:
 
 def sentence_kind(sentence: str) -> str:
     """Return ``guides``, ``orders``, ``asks`` or ``states`` for one sentence."""
+    lowered = sentence.lower()
     cjk = _CJK.search(sentence) is not None
-    meta = _meta(sentence) + (len(_META_CJK.findall(sentence)) if cjk else 0)
-    if _TO_MODEL.search(sentence) and (meta or not _SPECIFIC.search(sentence[20:])):
+    meta = _meta(lowered) + (len(_META_CJK.findall(sentence)) if cjk else 0)
+    if (meta or not _SPECIFIC.search(sentence[20:])) and _TO_MODEL.search(lowered):
         return "guides"
-    if _ABOUT_ASSISTANT.match(sentence):
+    if _ABOUT_ASSISTANT.match(lowered):
         return "guides"
-    order = _ORDER.match(sentence) is not None or (cjk and _ORDER_CJK.search(sentence) is not None)
-    if (order or _LATE_ORDER.search(sentence)) and meta:
+    order = _ORDER.match(lowered) is not None or (cjk and _ORDER_CJK.search(sentence) is not None)
+    if meta and (order or _LATE_ORDER.search(lowered)):
         return "guides"
     if sentence.rstrip("*_ ").endswith(_ASK_END):
         return "asks"
-    if (meta >= 2 and _YOU.search(sentence)) or (meta >= 3 and len(sentence) <= 60 * meta):
+    if (meta >= 2 and _YOU.search(lowered)) or (meta >= 3 and len(sentence) <= 60 * meta):
         return "guides"
-    if _CLOSES.match(sentence) or _PLACEHOLDER.fullmatch(sentence):
+    if _CLOSES.match(lowered) or _PLACEHOLDER.fullmatch(sentence):
         return "guides"
-    if _CONDITION.match(sentence) and meta and (meta >= 2 or _YOU.search(sentence)):
+    if meta and _CONDITION.match(lowered) and (meta >= 2 or _YOU.search(lowered)):
         return "guides"
     return "orders" if order else "states"
 
 
-def _meta(sentence: str) -> int:
-    """Return how many words of a sentence are about answering."""
-    words = _WORD.findall(sentence.lower())
+def _meta(lowered: str) -> int:
+    """Return how many words of a sentence in lower case are about answering."""
+    words = _WORD.findall(lowered)
     known: int = sum(word in _META or word.startswith(_META_STEMS) for word in words)
-    return known + sum(1 for _ in _META_PHRASES.finditer(sentence))
+    return known + len(_META_PHRASES.findall(lowered))
 
 
 def is_asking(text: str) -> bool:
@@ -232,7 +229,7 @@ def is_asking(text: str) -> bool:
     plain = text.strip().strip("\"'“”«»*_ ")
     if not plain or len(plain) > 600:
         return False
-    return plain.endswith(_ASK_END) or _ASK_START.match(plain) is not None
+    return plain.endswith(_ASK_END) or _ASK_START.match(plain.lower()) is not None
 
 
 def _pieces(text: str) -> list[tuple[int, int]]:
