@@ -379,7 +379,7 @@ def test_any_mixture_of_marks_is_read_without_inventing_text(pieces: list[str]) 
 @pytest.mark.parametrize(
     "piece",
     ["a", "<", "<context>", "<context>\n", "<documents><document>", "`", "``` ", "\n", "\n ", "Context: x\n", "[1] a\n", "why?\n\n",
-     "Question: a\nAnswer: b\n", "the following text ", "passage 1: a\n\n", "</context>", "<document a=\"b\" ", "。", "[", "{\"a\":"],
+     "Question: a\nAnswer: b\n", "the following text ", "passage 1: a\n\n", "-" * 30 + "abc 5 d\n", "Input:\nfact 5.\n\n", "Notes:\nAnswer the question.\n", "Context:\n-----\nIt is 5 m tall.\n", "</context>", "<document a=\"b\" ", "。", "[", "{\"a\":"],
 )  # fmt: skip
 @pytest.mark.parametrize("role", ["user", "system", "tool"])
 def test_a_hostile_text_ends(piece: str, role: str) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from truthlens.api.evidence.language.label_words import Part
 from truthlens.api.evidence.language.mood import is_asking
 from truthlens.api.evidence.prompt.asked import take_question
-from truthlens.api.evidence.prompt.draft import ASKED_CHARS, Draft
+from truthlens.api.evidence.prompt.draft import ASKED_CHARS, NO_OWNER, Draft
 from truthlens.api.evidence.prompt.openings import OBSERVATION
 from truthlens.api.evidence.prompt.regions import delimited_end, marked_end, open_end
 from truthlens.api.evidence.units.unit import TALK, Kind, Unit
 from truthlens.core.cancellation import checkpoint
 
 _PERSONA_CHARS = 2500
+_FRUITLESS_UNITS = 20_000
 # Labels that templates put before retrieved text; what others ("Background", "Notes") open may as well be about the company.
 _STRONG_LABELS = re.compile(
     r"contexts?\b|documents?\b|\bdocs\b|passages?\b|sources?\b|references?\b|evidence\b|knowledge\b|articles?\b|excerpts?\b|snippets?\b|chunks?\b|search|retriev|"
@@ -31,19 +32,30 @@ _STEP = ("action", "action input", "thought", "final answer", *OBSERVATION)
 
 
 def take_marked(draft: Draft) -> None:
-    """Take the question and all evidence that a mark opens, in order."""
-    place = 0
+    """Take the question and all evidence that a mark opens, in order.
+
+    A mark that opens nothing costs a look at the rest of the prompt. As a hostile one may hold any number of them, so many units are
+    looked at in vain and no more: the time stays linear.
+    """
+    place = spent = 0
+    allowed = 4 * len(draft.units) + _FRUITLESS_UNITS
     while place < len(draft.units):
         checkpoint()
         unit = draft.units[place]
+        tried = place
         if draft.is_example(place):
             place += 1
         elif place == draft.question_at:
             place = take_question(draft)
-        elif (draft.opens[place] and not draft.is_under_example(place)) or (
-            unit.kind is Kind.LABEL and unit.part is Part.INPUT and _is_input_evidence(draft, place)
-        ):
-            place = _take_evidence(draft, place)
+        elif spent <= allowed and _may_open(draft, place):
+            is_input = unit.part is Part.INPUT
+            place = (
+                _take_evidence(draft, place)
+                if not is_input or _is_input_evidence(draft, place)
+                else place + 1
+            )
+            if draft.owner[tried] == NO_OWNER and place == tried + 1:
+                spent += len(draft.units) - tried
         elif (
             draft.steps
             and unit.label in OBSERVATION
@@ -53,6 +65,12 @@ def take_marked(draft: Draft) -> None:
             place = _take_observation(draft, place)
         else:
             place += 1
+
+
+def _may_open(draft: Draft, place: int) -> bool:
+    unit = draft.units[place]
+    is_input = unit.kind is Kind.LABEL and unit.part is Part.INPUT
+    return is_input or (bool(draft.opens[place]) and not draft.is_under_example(place))
 
 
 def is_strong(draft: Draft, unit: Unit) -> bool:
