@@ -23,7 +23,7 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
 there if reasoning came with the answer; its spans count the characters of the reasoning alone. A key with
 ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages, and
 ``passages`` lists all of them; ``rule`` is the code of what made one evidence. ``kind`` is
-``contradicted``, ``unsupported`` or ``fabricated`` and ``confidence`` its probability. ``sentence`` is the
+a ``SpanKind`` and ``confidence`` its probability. ``sentence`` is the
 one of that passage that comes nearest, ``similarity`` (0..1) how near, both with characters of the passage.
 ``iterations`` are refinement rounds, those of the choice that took the most; ``calls`` the calls to models
 that were made for all choices. A difference without ``evidence`` is a value that occurs nowhere in it.

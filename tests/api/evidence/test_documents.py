@@ -100,3 +100,24 @@ def test_deep_nesting_ends() -> None:
     assert found is not None
     assert len(found) == 1
     assert found[0].text.startswith('{"items"')
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "parent"),
+    [
+        ({"id": "p1_2", "text": "Nine.", "parent_id": "p1"}, "Nine.", "p1"),
+        ({"id": "p1_2", "text": "Nine.", "parent": "p1"}, "Nine.", "p1"),
+        ({"id": 7, "text": "Nine.", "parentId": 3, "price": 2}, "Nine.\nprice: 2", "3"),
+        ({"text": "Nine.", "metadata": {"parent_id": "p1", "year": 1990}}, "Nine.\nyear: 1990", "p1"),
+        ({"id": "a", "data": {"text": "Nine.", "parent_id": "p1"}}, "Nine.", "p1"),
+        ({"id": "a", "parent_id": "p1", "data": {"text": "Nine."}}, "Nine.", "p1"),
+        ({"text": "It makes boats.", "parent": "Acme"}, "It makes boats.\nparent: Acme", ""),
+        ({"name": "Boats Ltd", "parent": "Acme"}, "name: Boats Ltd\nparent: Acme", ""),
+    ],
+)
+def test_the_id_of_the_whole_document_is_no_evidence(
+    document: dict[str, object], text: str, parent: str
+) -> None:
+    """It is what the answer may cite; "parent" of a record that is no piece of a document is a fact."""
+    (found,) = passages([document]) or []
+    assert (found.text, found.parent_id) == (text, parent)

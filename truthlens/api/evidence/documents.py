@@ -35,6 +35,9 @@ _TITLE_KEYS = (
     "link",
 )
 _ID_KEYS = ("id", "doc_id", "document_id", "chunk_id", "source_id", "passage_id", "index")
+# Of what the document is a piece; "parent" alone may be a fact ("parent: Acme Holding") where nothing is cut into pieces.
+_PARENT_ID_KEYS = ("parent_id", "parentId", "parent_doc_id", "parent_document_id")
+_PARENT_KEY = "parent"
 _LIST_KEYS = (
     "documents", "docs", "results", "passages", "items", "data", "hits", "chunks", "matches", "sources",
     "records", "snippets", "contexts", "references", "rows", "content", "entries", "organic_results",
@@ -103,19 +106,35 @@ def _document(document: Mapping[str, object], provenance: Provenance) -> Passage
     inner = document[text_key] if text_key is not None else None
     if isinstance(inner, dict):
         body = _document(inner, provenance)
-        rest = _fields(document, leave=(*_ID_KEYS, *_TITLE_KEYS, text_key or ""))
         label, title = _first(document, _ID_KEYS) or body.id, _first(document, _TITLE_KEYS) or body.title
-        return Passage(text=_joined(body.text, rest), provenance=provenance, id=label, title=title)
+        pieces = (_PARENT_KEY,) if label else ()
+        rest = _fields(document, leave=(*_ID_KEYS, *_TITLE_KEYS, *pieces, text_key or ""))
+        parent = _parent(document, piece=bool(label)) or body.parent_id
+        return Passage(
+            text=_joined(body.text, rest), provenance=provenance, id=label, title=title, parent_id=parent
+        )
     title_key = next((key for key in _TITLE_KEYS if _plain(document.get(key))), "")
     # A record without a text is its fields, the name among them: alone they would say nothing of whom.
-    rest = _fields(document, leave=(*_ID_KEYS, title_key, text_key) if text_key else _ID_KEYS)
+    # A record without a text is no piece of one.
+    piece = text_key is not None and bool(_first(document, _ID_KEYS))
+    parent = _parent(document, piece=piece)
+    pieces = (_PARENT_KEY,) if piece else ()
+    rest = _fields(document, leave=(*_ID_KEYS, *pieces, title_key, text_key) if text_key else _ID_KEYS)
     text = show(inner).strip() if isinstance(inner, str) else ""
     return Passage(
         text=_joined(text, rest),
         provenance=provenance,
         id=_first(document, _ID_KEYS),
         title=_plain(document.get(title_key)),
+        parent_id=parent,
     )
+
+
+def _parent(document: Mapping[str, object], *, piece: bool) -> str:
+    """Return the id of the document that this one, or its metadata, names as the one that it is a piece of."""
+    own = _first(document, (*_PARENT_ID_KEYS, _PARENT_KEY) if piece else _PARENT_ID_KEYS)
+    inner = (value for value in document.values() if isinstance(value, dict))
+    return own or next((found for each in inner if (found := _first(each, _PARENT_ID_KEYS))), "")
 
 
 def _body_key(document: Mapping[str, object]) -> str | None:
@@ -144,7 +163,7 @@ def _list_key(value: Mapping[str, object]) -> str | None:
 
 
 def _fields(document: Mapping[str, object], *, leave: Iterable[str]) -> str:
-    left = set(leave) | _NOISE_KEYS
+    left = set(leave) | _NOISE_KEYS | set(_PARENT_ID_KEYS)
     lines: list[str] = []
     for key, value in document.items():
         if key in left or value is None or value == "" or _is_ranking(key, value):
@@ -153,7 +172,10 @@ def _fields(document: Mapping[str, object], *, leave: Iterable[str]) -> str:
             lines += [
                 f"{show(inner)}: {_plain(item)}"
                 for inner, item in value.items()
-                if _plain(item) and inner not in _NOISE_KEYS and not _is_ranking(inner, item)
+                if _plain(item)
+                and inner not in _NOISE_KEYS
+                and inner not in _PARENT_ID_KEYS
+                and not _is_ranking(inner, item)
             ]
         elif isinstance(value, list):
             if any(not isinstance(item, int | float) for item in value):

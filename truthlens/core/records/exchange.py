@@ -23,7 +23,7 @@ class Passage:
     """One piece of evidence.
 
     ``text`` is data, never an instruction. ``id`` is the label the request gave it (``S0``,
-    ``doc_7``), or ``""``. ``rule`` is the code of what made it evidence (``docs/evidence.md``).
+    ``doc_7``), or ``""``; ``parent_id`` the id of the document that it is a piece of. ``rule`` is the code of what made it evidence (``docs/evidence.md``).
     """
 
     text: str
@@ -31,6 +31,7 @@ class Passage:
     id: str = ""
     title: str = ""
     rule: str = field(default="", compare=False)
+    parent_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,14 @@ from enum import StrEnum
 
 
 class SpanKind(StrEnum):
-    """What is wrong with a span (white paper 2.1: intrinsic, extrinsic, fabrication)."""
+    """What is wrong with a span (white paper 2.1: intrinsic, extrinsic, fabrication), or with what it cites."""
 
     CONTRADICTED = "contradicted"
     UNSUPPORTED = "unsupported"
     FABRICATED = "fabricated"
+    INVALID_CITATION = "invalid-citation"
+    UNCITED = "uncited"
+    WRONG_CITATION = "wrong-citation"
 
 
 class DifferenceKind(StrEnum):

@@ -87,11 +87,11 @@ class Explainer:
         self._query = query
 
     def explain(self, text: str, spans: Sequence[Span]) -> tuple[Span, ...]:
-        """Return ``spans`` of ``text`` with ``passage`` and ``explanation`` set."""
-        if not spans:
-            return ()
+        """Return ``spans`` of ``text`` with ``passage`` and ``explanation`` set; those that their detector explained stay."""
+        if all(span.explanation is not None for span in spans):
+            return tuple(spans)
         answer = _Answer.read(text)
-        return tuple(self._explained(answer, span) for span in spans)
+        return tuple(self._explained(answer, span) if span.explanation is None else span for span in spans)
 
     def find(self, text: str, span: Span) -> Finding:
         """Return the material of the explanation of one span of ``text``."""

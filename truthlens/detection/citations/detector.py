@@ -1,0 +1,285 @@
+"""Score answers by their citations, whole and while they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from truthlens.core.cancellation import StopCheck
+from truthlens.core.errors import StoppedError
+from truthlens.core.records.enums import Aggregation, DetectorName, Risk
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.records.verdict import DetectorResult, Span
+from truthlens.detection.citations.report import Options, Report, is_wrong, report_on
+from truthlens.detection.citations.sources import Sources
+from truthlens.detection.citations.support import Support, WrongCitation
+from truthlens.detection.interfaces import Detector, Ranges
+from truthlens.text.citations import Labels, fence_after, find_citations
+
+# A level begins above its limit.
+_ABOVE = 0.001
+# Characters before and behind a part that tell whether a bracket in it is a citation.
+_AROUND = 400
+_MOST_SPANS = 100
+
+
+class CitationDetector:
+    """Compares the citations of answers with the ids, numbers and titles of the passages.
+
+    Args:
+        options: what the policy says.
+        encoder: says whether a passage supports a sentence; ``None`` to leave that out.
+    """
+
+    model = ""
+
+    def __init__(self, options: Options, encoder: Detector | None = None) -> None:
+        self.options = options
+        self._support = None if encoder is None else Support(encoder)
+
+    def reads(self, exchange: Exchange, answer: Answer) -> bool:
+        """Return true: labels are read in every language."""
+        return True
+
+    def detect_all(
+        self,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        *,
+        aggregation: Aggregation | None,
+        stop: StopCheck,
+    ) -> list[DetectorResult]:
+        """Return one result per answer; one abstains where nothing says that it has to cite, or where it claims nothing."""
+        return self.results(exchange, Sources(exchange), answers, stop=stop)
+
+    def results(
+        self, exchange: Exchange, sources: Sources, answers: Sequence[Answer], *, stop: StopCheck
+    ) -> list[DetectorResult]:
+        """Return the results on answers to an exchange whose sources are known."""
+        found: list[DetectorResult] = []
+        for answer in answers:
+            if stop():
+                raise StoppedError
+            if not (self.options.require_citations or sources.labelled or sources.numbered or sources.named):
+                found.append(_abstained("no passage has an id that the prompt shows"))
+                continue
+            report = report_on(answer.text, sources, self.options, query=exchange.query)
+            found.append(self._result(exchange, sources, answer, report, stop))
+        return found
+
+    def follow(self, exchange: Exchange) -> CitationFollower:
+        """Return a follower of the exchange's answers."""
+        return CitationFollower(self, exchange)
+
+    def floor_of(self, level: Risk) -> float:
+        """Return the lower end of a level."""
+        match level:
+            case Risk.HIGH:
+                return min(1.0, self.options.high_risk + _ABOVE)
+            case Risk.MODERATE:
+                return min(1.0, self.options.moderate_risk + _ABOVE)
+            case Risk.LOW:
+                return 0.0
+
+    def invalid_span(self, start: int, end: int) -> Span:
+        """Return the span of a citation that names no passage: a fact, at the lower end of high."""
+        return Span(
+            start,
+            end,
+            self.floor_of(Risk.HIGH),
+            DetectorName.CITATIONS,
+            explanation=Explanation(
+                SpanKind.INVALID_CITATION,
+                confidence=1.0,
+                reason="it cites a source that is not among the passages",
+                differences=(Difference(DifferenceKind.CITATION, start, end),),
+            ),
+        )
+
+    def _result(
+        self, exchange: Exchange, sources: Sources, answer: Answer, report: Report, stop: StopCheck
+    ) -> DetectorResult:
+        asked = self.options.require_citations or sources.labelled
+        # Numbers and titles are no demand to cite; an answer that uses them has to get them right.
+        if not asked and not (report.citations if sources.numbered else report.named):
+            return _abstained("the answer cites nothing, and the prompt gave its passages no ids")
+        if report.note:
+            return _abstained(report.note)
+        wrong = (
+            self._support.wrong(exchange, answer, report, stop=stop)
+            if self._support is not None and self.options.check_support
+            else []
+        )
+        spans = [self.invalid_span(start, end) for start, end in report.invalid[:_MOST_SPANS]]
+        spans += [self._uncited_span(start, end) for start, end in report.uncited]
+        spans += [self._wrong_span(each) for each in wrong]
+        floor = max(self.floor_of(report.level), *(span.score for span in spans), 0.0)
+        return DetectorResult(
+            DetectorName.CITATIONS,
+            report.risk,
+            spans=tuple(sorted(spans, key=lambda span: (span.start, span.end))),
+            floor=floor,
+            explanation=_summary(report, len(wrong)),
+            details=MappingProxyType(self._details(report, len(wrong))),
+        )
+
+    def _details(self, report: Report, wrong: int) -> dict[str, float | str]:
+        details: dict[str, float | str] = {
+            "method": self.options.method.value,
+            "level": report.level.value,
+            "has_hallucination_risk": float(report.has_hallucination_risk),
+            "hallucination_risk_score": round(report.risk, 4),
+            "valid_citations": len(report.valid_citations),
+            "invalid_citations": len(report.invalid_citations),
+            "uncited_sentences": report.uncited_count,
+            "citation_ratio": round(report.ratio, 4),
+            "total_claims": report.total_claims,
+            "risk_by_claims": round(report.claims_risk, 4),
+            "risk_by_seed": round(1.0 - min(report.seed_ratio, 1.0), 4) if report.total_claims else 0.0,
+            "codes": " ".join((*report.codes, *(("wrong-citation",) if wrong else ()))),
+        }
+        if self.options.check_support:
+            details["wrong_citations"] = wrong
+        return details
+
+    def _uncited_span(self, start: int, end: int) -> Span:
+        return Span(
+            start,
+            end,
+            self.floor_of(Risk.MODERATE),
+            DetectorName.CITATIONS,
+            explanation=Explanation(
+                SpanKind.UNCITED, confidence=1.0, reason="it claims something and cites no source"
+            ),
+        )
+
+    def _wrong_span(self, found: WrongCitation) -> Span:
+        elsewhere = found.other is not None
+        reason = "the source that it cites does not say this" + (", another one does" if elsewhere else "")
+        return Span(
+            found.start,
+            found.end,
+            max(self.floor_of(Risk.MODERATE), self.floor_of(Risk.HIGH) if elsewhere else 0.0),
+            DetectorName.CITATIONS,
+            passage=found.other if elsewhere else found.cited,
+            explanation=Explanation(SpanKind.WRONG_CITATION, confidence=found.confidence, reason=reason),
+        )
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far the lines of an answer were read, and whether the last one begun is within a block of code."""
+
+    line: int = 0
+    fenced: bool = False
+
+
+class CitationFollower:
+    """Checks the citations of a growing answer, each part from the text near it.
+
+    A part is judged by its invalid citations alone. What is not cited shows at the end: a citation may stand behind the full
+    stop, in the part that follows.
+    """
+
+    def __init__(self, detector: CitationDetector, exchange: Exchange) -> None:
+        self._detector = detector
+        self._exchange = exchange
+        self._known: Sources | None = None
+        self._progress: dict[int, _Progress] = {}
+
+    def due(self, answers: Sequence[Answer]) -> bool:
+        """Return false: there is nothing worth doing ahead."""
+        return False
+
+    def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
+        """Do nothing."""
+
+    def detect_all(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: StopCheck,
+    ) -> list[DetectorResult]:
+        """Return the results on the answers as if they were whole, then on the parts."""
+        whole = self._detector.results(self._exchange, self._sources, answers, stop=stop)
+        return [*whole, *self.detect_ranges(answers, ranges, aggregation=aggregation, stop=stop)]
+
+    def detect_ranges(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: StopCheck,
+    ) -> list[DetectorResult]:
+        """Return the results on the parts: by invalid citations, 0 without one."""
+        found: list[DetectorResult] = []
+        for answer, own in zip(answers, ranges, strict=True):
+            for start, end in own:
+                if stop():
+                    raise StoppedError
+                found.append(self._part(answer, start, end))
+        return found
+
+    @property
+    def _sources(self) -> Sources:
+        if self._known is None:
+            self._known = Sources(self._exchange)
+        return self._known
+
+    def _part(self, answer: Answer, start: int, end: int) -> DetectorResult:
+        sources, options = self._sources, self._detector.options
+        strict = options.require_citations or sources.countable
+        if not (strict or sources.named):
+            return _abstained("no passage has an id that the prompt shows")
+        first, fenced = self._line_before(answer, start)
+        first = max(first, start - _AROUND)
+        # From its text near by; positions are moved back.
+        near = answer.text[first : end + _AROUND]
+        cited = find_citations(near, Labels(sources.knows, sources.resembles), fenced=fenced)
+        spans: list[Span] = []
+        for each in cited.citations:
+            at, last = each.start + first, each.end + first
+            wrong = any(
+                not sources.knows(label) and is_wrong(label, sources, strict=strict) for label in each.labels
+            )
+            if start <= at and last <= end and not each.free and wrong and len(spans) < _MOST_SPANS:
+                spans.append(self._detector.invalid_span(at, last))
+        floor = self._detector.floor_of(Risk.HIGH) if spans else 0.0
+        return DetectorResult(DetectorName.CITATIONS, 0.0, spans=tuple(spans), floor=floor)
+
+    def _line_before(self, answer: Answer, start: int) -> tuple[int, bool]:
+        """Return where the line of a character begins, and whether within a block of code; every line is read once."""
+        progress = self._progress.setdefault(answer.index, _Progress())
+        if start < progress.line:
+            progress.line, progress.fenced = 0, False
+        last = answer.text.rfind("\n", progress.line, start) + 1
+        if last > progress.line:
+            progress.fenced = fence_after(answer.text, progress.line, last, fenced=progress.fenced)
+            progress.line = last
+        return progress.line, progress.fenced
+
+
+def _abstained(why: str) -> DetectorResult:
+    return DetectorResult(DetectorName.CITATIONS, None, abstained=True, explanation=why)
+
+
+def _summary(report: Report, wrong: int) -> str:
+    parts = [
+        f"{_counted(report.total_claims, 'claim')}, {_counted(len(report.valid_citations), 'source')} cited"
+    ]
+    if report.invalid_citations:
+        parts.append(f"{_counted(len(report.invalid_citations), 'citation')} of no passage")
+    if report.uncited_count:
+        parts.append(f"{_counted(report.uncited_count, 'long sentence')} without a citation")
+    if wrong:
+        parts.append(f"{_counted(wrong, 'citation')} of a passage that does not say it")
+    return "; ".join(parts)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
