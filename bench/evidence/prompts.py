@@ -19,6 +19,7 @@ import yaml
 
 from bench.evidence.cases import CASES, Case, Result, compare, load
 from truthlens.api.evidence.extract import take_evidence
+from truthlens.core.errors import BodyTooLargeError
 from truthlens.core.records.enums import AnswerKind, Provenance
 from truthlens.core.records.exchange import Answer, Message, Passage
 from truthlens.core.records.plan import EvidenceRules
@@ -117,7 +118,7 @@ def _print_cost() -> None:
             try:
                 found = len(take_evidence(messages, [], EvidenceRules()).passages)
                 said = f"{found} passages"
-            except Exception as error:  # noqa: BLE001 - a limit is a result here
+            except BodyTooLargeError as error:
                 said = type(error).__name__
             seconds = time.perf_counter() - started
             print(

@@ -35,6 +35,7 @@ _HOLDERS = (
     "snippet",
     "page_content",
 )
+_MAX_DEPTH = 4
 _TITLES = ("title", "filename", "name", "uri", "url", "source")
 _REASONING = frozenset(("thinking", "reasoning"))
 
@@ -82,10 +83,13 @@ def document_parts(content: object, *, source: bool) -> tuple[object, ...]:
     return tuple(found)
 
 
-def _document_values(part: Mapping[str, object]) -> list[object]:
+def _document_values(part: Mapping[str, object], depth: int = 0) -> list[object]:
     """Return the documents of one part, whose text is in a member of its own or one or two objects below."""
     title = next((part[key] for key in _TITLES if isinstance(part.get(key), str)), "")
     label = part.get("id")
+    if depth > _MAX_DEPTH:
+        # What a client nests deeper than any API is no document: it costs neither time nor stack.
+        return []
     for key in _HOLDERS:
         held = part.get(key)
         if isinstance(held, str) and held.strip():
@@ -98,10 +102,12 @@ def _document_values(part: Mapping[str, object]) -> list[object]:
                 return [{"title": title, "id": label, "text": "\n\n".join(texts)}]
             if key in ("value", "result", "output", "content"):
                 return [
-                    each for item in held for each in (_document_values(item) if _is_part(item) else [item])
+                    each
+                    for item in held
+                    for each in (_document_values(item, depth + 1) if _is_part(item) else [item])
                 ]
         if isinstance(held, dict):
-            inner = _document_values({"title": title, "id": label, **held})
+            inner = _document_values({"title": title, "id": label, **held}, depth + 1)
             if inner:
                 return inner
             if key in ("value", "result", "output", "data", "document"):

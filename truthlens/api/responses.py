@@ -79,10 +79,11 @@ def parse_response(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) 
     answers: list[Answer] = []
     echoes: list[str] = []
     citations: list[object] = []
-    for index, choice in zip(_indexes(choices), choices, strict=True):
-        if awaits_citations(exchange):
-            cited, choice = split_citations(choice, holder="message")  # noqa: PLW2901 - the same choice, without
-            citations += cited
+    for index, whole in zip(_indexes(choices), choices, strict=True):
+        cited, choice = (
+            split_citations(whole, holder="message") if awaits_citations(exchange) else ((), whole)
+        )
+        citations += cited
         answer, echo = _answer(index, choice, beside, exchange)
         answers.append(answer)
         echoes.append(echo + answer.lead)

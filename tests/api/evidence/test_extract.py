@@ -297,6 +297,28 @@ def test_roles_of_sources_are_known_in_any_spelling(role: str) -> None:
     assert take(("user", Q), (role, B)).passages == (Passage(B, Provenance.TOOL),)
 
 
+def test_a_name_does_not_hide_the_last_message() -> None:
+    """An example is followed by its answer; what is asked now is read, whatever the client names it."""
+    example = Message("user", f"<context>{C}</context>\nOld?", name="example_user")
+    named = Message("user", f"<context>{B}</context>\n{Q}", name="example_user")
+    evidence = take_evidence([example, Message("assistant", "Yes."), named], [], EvidenceRules())
+    assert [passage.text for passage in evidence.passages] == [B]
+    assert evidence.query == Q
+
+
+def test_a_system_message_alone_is_read_as_a_prompt_unless_the_operator_says_never() -> None:
+    """Some applications put the question into it; ``never`` holds all the same."""
+    prompt = ("system", f"Context: {B}\nQuestion: {Q}\nAnswer:")
+    assert take(prompt).query == Q
+    assert take(prompt, rules=EvidenceRules(system=SystemEvidence.NEVER)).passages == ()
+
+
+def test_a_date_above_a_text_stays_with_it() -> None:
+    """Titles and scores are taken off; a date is a fact that an answer may rest on."""
+    evidence = take(("user", f"Context:\nSource: a.md\nPublished: 3 May 2024\n{B}\n\nQuestion: {Q}"))
+    assert "3 May 2024" in "".join(passage.text for passage in evidence.passages)
+
+
 @pytest.mark.parametrize("role", ["User", "human", "customer"])
 def test_an_unknown_role_is_the_users(role: str) -> None:
     """Its marked blocks are evidence and the rest is the question, as the choice of the plan reads it."""

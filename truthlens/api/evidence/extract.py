@@ -139,9 +139,12 @@ class _Reader:
         """Read the messages: the users' first, as what of the operator's is evidence depends on the question."""
         self._documents = documents
         speakers = [speaker_of(message.role, self._rules.roles) for message in self._messages]
-        if Speaker.USER not in speakers:
+        if (
+            all(speaker is Speaker.SYSTEM for speaker in speakers)
+            and self._rules.system is not SystemEvidence.NEVER
+        ):
             # Some applications put all that they ask into a system message.
-            speakers = [Speaker.USER if speaker is Speaker.SYSTEM else speaker for speaker in speakers]
+            speakers = [Speaker.USER for _ in speakers]
         questions: list[str] = []
         for place, message in enumerate(self._messages):
             checkpoint()
@@ -186,9 +189,12 @@ class _Reader:
 
     def _is_example(self, place: int) -> bool:
         """Return whether a user's message is a worked example that the application sends with every request."""
-        name = self._messages[place].name.lower()
         following = self._messages[place + 1] if place + 1 < len(self._messages) else None
-        made = following is not None and following.text.rstrip().endswith("[[ ## completed ## ]]")
+        if following is None:
+            # What the model answers now is no example, whatever it is named.
+            return False
+        name = self._messages[place].name.lower()
+        made = following.text.rstrip().endswith("[[ ## completed ## ]]")
         if not (name.startswith("example") or made):
             return False
         self._leave(place, 0, len(self._messages[place].text), "example")

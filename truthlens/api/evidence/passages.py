@@ -45,7 +45,7 @@ _BETWEEN = re.compile(r"[\s,;]*(?:-{3,}\s*)?")
 # Lines that say where a text is from, before it or behind it; the tree signs are of one framework.
 _META_LINE = re.compile(
     r"^[ \t├└│─|*-]{0,12}(?P<key>title|name|source|source ?document|file|file[_ ]?name|file[_ ]?path|url|link|uri|id|doc[_ ]?id|index|page|page[_ ]?label|score|similarity|relevance|"
-    r"document[_ ]?url|document[_ ]?title|document[_ ]?metadata|documentation url|published|updated|chunk|标题|标題|来源|來源|文件名|文件名称|文档名|文档名称|链接|相似度)\**[ \t]?[:：][ \t]{0,4}(?P<value>.{0,300})$",
+    r"document[_ ]?url|document[_ ]?title|document[_ ]?metadata|documentation url|chunk|标题|标題|来源|來源|文件名|文件名称|文档名|文档名称|链接|相似度)\**[ \t]?[:：][ \t]{0,4}(?P<value>.{0,300})$",
     re.IGNORECASE,
 )
 _CONTENT_LABEL = re.compile(
@@ -312,7 +312,7 @@ def _undescribed(text: str) -> Passage:
         (
             found[key]
             for key in found
-            if key not in _ID_KEYS and not key.startswith(("page", "score", "simil", "upd", "publ", "chunk"))
+            if key not in _ID_KEYS and not key.startswith(("page", "score", "simil", "relev", "chunk"))
         ),
         "",
     )
