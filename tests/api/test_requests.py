@@ -303,3 +303,16 @@ def test_lone_surrogates_do_not_reach_the_stages() -> None:
     )
     assert exchange.passages[0].text == "a\ufffdb"
     assert exchange.query == "q\ufffd?"
+
+
+def test_content_parts_nested_deep_hold_no_document() -> None:
+    """Deeper than any API nests them they cost neither time nor stack, and the rest of the request is read."""
+    part: dict[str, object] = {"text": "The ferry leaves at eight."}
+    for _ in range(400):
+        part = {"content": part}
+    messages = [
+        {"role": "user", "content": [{"type": "document", **part}]},
+        {"role": "user", "content": "When?"},
+    ]
+    exchange = parse_request(json.dumps({"messages": messages}).encode(), Endpoint.CHAT, EvidenceRules())
+    assert (exchange.passages, exchange.query) == ((), "When?")
