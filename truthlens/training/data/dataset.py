@@ -31,7 +31,8 @@ class Example:
     Examples with one ``group`` share a source text and stay on one side of every split. Two with one ``pair``
     (not empty) differ in little and are trained against each other. Where ``spans`` is ``None`` and
     ``doubtful`` is not empty, whatever is unsupported lies within ``doubtful``, and the rest is supported.
-    ``generator`` names the model that wrote the response, where a row tells.
+    ``generator`` names the model that wrote the response, ``kind`` the kind of error or of answer (``type`` in
+    the files) and ``style`` how near the response is to the wording, where a row tells.
     """
 
     id: str
@@ -47,6 +48,8 @@ class Example:
     pair: str = ""
     doubtful: tuple[tuple[int, int], ...] = ()
     generator: str = ""
+    kind: str = ""
+    style: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,8 @@ def _example(row: dict[str, Any], *, default_id: str) -> Example:
         group=f"{source}:{row.get('group') or _digest(*context)}",
         quality=str(row.get("quality", "good")),
         generator=str(row.get("model") or row.get("generator") or ""),
+        kind=str(row.get("type") or row.get("kind") or ""),
+        style=str(row.get("style") or ""),
     )
 
 
