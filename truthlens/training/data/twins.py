@@ -27,7 +27,7 @@ KINDS = (
 STYLES = ("near", "free", "long")
 """How an answer is worded: close to the passage, in other words, or with true sentences around the fact."""
 _FACT = re.compile(r"⟦(\d+):(.*?)//(.*?)⟧", re.DOTALL)
-_CHOICE = re.compile(r"⟦(?!\d+:)(.*?)//(.*?)⟧", re.DOTALL)
+_CHOICE = re.compile(r"⟦(.*?)//(.*?)⟧", re.DOTALL)
 _PART = re.compile(r"⟦((?:(?!//)[^⟦⟧])*)⟧", re.DOTALL)
 _SPACES = re.compile(r"[ \t]{2,}(?=\S)")
 
@@ -190,7 +190,9 @@ def _answers(entry: Any, where: str) -> list[TwinAnswer]:
             raise DataError(f"{where}: an answer with alternatives needs no 'holds': {text[:60]!r}")
         return [_version(text, reading, styles[0], where) for reading in (0, 1)]
     if holds not in ("first", "second"):
-        raise DataError(f"{where}: an answer without alternatives needs 'holds: first' or 'holds: second': {text[:60]!r}")
+        raise DataError(
+            f"{where}: an answer without alternatives needs 'holds: first' or 'holds: second': {text[:60]!r}"
+        )
     plain, spans = _marked(_PART, text, group=1)
     if not spans:
         raise DataError(f"{where}: the part that states the fact is not in ⟦ ⟧: {text[:60]!r}")
