@@ -29,7 +29,9 @@ STYLES = ("near", "free", "long")
 _FACT = re.compile(r"⟦(\d+):(.*?)//(.*?)⟧", re.DOTALL)
 _CHOICE = re.compile(r"⟦(.*?)//(.*?)⟧", re.DOTALL)
 _PART = re.compile(r"⟦((?:(?!//)[^⟦⟧])*)⟧", re.DOTALL)
-_SPACES = re.compile(r"[ \t]{2,}(?=\S)")
+_NOTHING = "\0"
+# Where an empty alternative stood, one space is left between two words, and none before a stop or at a line's edge.
+_EMPTY = re.compile(rf"(?<=\S)(?P<between>[ \t]+)(?:{_NOTHING}[ \t]*)+(?=[^\s.,;:!?])|[ \t]*{_NOTHING}[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,8 @@ def read_twin_folder(folder: Path) -> list[TwinGroup]:
 def twin_examples(groups: Iterable[TwinGroup], *, source: str = SOURCE) -> list[Example]:
     """Return the rows of ``groups``: every version of every answer against both readings of its passage.
 
-    The two rows of a version share ``pair``; ``kind`` and ``style`` say which fact it is and how it is worded.
+    All rows of a fact share ``pair``: a wrong answer is to score above every true one, however they are worded.
+    ``kind`` and ``style`` say which fact it is, and how an answer is worded.
     """
     rows: list[Example] = []
     for group in groups:
@@ -112,7 +115,7 @@ def twin_examples(groups: Iterable[TwinGroup], *, source: str = SOURCE) -> list[
                             label=int(false),
                             spans=answer.spans if false else (),
                             group=f"{source}:{group.id}",
-                            pair=f"{source}:{group.id}:{fact.number}:{place}",
+                            pair=f"{source}:{group.id}:{fact.number}",
                             kind=fact.kind,
                             style=answer.style,
                         )
@@ -161,18 +164,12 @@ def _reading(text: str, number: int, reading: int) -> str:
 
     def chosen(found: re.Match[str]) -> str:
         side = reading if int(found[1]) == number else 0
-        return found[2 + side].strip()
+        return found[2 + side].strip() or _NOTHING
 
     filled = _FACT.sub(chosen, text)
     if "⟦" in filled or "⟧" in filled:
         raise DataError(f"a mark of the passage is not read: {filled[max(0, filled.find('⟦')) :][:60]!r}")
-    # An alternative that is empty leaves two spaces, or one before the stop.
-    return re.sub(r"[ \t]+(?=[.,;:!?](?:\s|$))", "", _one_space(filled)).strip()
-
-
-def _one_space(text: str) -> str:
-    lines = text.split("\n")
-    return "\n".join(line if line.startswith((" ", "|", "\t")) else _SPACES.sub(" ", line) for line in lines)
+    return _EMPTY.sub(lambda found: " " if found["between"] else "", filled).strip()
 
 
 def _answers(entry: Any, where: str) -> list[TwinAnswer]:
