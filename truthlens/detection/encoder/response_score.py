@@ -91,7 +91,7 @@ class Scoring:
             + calibration.intercept
         )
         score = 1.0 / (1.0 + math.exp(-max(min(odds, 500.0), -500.0)))
-        return 1.0 - (1.0 - score) * (1.0 - found.highest**calibration.sure)
+        return 1.0 - (1.0 - score) * (1.0 - math.pow(found.highest, calibration.sure))
 
 
 class Measures(NamedTuple):

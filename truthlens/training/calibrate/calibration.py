@@ -196,7 +196,7 @@ def kind_weights(labels: NDArray[np.bool_], kinds: NDArray[np.str_]) -> NDArray[
             weights[rows] = base_rate_weights(labels[rows], base_rate=BASE_RATE) / rows.sum()
     if not weights.any():
         return base_rate_weights(labels, base_rate=BASE_RATE)
-    return weights * (len(labels) / weights.sum())
+    return weights * float(len(labels) / weights.sum())
 
 
 def _noisy_or_auroc(
