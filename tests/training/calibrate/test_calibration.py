@@ -153,11 +153,12 @@ def test_other_sources_leave_the_tokens_alone() -> None:
 
 
 def test_the_chosen_aggregation_ranks_best() -> None:
-    """No other aggregation has a higher AUROC on the calibration answers."""
+    """No other aggregation ranks clearly better on the calibration answers; of equal ones it is the Noisy-OR."""
     found = calibrate(*_answers(300), main="made")
     assert set(found.choices) == {aggregation.value for aggregation in Aggregation}
     best = max(figures["auroc"] for figures in found.choices.values())
-    assert found.choices[found.aggregation.value]["auroc"] == best
+    as_good = [name for name in Aggregation if found.choices[name]["auroc"] >= best - 0.005]
+    assert found.aggregation is as_good[0]
 
 
 def test_silent_tokens_have_probability_zero() -> None:
