@@ -13,7 +13,7 @@ from truthlens.core.records.enums import Mode
 from truthlens.core.records.plan import Consensus, Plan, PremiumSettings, StandardSettings
 
 JUDGE = "judge"
-SHIPPED_THRESHOLDS = (0.15, 0.25, 0.4)
+SHIPPED_THRESHOLDS = (0.3, 0.5, 0.7)
 
 
 @dataclass(frozen=True, slots=True)

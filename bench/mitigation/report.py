@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truthlens.training.calibrate.calibration import BASE_RATE
 from truthlens.training.evaluate.metrics import base_rate_weights, resamples
 
 Row = Mapping[str, Any]
 Floats = NDArray[np.float64]
 _ROUNDS = 1000
+_BASE_RATE = 0.18
+"""Natural share of unsupported answers: that of the benchmark's official test set."""
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
     result: dict[str, Any] = {"rows": len(rows), "prompts": len(set(groups))}
     for name, weights in (
         ("raw", np.ones(len(rows))),
-        ("weighted", base_rate_weights(wrong, base_rate=BASE_RATE)),
+        ("weighted", base_rate_weights(wrong, base_rate=_BASE_RATE)),
     ):
         drawn = [weights * drawn for drawn in resamples(groups, rounds=_ROUNDS)]
         result[name] = {

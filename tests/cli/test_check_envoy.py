@@ -61,6 +61,14 @@ def test_what_fits_is_said_to_fit(policy: Path) -> None:
     ]
 
 
+def test_a_rate_of_its_own_is_told_on_both_scales(policy: Path) -> None:
+    """A plan whose expected_rate is not one half is named, with its threshold at even odds."""
+    policy.write_text("hallucination: {threshold: 0.5, expected_rate: 0.2}\n")
+    result = check(policy)
+    assert result.status == 0
+    assert result.lines[1:] == ["default: expected_rate 0.2, so the threshold 0.5 is 0.8000 at even odds"]
+
+
 def test_the_longest_hold_is_that_of_a_stream_where_it_is(policy: Path) -> None:
     """Under gate text waits for the end of its sentence, and then for its scoring."""
     policy.write_text(

@@ -7,12 +7,29 @@ from truthlens.core.records.enums import Aggregation, AnswerKind, Endpoint, Prov
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.scoring_version import SCORING_VERSION
 from truthlens.detection.encoder.detector import EncoderDetector
-from truthlens.detection.encoder.inputs.manifest import load_manifest
+from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest, ResponseCalibration
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.settings import models_folder
 from truthlens.training.export.parity_inputs import ParityInput, samples
 
 FOLDER = models_folder() / "truthlens-minilm-en-v1"
+MANIFEST = Manifest(
+    name="fixed",
+    base="none",
+    languages=("en",),
+    input=InputFormat(
+        max_tokens=512, segment_ids=True, features="lexical-v1", ranking="context", selected_tokens=192
+    ),
+    temperature=1.7052,
+    tau_token=0.01,
+    tau_span=0.15,
+    aggregation=Aggregation.NOISY_OR,
+    response={
+        Aggregation.NOISY_OR: ResponseCalibration(slope=0.2, worst=0.4, length=0.01, intercept=0.5, sure=16),
+        Aggregation.SPAN_MAX: ResponseCalibration(slope=0.3, length=0.1, intercept=0.1, sure=24),
+    },
+)
+"""Of the test's own, so that another bundled model changes nothing here."""
 PASSAGES = (
     "Dr. Weiss et al. opened the U.S. museum on 3 March 1998. It holds 1,250 maps.",
     "Entry: 4.50 euros.",
@@ -36,8 +53,13 @@ SCORES = {
         0.7842, 0.3596, 0.6142, 0.7966, 0.3728, 0.5968, 0.2696, 0.2616, 0.2827, 0.7423, 0.3396, 0.3811,
         0.3686, 0.247, 0.2341, 0.0, 0.0, 0.0, 0.374, 0.2531, 0.2763, 0.706, 0.3251, 0.3825,
     ],
+    3: [
+        0.3474, 0.404, 0.0, 0.7581, 0.649, 0.9953, 0.7763, 0.6863, 0.9963, 0.8198, 0.6951, 1.0,
+        0.826, 0.6986, 1.0, 0.8315, 0.7088, 1.0, 0.5511, 0.6154, 0.6421, 0.7956, 0.6858, 0.9044,
+        0.6104, 0.5943, 0.4987, 0.0, 0.0, 0.0, 0.6336, 0.5987, 0.6454, 0.7714, 0.6742, 0.9037,
+    ],
 }  # fmt: skip
-"""Scores by the rules of each number, of all aggregations in turn, answer by answer."""
+"""Scores by the rules of each number (1 and 2 with the bundled manifest of their time), of all aggregations in turn, answer by answer."""
 
 
 class _Calm(ContextModel):
@@ -52,7 +74,7 @@ def test_other_scores_have_another_number() -> None:
 
     The token scores are made by whole numbers, so that every machine has the same.
     """
-    encoder = EncoderDetector(_Calm(), load_tokenizer(FOLDER), load_manifest(FOLDER))
+    encoder = EncoderDetector(_Calm(), load_tokenizer(FOLDER), MANIFEST)
     asked = [*samples(), *(ParityInput("When did the museum open?", PASSAGES, answer) for answer in ANSWERS)]
     found = []
     for sample in asked:

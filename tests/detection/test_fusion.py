@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.fakes.detectors import scored
 from truthlens.core.records.enums import Reason, Status
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span
+from truthlens.core.thresholds import at_rate
 from truthlens.detection.fusion import fuse
 
 probability = st.floats(0.0, 1.0)
@@ -45,6 +47,37 @@ def test_no_detector_lowers_the_score_of_the_heaviest(a: float, b: float, v: flo
     assert fuse(
         [first, scored(0.0, detector="numbers", weight=min(v, w))], threshold=0.5
     ).score == pytest.approx(a)
+
+
+@given(
+    st.lists(st.tuples(probability, st.floats(0.01, 100.0)), max_size=4),
+    st.floats(0.9, 1.0),
+    st.floats(0.01, 100.0),
+)
+def test_a_detector_that_is_sure_is_not_outweighed(
+    others: list[tuple[float, float]], sure: float, weight: float
+) -> None:
+    """One typed value that is surely wrong flags the answer at 0.6, whatever else was scored and how it weighs."""
+    results = [scored(score, weight=own) for score, own in others]
+    verdict = fuse([*results, scored(sure, detector="numbers", weight=weight)], threshold=0.6)
+    assert verdict.score is not None
+    assert 0.6 <= verdict.score <= 1.0
+
+
+def test_the_expected_rate_shifts_the_fused_score_alone() -> None:
+    """Its log-odds move by logit(rate); the detectors' own scores and the spans' stay at even odds."""
+    one = replace(scored(0.5), spans=(Span(0, 3, 0.5),))
+    fused = fuse([one, scored(0.4, detector="numbers")], threshold=0.6, expected_rate=0.2)
+    assert fused.score == pytest.approx(at_rate(0.7, 0.2))
+    assert [span.score for span in fused.spans] == [0.5]
+    assert [result.score for result in fused.results] == [0.5, 0.4]
+    assert fuse([one], threshold=0.6, expected_rate=0.2).score == pytest.approx(0.2)
+
+
+def test_no_rate_shifts_a_fact() -> None:
+    """A floor holds after the shift: a finding that is a fact is one also where errors are rare."""
+    fact = DetectorResult("citations", 0.7, floor=0.6)
+    assert fuse([fact], threshold=0.6, expected_rate=0.01).score == 0.6
 
 
 def test_a_finding_that_is_a_fact_has_a_floor() -> None:

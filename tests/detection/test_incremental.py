@@ -22,6 +22,7 @@ from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reaso
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import DetectorResult, Verdict
+from truthlens.core.thresholds import at_rate
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.encoder.inputs.windows import Window
 from truthlens.detection.models.loading import load_encoder
@@ -146,6 +147,25 @@ async def test_ranges_are_verdicts_of_their_own() -> None:
     ]
     assert [result.weight for result in parts[0].results] == [1.0, 3.0]
     assert {part.threshold for part in parts} == {0.5}
+    await engine.aclose()
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+async def test_every_verdict_is_at_the_expected_rate(rate: float) -> None:
+    """At once, while an answer grows and of single sentences: all scores are shifted alike, and compared alike."""
+    engine = engine_of({None: WordDetector({"Zorblax": 0.8})})
+    plan, text = replace(PLAN, expected_rate=rate), "The lamp is red. It costs Zorblax."
+    following = engine.follow(plan, EXCHANGE)
+    followed = await following.detect([answer(text)], [sentences(text)])
+    (apart,) = await following.detect_ranges([answer(text)], [sentences(text)])
+    (at_once,) = await engine.detect(plan, EXCHANGE, [answer(text)])
+    (even,) = await engine.detect(PLAN, EXCHANGE, [answer(text)])
+    assert even.score is not None
+    assert at_once.score == followed.verdicts[0].score == pytest.approx(at_rate(even.score, rate))
+    for parts in (followed.ranges[0], apart):
+        assert parts[1].score == at_rate(0.8, rate)
+    assert at_once.flagged is (at_rate(even.score, rate) >= PLAN.threshold)
+    assert [span.score for span in at_once.spans] == [span.score for span in even.spans]
     await engine.aclose()
 
 

@@ -70,9 +70,9 @@ def test_the_steps_after_it_do_what_is_written(up: Up) -> None:
     headers, _ = paste(line(up, "41 dollars"))
     assert headers["x-truthlens-detected"] == "false"
     assert abs(float(headers["x-truthlens-score"]) - float(said[1])) <= 0.1
-    assert "first `threshold: 0.25` to `0.9`" in " ".join(TRY_IT.split())
+    assert "first `threshold: 0.6` to `1`" in " ".join(TRY_IT.split())
     policy = up.policy.read_text(encoding="utf-8")
-    edited = policy.replace("threshold: 0.25", "threshold: 0.9", 1)
+    edited = policy.replace("threshold: 0.6", "threshold: 1", 1)
     assert edited != policy
     up.policy.write_text(edited, encoding="utf-8")
     wait_for(lambda: paste(line(up))[0]["x-truthlens-detected"] == "false", "the edited policy")
@@ -87,7 +87,7 @@ def test_the_console_opens_what_the_lines_did(up: Up) -> None:
     link = re.search(r'href="(/exchanges/\w+)"', page)
     assert link
     shown = " ".join(re.sub(r"<[^>]*>", " ", httpx.get(up.console + link[1]).text).split())
-    for told in ("Status checked", "Threshold 0.25", "Spans", "Positions count characters"):
+    for told in ("Status checked", "Threshold 0.6", "Spans", "Positions count characters"):
         assert told in shown
 
 

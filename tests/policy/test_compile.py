@@ -43,6 +43,7 @@ hallucination:
   enabled: false
   default_mode: premium
   threshold: {cost_ratio: 1, prior: 0.25}
+  expected_rate: 0.2
   model_id: models/mine
   use_cpu: false
   aggregation: span_max
@@ -63,7 +64,8 @@ hallucination:
         file="f",
         model_exists=lambda name: name == "models/mine",
     ).default
-    assert (plan.enabled, plan.mode, plan.threshold) == (False, Mode.PREMIUM, pytest.approx(0.25))
+    assert (plan.enabled, plan.mode, plan.expected_rate) == (False, Mode.PREMIUM, 0.2)
+    assert plan.even_threshold == pytest.approx(1 / (1 + 1 * 0.25 / 0.75))
     assert (plan.model_id, plan.use_cpu, plan.aggregation) == ("models/mine", False, Aggregation.SPAN_MAX)
     assert (plan.streaming, plan.on_unchecked, plan.details) == (Streaming.BUFFER, OnUnchecked.BLOCK, True)
     assert plan.detectors == (DetectorSpec("encoder", 2.0),)
@@ -89,6 +91,27 @@ def test_plugin_inherits() -> None:
     assert (plan.threshold, plan.details) == (0.3, True)
     assert (plan.standard.max_iterations, plan.standard.convergence_threshold) == (1, 0.2)
     assert plan.policy_version == policy.version
+
+
+def test_costs_give_one_rule_at_every_expected_rate() -> None:
+    """Another expected_rate writes the same decision rule in other numbers, also where the costs are inherited."""
+    policy = compile_policy(
+        "hallucination: {threshold: {cost_ratio: 10, prior: 0.2}}\n"
+        + ONE
+        + "    plugins: [{type: hallucination, configuration: {expected_rate: 0.2}}]\n",
+        file="f",
+    )
+    (plan,) = policy.plans
+    assert policy.default.threshold == pytest.approx(1 / 3.5)
+    assert plan.threshold == pytest.approx(1 / 11)
+    assert plan.even_threshold == pytest.approx(policy.default.even_threshold)
+
+
+def test_a_number_is_a_probability_at_the_plans_own_rate() -> None:
+    """A threshold that is inherited as a number stays that number under another expected_rate."""
+    text = ONE + "    plugins: [{type: hallucination, configuration: {expected_rate: 0.1}}]\n"
+    (plan,) = compile_policy("hallucination: {threshold: 0.5}\n" + text, file="f").plans
+    assert (plan.threshold, plan.expected_rate, plan.even_threshold) == (0.5, 0.1, pytest.approx(0.9))
 
 
 def test_decision_without_plugin() -> None:

@@ -240,6 +240,14 @@ def test_nothing_is_weaker_than_off() -> None:
     [
         ("{enabled: false}", "off"),
         ("{threshold: 0.7}", "threshold 0.70 instead of 0.60"),
+        ("{expected_rate: 0.2}", "threshold 0.60 at expected_rate 0.2 instead of 0.60 at 0.5"),
+        (
+            "{expected_rate: 0.2, threshold: 0.3}",
+            "threshold 0.30 at expected_rate 0.2 instead of 0.60 at 0.5",
+        ),
+        ("{expected_rate: 0.2, threshold: 0.25}", ""),
+        ("{expected_rate: 0.8}", ""),
+        ("{expected_rate: 0.8, threshold: 0.7}", "threshold 0.70 at expected_rate 0.8"),
         ("{on_unchecked: pass}", "on_unchecked pass instead of annotate"),
         ("{streaming: observe}", "streaming observe instead of buffer"),
         ("{threshold: 0.5, details: true, warning_position: after}", ""),

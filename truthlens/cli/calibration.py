@@ -108,7 +108,7 @@ def calibrate(
         scored = score_labelled(examples, scorer, console=progress_out, title=file.name)
     goal = _goal(max_miss_rate, cost_ratio, prior, scored)
     now = {} if target.threshold is None else {"the plan's now": target.threshold}
-    choice = choose(scored, goal, others=_CURVE | now)
+    choice = choose(scored, goal, expected_rate=target.plan.expected_rate, others=_CURVE | now)
     record = _record(choice, target, file)
     if output is None and write and isinstance(goal, MissRateGoal):
         assert config is not None
@@ -184,6 +184,7 @@ def _record(choice: ThresholdChoice, target: Target, file: Path) -> ThresholdRec
             aggregation=target.plan.aggregation or target.identity.aggregation,
             detectors={spec.name: spec.weight for spec in target.plan.detectors},
             scoring_version=SCORING_VERSION,
+            expected_rate=target.plan.expected_rate,
         ),
         data=DataFile(name=file.name, sha256=digest),
         date=datetime.now(UTC).date().isoformat(),
@@ -220,7 +221,10 @@ def _as_object(
 
 def _show(record: ThresholdRecord, choice: ThresholdChoice, scored: LabelledScores) -> None:
     counts, measured, made = record.answers, record.measured, record.scored_with
-    lines = [f"model      {made.model}, aggregation {made.aggregation}"]
+    lines = [
+        f"model      {made.model}, aggregation {made.aggregation}",
+        f"scores     probabilities where {made.expected_rate:g} of the answers are unsupported (expected_rate)",
+    ]
     texts = f"{counts.unsupported} unsupported from {counts.unsupported_texts} source texts"
     lines.append(f"answers    {texts}, {counts.supported} supported")
     if scored.unscored:

@@ -142,7 +142,7 @@ def set_threshold(target: Target, record: ThresholdRecord, output: Path | None, 
 
 
 def _scoring(plan: Plan) -> tuple[Any, ...]:
-    return plan.model_id, plan.use_cpu, plan.aggregation, plan.detectors
+    return plan.model_id, plan.use_cpu, plan.aggregation, plan.detectors, plan.expected_rate
 
 
 def _errors(text: str, path: Path, settings: Settings) -> list[str]:

@@ -14,6 +14,7 @@ from rich.console import Console
 from truthlens.cli import options
 from truthlens.cli.calibration_target import identifier, model_finder
 from truthlens.core.net import Address
+from truthlens.core.thresholds import EVEN_ODDS
 from truthlens.envoy.checks.timeouts import clock_diagnostics, longest_hold_s, read_envoy
 from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.policy import InvalidPolicyError, Policy, compile_policy
@@ -50,6 +51,13 @@ def check(
     )
     text, policy, found = _found(file, settings)
     sound = _report(file, found, strict=strict)
+    if sound and policy is not None:
+        for plan in (policy.default, *policy.plans):
+            if plan.enabled and plan.expected_rate != EVEN_ODDS:
+                out.print(
+                    f"{plan.decision}: expected_rate {plan.expected_rate:g}, so the threshold {plan.threshold:.4g} is "
+                    f"{plan.even_threshold:.4f} at even odds"
+                )
     if envoy and policy is not None:
         plans = (*policy.plans, policy.default)
         held_s = max((longest_hold_s(plan) for plan in plans if plan.enabled), default=0.0)

@@ -110,7 +110,7 @@ class Engine:
         if scorable:
             results = await self._run(plan, exchange, [answers[place] for place in scorable])
             for place, own in zip(scorable, results, strict=True):
-                verdicts[place] = fuse(own, threshold=plan.threshold)
+                verdicts[place] = fuse(own, threshold=plan.threshold, expected_rate=plan.expected_rate)
         return tuple(verdicts[place] for place in range(len(answers)))
 
     async def explain(

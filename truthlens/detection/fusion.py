@@ -6,14 +6,21 @@ from collections.abc import Sequence
 
 from truthlens.core.records.enums import Reason, Status
 from truthlens.core.records.verdict import Coverage, DetectorResult, Verdict
+from truthlens.core.thresholds import EVEN_ODDS, at_rate
+
+_SURE = 4.8
+"""Power of the highest score that the fused one is at least: 0.9 gives 0.603."""
 
 
-def fuse(results: Sequence[DetectorResult], *, threshold: float) -> Verdict:
+def fuse(results: Sequence[DetectorResult], *, threshold: float, expected_rate: float = EVEN_ODDS) -> Verdict:
     """Fuse the results of a plan's detectors for one answer into one verdict.
 
     The score is the Noisy-OR of the detectors that ran, each with the exponent of its weight over the largest
     of their weights: one detector alone gives its own score, and a detector that finds nothing (0) changes
-    nothing. It is at least the highest ``floor``. The status is
+    nothing. A detector that is sure is not outweighed: at 0.9 it makes the score 0.6 at least, whatever its weight.
+    Detectors' scores are at even odds; what is fused of them is shifted to ``expected_rate``, the share of
+    unsupported answers that the operator expects, and is at least the highest ``floor``: a fact is no rarer where
+    errors are rare. The status is
 
     - ``unchecked`` where none ran, with the reason of the first that failed, or ``no-context`` where all
       abstained: nothing in the answer could be compared with the evidence;
@@ -22,7 +29,7 @@ def fuse(results: Sequence[DetectorResult], *, threshold: float) -> Verdict:
     - ``checked`` otherwise.
 
     Raises:
-        ValueError: no results, a weight that is not positive, or a score or floor out of 0..1.
+        ValueError: no results, a weight that is not positive, or a score, floor or rate out of its range.
     """
     if not results:
         raise ValueError("no detector results to fuse; expected at least one")
@@ -38,7 +45,7 @@ def fuse(results: Sequence[DetectorResult], *, threshold: float) -> Verdict:
     return Verdict(
         status=Status.CHECKED if reason is None else Status.PARTIAL,
         reason=reason,
-        score=_fused(ran),
+        score=_fused(ran, expected_rate),
         threshold=threshold,
         spans=tuple(
             sorted((span for result in ran for span in result.spans), key=lambda s: (s.start, s.end))
@@ -56,7 +63,7 @@ def _shortfall(result: DetectorResult) -> Reason | None:
     return Reason.TOO_LARGE if result.coverage is not None and not result.coverage.complete else None
 
 
-def _fused(ran: Sequence[DetectorResult]) -> float:
+def _fused(ran: Sequence[DetectorResult], expected_rate: float) -> float:
     for result in ran:
         if not result.weight > 0.0:
             raise ValueError(f"detector {result.detector} has weight {result.weight}; expected above 0")
@@ -66,12 +73,13 @@ def _fused(ran: Sequence[DetectorResult]) -> float:
             raise ValueError(f"detector {result.detector} gave floor {result.floor}; expected 0..1")
     floor = max(result.floor for result in ran)
     if len(ran) == 1:
-        return max(floor, ran[0].score or 0.0)
+        return max(floor, at_rate(ran[0].score or 0.0, expected_rate))
     heaviest = max(result.weight for result in ran)
     clean = 1.0
     for result in ran:
         clean *= float((1.0 - (result.score or 0.0)) ** (result.weight / heaviest))
-    return max(floor, 1.0 - clean)
+    sure = max(result.score or 0.0 for result in ran) ** _SURE
+    return max(floor, at_rate(max(1.0 - clean, sure), expected_rate))
 
 
 def _least(coverages: Sequence[Coverage]) -> Coverage | None:

@@ -222,7 +222,7 @@ class Following:
         return part.detector.detect_all(self._exchange, texts, aggregation=self._plan.aggregation, stop=stop)
 
     def _verdict(self, results: Sequence[DetectorResult]) -> Verdict:
-        return fuse(results, threshold=self._plan.threshold)
+        return fuse(results, threshold=self._plan.threshold, expected_rate=self._plan.expected_rate)
 
     def _none(self, reason: Reason) -> Verdict:
         return unchecked(reason, threshold=self._plan.threshold)

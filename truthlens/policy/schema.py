@@ -40,7 +40,7 @@ class Section(BaseModel):
 
 
 class CostThreshold(Section):
-    """A threshold from costs: 1 / (1 + cost_ratio * (1 - prior) / prior)."""
+    """A threshold from costs: that of least expected cost, for scores at the plan's expected_rate."""
 
     cost_ratio: float = Field(
         gt=0, allow_inf_nan=False, description="Cost of a miss / cost of a false alarm."
@@ -262,6 +262,12 @@ class Behaviour(Section):
     threshold: Threshold | None = Field(
         default=None,
         description="Scores at or above it are acted on; lower is stricter. Default 0.6, the white paper's.",
+    )
+    expected_rate: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="Share of answers that you expect to be unsupported: scores are probabilities at it. Default 0.5.",
     )
     model_id: Text | None = Field(default=None, description="Model folder. Default: the bundled model.")
     use_cpu: bool | None = Field(default=None, description="false: run the model on a GPU. Default true.")

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from truthlens.core.records.enums import IntermediateCalls, Mode, OnFlagged, OnUnchecked, Reasoning, Streaming
 from truthlens.core.records.plan import Plan
 
-_Strength = tuple[bool, bool, int, float, float, int, int]
+_Strength = tuple[bool, bool, int, float, float, float, int, int]
+_ROUNDING = 1e-9
 _MODES = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.AGENTIC, Mode.PREMIUM)
 _STREAMING = (Streaming.OBSERVE, Streaming.GATE, Streaming.BUFFER)
 _ON_FLAGGED = (OnFlagged.MARK, OnFlagged.WITHHOLD, OnFlagged.STOP)
@@ -33,8 +34,7 @@ def weaknesses(plan: Plan, *, than: Plan) -> tuple[str, ...]:
     if not _checks(plan):
         return ("no answer is checked (evidence.intermediate_calls all)",)
     found = []
-    if plan.threshold > than.threshold:
-        found.append(f"threshold {plan.threshold:.2f} instead of {than.threshold:.2f}")
+    found += _threshold_weaknesses(plan, than=than)
     if _rank(plan) < _rank(than):
         found.append(f"mode {_mode(plan)} instead of {_mode(than)}")
     if _warns(than) and not _warns(plan):
@@ -70,6 +70,7 @@ def _strength(plan: Plan) -> _Strength:
         plan.enabled,
         _checks(plan),
         _ON_UNCHECKED.index(plan.on_unchecked),
+        -plan.even_threshold,
         -plan.threshold,
         _rank(plan),
         _STREAMING.index(plan.streaming),
@@ -80,6 +81,18 @@ def _strength(plan: Plan) -> _Strength:
 def _checks(plan: Plan) -> bool:
     """Return whether any answer is checked."""
     return plan.enabled and not plan.exempts_calls
+
+
+def _threshold_weaknesses(plan: Plan, *, than: Plan) -> list[str]:
+    """Compare what it takes to be flagged: by a score, on one scale, and by a finding whose floor no rate shifts."""
+    if plan.expected_rate == than.expected_rate:
+        if plan.threshold > than.threshold:
+            return [f"threshold {plan.threshold:.2f} instead of {than.threshold:.2f}"]
+        return []
+    if plan.even_threshold > than.even_threshold + _ROUNDING or plan.threshold > than.threshold:
+        own = f"threshold {plan.threshold:.2f} at expected_rate {plan.expected_rate:g}"
+        return [f"{own} instead of {than.threshold:.2f} at {than.expected_rate:g}"]
+    return []
 
 
 def _unchecked_weaknesses(plan: Plan, *, than: Plan) -> list[str]:

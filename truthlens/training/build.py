@@ -22,20 +22,34 @@ from truthlens.detection.encoder.inputs.manifest import (
 )
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.detection.models.loading import load_model
-from truthlens.training.calibrate.calibration import BASE_RATE, FittedCalibration, calibrate, score_answers
-from truthlens.training.data.dataset import Example, Recipe, read_folder, split
+from truthlens.training.calibrate.calibration import (
+    BASE_RATE,
+    WHITE_PAPER_THRESHOLD,
+    FittedCalibration,
+    calibrate,
+    calibration_figures,
+    score_answers,
+)
+from truthlens.training.data.dataset import Example, Recipe, each_source, read_folder, split, spread
+from truthlens.training.data.twins import read_twin_folder, twin_examples
 from truthlens.training.evaluate.evaluation import ScoreTable, measure, report
-from truthlens.training.evaluate.metrics import auroc, best_f1, bootstrap, brier, ece
+from truthlens.training.evaluate.metrics import auroc, best_f1, bootstrap, brier, ece, rounded
 from truthlens.training.evaluate.served_encoder import ServedEncoder, load_served
 from truthlens.training.export.convert import ONNX_NAME
 from truthlens.training.export.export import ExportReport, export, shift_bias
 from truthlens.training.export.model_card import CARD_NAME, card
 from truthlens.training.export.split_graph import split_folder
-from truthlens.training.train.recipe import BUNDLED_RECIPE, INPUT, LICENCES, MAIN_SOURCE
+from truthlens.training.train.recipe import (
+    BUNDLED_RECIPE,
+    INPUT,
+    LICENCES,
+    MAIN_SOURCE,
+    TWINS_FOLDER,
+    calibrates,
+    kind_of,
+)
 from truthlens.training.train.trainer import SUMMARY, TrainSettings, train
 
-WHITE_PAPER_THRESHOLD = 0.6
-"""That of the white paper's policy, which figures are also given at."""
 _FIXTURE_ROWS = 60
 _CALIBRATION_ROWS = 400  # of each source
 
@@ -51,8 +65,15 @@ def build(
     """
     run = train(settings, recipe=recipe, console=console)
     return finish(
-        run, out, data=settings.data, recipe=recipe, limit=settings.limit, threads=settings.threads, console=console
-    )  # fmt: skip
+        run,
+        out,
+        data=settings.data,
+        twins=settings.twins if settings.generated else None,
+        recipe=recipe,
+        limit=settings.limit,
+        threads=settings.threads,
+        console=console,
+    )
 
 
 def finish(
@@ -60,6 +81,7 @@ def finish(
     out: Path,
     *,
     data: Path,
+    twins: Path | None = TWINS_FOLDER,
     recipe: Recipe = BUNDLED_RECIPE,
     fmt: InputFormat = INPUT,
     limit: int | None = None,
@@ -73,6 +95,7 @@ def finish(
         run: folder of ``train``.
         out: model folder to write; its name becomes the model's.
         data: the folder that was trained on; its calibration and test sides are used here.
+        twins: the folder of twin files that was trained on, likewise; ``None`` for none.
         recipe: the one that was trained with.
         fmt: the input format to serve with.
         limit: rows of each source and side (for a trial run).
@@ -81,17 +104,21 @@ def finish(
         console: shows progress and reports.
     """
     console = console or Console(stderr=True)
-    sides = split(read_folder(data), recipe)
-    held_out = sides["calibration"] or sides["test"]
+    rows = read_folder(data)
+    if twins is not None:
+        rows += twin_examples(read_twin_folder(twins))
+    sides = split(rows, recipe)
+    held_out = [row for row in sides["calibration"] or sides["test"] if calibrates(row, recipe)]
     main = [row for row in held_out if row.source == MAIN_SOURCE] or held_out
-    fitting = _each(held_out, limit or _CALIBRATION_ROWS)
-    exported = export(run, out, fixture=_spread(main, _FIXTURE_ROWS), fmt=fmt, console=console)
+    fitting = each_source(held_out, limit or _CALIBRATION_ROWS)
+    exported = export(run, out, fixture=spread(main, _FIXTURE_ROWS), fmt=fmt, console=console)
     summary = json.loads((run / SUMMARY).read_bytes())
 
     raw = Manifest(name=out.name, base=summary["base"], input=fmt)
     model = load_model(out, manifest=raw, threads=threads)
     console.print(f"calibrating on {len(fitting)} answers")
-    found = calibrate(score_answers(model, load_tokenizer(out), fitting, fmt=fmt), fitting, main=MAIN_SOURCE)
+    readings = score_answers(model, load_tokenizer(out), fitting, fmt=fmt)
+    found = calibrate(readings, fitting, main=MAIN_SOURCE, kind_of=kind_of)
     shift_bias(out / ONNX_NAME, found.shift)
     manifest = _manifest(out, summary, found, fmt=fmt, note=note)
     _write(out, manifest)
@@ -100,7 +127,7 @@ def finish(
 
     figures = _figures(load_served(out, threads=threads), sides["test"], manifest, limit, console)
     figures |= {
-        "calibration": {"rows": len(fitting), "aggregations": _rounded(found.choices)},
+        "calibration": calibration_figures(found, len(fitting)),
         "training": {"epochs": summary["epochs"], "mean": summary.get("mean")},
         "export": _export_figures(exported),
     }
@@ -127,19 +154,6 @@ def describe(run: Path, out: Path, *, ablation: Path) -> None:
     _write(out, manifest)
     summary = json.loads((run / SUMMARY).read_bytes())
     (out / CARD_NAME).write_text(card(manifest, summary), encoding="utf-8")
-
-
-def _each(rows: Sequence[Example], most: int) -> list[Example]:
-    """Return at most ``most`` rows of each source."""
-    sources = sorted({row.source for row in rows})
-    return [row for name in sources for row in _spread([r for r in rows if r.source == name], most)]
-
-
-def _spread(rows: Sequence[Example], most: int | None) -> list[Example]:
-    """Return at most ``most`` rows, evenly over ``rows``: files are often sorted by label."""
-    if most is None or len(rows) <= most:
-        return list(rows)
-    return [rows[place] for place in np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 def _manifest(
@@ -193,7 +207,7 @@ def _figures(
     encoder.warm_up()
     figures: dict[str, Any] = {}
     for source in sorted({row.source for row in test}):
-        rows = _spread([row for row in test if row.source == source], limit)
+        rows = spread([row for row in test if row.source == source], limit)
         measured = measure(rows, encoder, console=console, title=f"testing on {source}")
         figures[source] = _source_figures(rows, measured, threshold=manifest.recommended_threshold)
     return {"main": MAIN_SOURCE, "test": figures}
@@ -225,12 +239,12 @@ def _source_figures(rows: Sequence[Example], measured: ScoreTable, *, threshold:
         }
         for limit in dict.fromkeys((threshold, WHITE_PAPER_THRESHOLD))
     }
-    result: dict[str, Any] = _rounded(found)
+    result: dict[str, Any] = rounded(found)
     return result
 
 
 def _export_figures(exported: ExportReport) -> dict[str, Any]:
-    found: dict[str, Any] = _rounded(
+    found: dict[str, Any] = rounded(
         {
             "int8": exported.quantized,
             "change_p99": exported.change_p99,
@@ -239,14 +253,3 @@ def _export_figures(exported: ExportReport) -> dict[str, Any]:
         }
     )
     return found
-
-
-def _rounded(value: Any) -> Any:
-    match value:
-        case float():
-            return round(value, 4)
-        case dict():
-            return {key: _rounded(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_rounded(inner) for inner in value]
-    return value

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 
 from truthlens.core.records.enums import Aggregation
 from truthlens.core.records.verdict import Span
-from truthlens.detection.encoder.aggregation import aggregate
-from truthlens.detection.encoder.response_score import Calibration, Scoring, measures
+from truthlens.detection.encoder.aggregation import aggregate, spans_of
+from truthlens.detection.encoder.inputs.manifest import load_manifest
+from truthlens.detection.encoder.response_score import MOST_SURE, Calibration, Scoring, measures
+from truthlens.settings import models_folder
 
-NOISY_OR = Calibration(slope=1.5, worst=0.5, length=-0.2, intercept=-1.0)
-PLAIN = Calibration(slope=2.0, worst=0.0, length=0.0, intercept=0.5)
+SURE = 6.0
+NOISY_OR = Calibration(slope=1.5, worst=0.5, length=-0.2, intercept=-1.0, sure=SURE)
+SPANS = Calibration(slope=2.0, worst=0.0, length=0.0, intercept=0.5, sure=SURE)
+BUNDLED = load_manifest(models_folder() / "truthlens-minilm-en-v1")
 UNIT = st.floats(0.0, 1.0)
 
 
@@ -32,51 +36,52 @@ def test_without_a_calibration_the_score_is_the_formula(aggregation: Aggregation
     assert Scoring(tau=0.15).score(aggregation, p=p, spans=spans) == raw
 
 
-def test_a_calibrated_noisy_or_is_a_logistic_of_its_hazard() -> None:
-    """By hand: hazard and worst tokens of two tokens above the limit, length of three."""
+def _fused(odds: float, highest: float) -> float:
+    return 1 - (1 - 1 / (1 + math.exp(-odds))) * (1 - highest**SURE)
+
+
+def test_a_calibrated_noisy_or_is_a_logistic_of_its_hazard_and_its_surest_token() -> None:
+    """By hand: hazard of two tokens above the limit, the three highest, length of three, and 0.75 to the power."""
     p = np.array([0.5, 0.75, 0.1])
-    hazard, worst = math.log(2.0) + math.log(4.0), 1.25 / 3
+    hazard, worst = math.log(2.0) + math.log(4.0), 1.35 / 3
     odds = 1.5 * math.log(hazard) + 0.5 * math.log(worst / (1 - worst)) - 0.2 * math.log(4.0) - 1.0
     scoring = Scoring(tau=0.15, calibrations={Aggregation.NOISY_OR: NOISY_OR})
-    assert scoring.score(Aggregation.NOISY_OR, p=p, spans=()) == pytest.approx(1 / (1 + math.exp(-odds)))
-
-
-def test_a_plain_error_is_added_by_a_noisy_or() -> None:
-    """Three tokens at 0.9 to the power of 2 are worth 0.81 by themselves."""
-    p = np.array([0.9, 0.9, 0.9, *[0.01] * 300])
-    base, plain = (
-        Scoring(tau=0.0, calibrations={Aggregation.NOISY_OR: replace(NOISY_OR, plain=power)}).score(
-            Aggregation.NOISY_OR, p=p, spans=()
-        )
-        for power in (0.0, 2.0)
-    )
-    assert plain == pytest.approx(1 - (1 - base) * (1 - 0.81))
+    assert scoring.score(Aggregation.NOISY_OR, p=p, spans=()) == pytest.approx(_fused(odds, 0.75))
 
 
 def test_span_scores_are_calibrated_by_themselves() -> None:
     """The highest span by its log-odds, all spans by the log of their hazard."""
-    scoring = Scoring(tau=0.0, calibrations=dict.fromkeys(Aggregation, PLAIN))
+    scoring = Scoring(tau=0.0, calibrations=dict.fromkeys(Aggregation, SPANS))
     spans, p = _spans(0.8, 0.5), np.array([0.8, 0.0, 0.5])
     odds = 2.0 * math.log(4.0) + 0.5
-    assert scoring.score(Aggregation.SPAN_MAX, p=p, spans=spans) == pytest.approx(1 / (1 + math.exp(-odds)))
+    assert scoring.score(Aggregation.SPAN_MAX, p=p, spans=spans) == pytest.approx(_fused(odds, 0.8))
     odds = 2.0 * math.log(math.log(5.0) + math.log(2.0)) + 0.5
-    assert scoring.score(Aggregation.SPAN_NOISY_OR, p=p, spans=spans) == pytest.approx(
-        1 / (1 + math.exp(-odds))
-    )
+    assert scoring.score(Aggregation.SPAN_NOISY_OR, p=p, spans=spans) == pytest.approx(_fused(odds, 0.8))
 
 
 @pytest.mark.parametrize("aggregation", list(Aggregation))
 def test_where_nothing_counts_the_score_is_zero(aggregation: Aggregation) -> None:
-    """No token above the limit and no span: calibrated or not, nothing is suspicious."""
-    scoring = Scoring(tau=0.3, calibrations=dict.fromkeys(Aggregation, PLAIN))
-    assert scoring.score(aggregation, p=np.array([0.1, 0.3]), spans=()) == 0.0
+    """An answer of which every part claims nothing is not suspicious, calibrated or not."""
+    scoring = Scoring(tau=0.3, calibrations=dict.fromkeys(Aggregation, SPANS))
+    assert scoring.score(aggregation, p=np.array([0.0, 0.0]), spans=()) == 0.0
     assert measures(aggregation, p=np.array([]), spans=(), tau=0.0) is None
+
+
+@pytest.mark.parametrize("aggregation", list(Aggregation))
+def test_answers_below_the_limit_are_told_apart(aggregation: Aggregation) -> None:
+    """Without a token above the limit, and without a span, the highest token alone still ranks."""
+    scoring = Scoring(tau=0.01, calibrations=dict.fromkeys(Aggregation, SPANS))
+    scores = [
+        scoring.score(aggregation, p=np.array([0.001, top]), spans=())
+        for top in (0.002, 0.004, 0.0099, 0.011)
+    ]
+    assert all(low < high for low, high in itertools.pairwise(scores))
 
 
 @given(st.lists(UNIT, min_size=1, max_size=30), st.data())
 def test_a_more_suspicious_token_never_lowers_the_score(p: list[float], data: st.DataObject) -> None:
     """Calibration keeps what the Noisy-OR promises, and stays within 0..1."""
-    scoring = Scoring(tau=0.1, calibrations={Aggregation.NOISY_OR: replace(NOISY_OR, plain=2.0)})
+    scoring = Scoring(tau=0.1, calibrations={Aggregation.NOISY_OR: NOISY_OR})
     place = data.draw(st.integers(0, len(p) - 1))
     higher = [*p]
     higher[place] = data.draw(st.floats(p[place], 1.0))
@@ -84,7 +89,64 @@ def test_a_more_suspicious_token_never_lowers_the_score(p: list[float], data: st
     assert 0.0 <= low <= high + 1e-12 <= 1.0 + 1e-12
 
 
+def _answer(background: float, tokens: int, sure: float, at: int) -> tuple[np.ndarray, tuple[Span, ...]]:
+    """Token probabilities with one that is ``sure``, and their spans."""
+    p = np.full(tokens, background)
+    p[at % tokens] = sure
+    offsets = np.array([(2 * token, 2 * token + 1) for token in range(tokens)], dtype=np.int64)
+    return p, spans_of(p, offsets, 0.5, "a " * tokens)
+
+
+@pytest.mark.parametrize("aggregation", list(Aggregation))
+@given(
+    background=st.floats(0.0, 0.01, exclude_max=True),
+    tokens=st.integers(1, 4_000),
+    sure=st.floats(0.99, 1.0),
+    at=st.integers(0, 3_999),
+    slope=st.floats(0.0, 5.0),
+    worst=st.floats(0.0, 5.0),
+    length=st.floats(-5.0, 5.0),
+    intercept=st.floats(-50.0, 50.0),
+    power=st.sampled_from((2.0, 16.0, 48.0, MOST_SURE)),
+)
+def test_one_token_that_is_surely_wrong_flags_any_answer(  # noqa: PLR0917
+    aggregation: Aggregation, background: float, tokens: int, sure: float, at: int, slope: float, worst: float,
+    length: float, intercept: float, power: float,
+) -> None:  # fmt: skip
+    """At the white paper's 0.6, whatever the rest is, with every calibration that a manifest may hold."""
+    p, spans = _answer(background, tokens, sure, at)
+    fitted = Calibration(slope, worst, length, intercept, sure=power)
+    scoring = Scoring(tau=0.01, calibrations=dict.fromkeys(Aggregation, fitted))
+    assert scoring.score(aggregation, p=p, spans=spans) >= 0.6
+    assert Scoring(tau=0.01).score(aggregation, p=p, spans=spans) >= 0.6
+    assert BUNDLED.scoring.score(aggregation, p=p, spans=spans) >= 0.6
+
+
+@given(st.lists(UNIT, min_size=1, max_size=30), st.data())
+def test_under_the_bundled_model_no_token_lowers_the_score(p: list[float], data: st.DataObject) -> None:
+    """Raising a token leaves the score or raises it, by tokens and by the highest span."""
+    place = data.draw(st.integers(0, len(p) - 1))
+    higher = [*p]
+    higher[place] = data.draw(st.floats(p[place], 1.0))
+    offsets = np.array([(2 * token, 2 * token + 1) for token in range(len(p))], dtype=np.int64)
+    for aggregation in (Aggregation.NOISY_OR, Aggregation.SPAN_MAX):
+        low, high = (
+            BUNDLED.scoring.score(
+                aggregation, p=values, spans=spans_of(values, offsets, BUNDLED.tau_span, "a " * len(p))
+            )
+            for values in (p, higher)
+        )
+        assert 0.0 <= low <= high + 1e-12 <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("sure", [0.0, -1.0, 51.0])
+def test_a_calibration_that_may_miss_a_sure_token_is_refused(sure: float) -> None:
+    """Powers beyond the bound give 0.99 less than 0.6."""
+    with pytest.raises(ValueError, match="at most 50"):
+        Calibration(slope=1.0, worst=0.0, length=0.0, intercept=0.0, sure=sure)
+
+
 def test_a_calibration_that_falls_is_refused() -> None:
     """A negative slope would score worse tokens lower."""
     with pytest.raises(ValueError, match="expected 0 or more"):
-        Calibration(slope=-0.1, worst=0.0, length=0.0, intercept=0.0)
+        Calibration(slope=-0.1, worst=0.0, length=0.0, intercept=0.0, sure=SURE)

@@ -41,7 +41,7 @@ def test_name_digest_and_aggregation(folder: Path) -> None:
     [
         {"temperature": 2.0},
         {"tau_span": 0.3},
-        {"response": {"noisy_or": {"slope": 1.0, "intercept": -1.0}}},
+        {"format": 2, "response": {"noisy_or": {"slope": 1.0, "intercept": -1.0, "sure": 8.0}}},
         {"input": {"max_tokens": 32, "answer_tokens": 16, "answer_overlap": 4}},
         {"files": {"model.onnx": "ab" * 32}},
     ],

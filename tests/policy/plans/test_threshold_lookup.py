@@ -90,6 +90,17 @@ def test_other_scoring_rules_are_an_error_with_the_command(policy: Path, made: i
         )
 
 
+def test_a_threshold_of_another_expected_rate_is_an_error(policy: Path) -> None:
+    """Scores are at the plan's rate, so a threshold measured at another one is no threshold on them."""
+    policy.write_text(POLICY + "  expected_rate: 0.2\n")
+    (error,) = check_file(policy, identify=identify)
+    assert "for expected_rate 0.5, and the plan's is 0.2" in error.message
+    made = content()
+    made["scored_with"]["expected_rate"] = 0.2
+    (policy.parent / "r.json").write_text(json.dumps(made))
+    assert check_file(policy, identify=identify) == []
+
+
 def test_a_decision_with_another_model_cannot_inherit(policy: Path) -> None:
     """A threshold is for one model, however it comes into the plan; one that is switched off needs none."""
     plugin = "plugins: [{type: hallucination, configuration: {model_id: other%s}}]"

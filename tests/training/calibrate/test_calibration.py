@@ -11,7 +11,7 @@ from truthlens.core.records.enums import Aggregation
 from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.response_score import Scoring
 from truthlens.detection.encoder.token_scores import Reading, sigmoid
-from truthlens.training.calibrate.calibration import BASE_RATE, FittedCalibration, calibrate
+from truthlens.training.calibrate.calibration import BASE_RATE, FittedCalibration, calibrate, kind_weights
 from truthlens.training.data.dataset import Example
 from truthlens.training.evaluate.metrics import base_rate_weights, ece, prf
 
@@ -21,7 +21,7 @@ OFFSETS = np.array([(3 * i, 3 * i + 2) for i in range(TOKENS)], dtype=np.int64)
 
 
 def _answers(
-    count: int, *, temperature: float = 1.0, shift: float = 0.0, seed: int = 0
+    count: int, *, temperature: float = 1.0, shift: float = 0.0, seed: int = 0, apart: float = 6.5
 ) -> tuple[list[Reading], list[Example]]:
     """Answers whose true token probability is ``sigmoid((odds + shift) / temperature)``; errors come in runs."""
     dice = np.random.default_rng(seed)
@@ -30,7 +30,7 @@ def _answers(
         true = np.full(TOKENS, -6.0) + dice.normal(0, 0.7, TOKENS)
         if number % 3 == 0:
             start = int(dice.integers(0, TOKENS - 5))
-            true[start : start + 5] += dice.normal(6.5, 1.5)
+            true[start : start + 5] += dice.normal(apart, 1.5)
         gold = dice.random(TOKENS) < sigmoid(true)
         spans = tuple((int(s), int(e)) for s, e in OFFSETS[gold])
         scored.append(_reading(true * temperature - shift))
@@ -68,24 +68,78 @@ def test_the_best_threshold_separates_as_well_as_the_figures_say() -> None:
     weights = base_rate_weights(labels, base_rate=BASE_RATE)
     flagged = _scores(scored, found, found.aggregation) >= found.threshold
     reached = prf(weights[flagged & labels].sum(), weights[flagged].sum(), weights[labels].sum()).f1
-    assert reached == pytest.approx(found.choices[found.aggregation.value]["best_f1"], abs=0.011)
+    figures = found.choices[found.aggregation.value]
+    assert found.threshold == figures["threshold"]
+    assert reached == pytest.approx(figures["f1_at_0.6" if found.threshold == 0.6 else "best_f1"], abs=0.011)
+
+
+@pytest.mark.parametrize(("apart", "usual"), [(6.5, True), (2.0, False)])
+def test_the_usual_threshold_is_recommended_unless_it_loses(apart: float, usual: bool) -> None:
+    """0.6 where its F1 is within 0.02 of the best one, else the threshold of the best F1."""
+    found = calibrate(*_answers(400, apart=apart), main="made")
+    figures = found.choices[found.aggregation.value]
+    assert bool(figures["f1_at_0.6"] >= figures["best_f1"] - 0.02) is usual
+    assert found.threshold == (0.6 if usual else figures["best_threshold"])
+
+
+def _kinds(example: Example) -> str:
+    return example.source
+
+
+def test_kinds_weigh_alike_and_each_at_even_odds() -> None:
+    """Many answers of one kind count as much as the few of another, and each class in them one half."""
+    labels = np.array([1] * 30 + [0] * 10 + [1] + [0] * 9, dtype=bool)
+    kinds = np.array(["many"] * 40 + ["few"] * 10)
+    weights = kind_weights(labels, kinds)
+    assert weights.mean() == pytest.approx(1.0)
+    for name in ("many", "few"):
+        for side in (labels, ~labels):
+            assert weights[(kinds == name) & side].sum() == pytest.approx(len(labels) / 4)
+
+
+def test_a_kind_of_one_class_is_left_out_and_reported() -> None:
+    """Supported answers alone have no odds: they change no calibration, and their figures say what is unknown."""
+    scored, examples = _answers(300)
+    more, others = _answers(60, temperature=3.0, seed=5)
+    clean = [replace(row, source="clean", label=0, spans=()) for row in others]
+    alone = calibrate(scored, examples, main="made", kind_of=_kinds)
+    both = calibrate([*scored, *more], [*examples, *clean], main="made", kind_of=_kinds)
+    assert both.response == alone.response
+    figures = both.kinds["clean"]
+    assert (figures["rows"], figures["unsupported"], figures["auroc"], figures["ece"]) == (60, 0, None, None)
+    assert figures["flagged"] is None
+    assert figures["supported_flagged"] is not None
+    assert both.kinds["made"]["ece"] == pytest.approx(both.choices[both.aggregation.value]["ece"])
+
+
+def test_every_calibration_flags_one_sure_token() -> None:
+    """Whatever is fitted, one token of 0.99 in 4,000 gives at least 0.6, and limits hide next to nothing."""
+    found = calibrate(*_answers(300, seed=4), main="made")
+    assert found.tau_token in (0.0, 0.01)
+    p = np.full(4_000, 0.001)
+    p[2_000] = 0.99
+    offsets = np.array([(2 * token, 2 * token + 1) for token in range(4_000)], dtype=np.int64)
+    scoring = Scoring(tau=found.tau_token, calibrations=found.response)
+    for aggregation in Aggregation:
+        spans = spans_of(p, offsets, found.tau_span, "a " * 4_000)
+        assert scoring.score(aggregation, p=p, spans=spans) >= 0.6
 
 
 @pytest.mark.parametrize("aggregation", list(Aggregation))
-def test_scores_are_calibrated_to_the_expected_base_rate(aggregation: Aggregation) -> None:
+def test_scores_are_probabilities_at_even_odds(aggregation: Aggregation) -> None:
     """On other answers of the same kind the score is about as high as unsupported answers are frequent."""
     found = calibrate(*_answers(900, seed=1), main="made")
     scored, examples = _answers(900, seed=2)
     labels = np.array([example.label for example in examples], dtype=bool)
     weights = base_rate_weights(labels, base_rate=BASE_RATE)
     values = _scores(scored, found, aggregation)
-    assert np.average(values, weights=weights) == pytest.approx(BASE_RATE, abs=0.05)
+    assert np.average(values, weights=weights) == pytest.approx(0.5, abs=0.05)
     assert ece(labels, values, weights=weights) < 0.1
     assert found.choices[aggregation.value]["ece"] < 0.06
 
 
-def test_other_sources_weigh_as_much_as_the_main_one() -> None:
-    """Rows of another source change the response calibration, but neither temperature nor limits."""
+def test_other_sources_leave_the_tokens_alone() -> None:
+    """Rows of another source change the response calibration, but neither temperature nor the limit of spans."""
     scored, examples = _answers(300)
     more, others = _answers(60, temperature=3.0, seed=5)
     alone = calibrate(scored, examples, main="made")
@@ -93,17 +147,18 @@ def test_other_sources_weigh_as_much_as_the_main_one() -> None:
         [*scored, *more], [*examples, *(replace(row, source="other") for row in others)], main="made"
     )
     assert both.temperature == pytest.approx(alone.temperature)
-    assert (both.tau_token, both.tau_span) == (alone.tau_token, alone.tau_span)
+    assert both.tau_span == alone.tau_span
     assert both.response != alone.response
     assert all(found.slope >= 0.0 <= found.worst for found in both.response.values())
 
 
 def test_the_chosen_aggregation_ranks_best() -> None:
-    """No other aggregation has a higher AUROC on the calibration answers."""
+    """No other aggregation ranks clearly better on the calibration answers; of equal ones it is the Noisy-OR."""
     found = calibrate(*_answers(300), main="made")
     assert set(found.choices) == {aggregation.value for aggregation in Aggregation}
     best = max(figures["auroc"] for figures in found.choices.values())
-    assert found.choices[found.aggregation.value]["auroc"] == best
+    as_good = [name for name in Aggregation if found.choices[name]["auroc"] >= best - 0.005]
+    assert found.aggregation is as_good[0]
 
 
 def test_silent_tokens_have_probability_zero() -> None:

@@ -24,7 +24,8 @@ SETTINGS = {
     "temperature": 2.0,
     "tau_token": 0.1,
     "tau_span": 0.3,
-    "response": {"noisy_or": {"slope": 0.8, "worst": 0.2, "intercept": -1.0}},
+    "format": 2,
+    "response": {"noisy_or": {"slope": 0.8, "worst": 0.2, "intercept": -1.0, "sure": 8.0}},
 }
 
 

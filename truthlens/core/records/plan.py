@@ -21,6 +21,7 @@ from truthlens.core.records.enums import (
     SystemEvidence,
     WarningPosition,
 )
+from truthlens.core.thresholds import EVEN_ODDS, at_rate
 
 MARGIN_S = 2.0
 """Seconds between the end of a hold and the moment at which Envoy gives up: for the way of the body and of the reply."""
@@ -167,7 +168,8 @@ class EvidenceRules:
 class Plan:
     """A compiled decision: all that the stages need to know of the policy for one exchange.
 
-    ``threshold`` is resolved to a number in 0..1. ``aggregation`` ``None`` means the model's own default,
+    ``threshold`` is resolved to a number in 0..1, for scores that are probabilities where ``expected_rate`` (0..1,
+    both excluded) of the answers are unsupported. ``aggregation`` ``None`` means the model's own default,
     ``model_id`` ``None`` the bundled model, ``warning_template`` ``None`` the built-in one for the answer's
     script. ``policy_version`` names the file contents that it came from.
     """
@@ -176,6 +178,7 @@ class Plan:
     enabled: bool = True
     mode: Mode = Mode.LIGHTWEIGHT
     threshold: float = 0.6
+    expected_rate: float = EVEN_ODDS
     aggregation: Aggregation | None = None
     streaming: Streaming = Streaming.BUFFER
     on_unchecked: OnUnchecked = OnUnchecked.ANNOTATE
@@ -197,6 +200,11 @@ class Plan:
     evidence: EvidenceRules = EvidenceRules()
     model_refs: tuple[str, ...] = ()
     policy_version: str = ""
+
+    @property
+    def even_threshold(self) -> float:
+        """Return the score at even odds from which an answer is flagged, to compare plans of other ``expected_rate``."""
+        return at_rate(self.threshold, EVEN_ODDS, given=self.expected_rate)
 
     @property
     def hold_s(self) -> float:

@@ -87,6 +87,7 @@ class DetectorResult:
 class Verdict:
     """The fused result for one answer.
 
+    ``score`` and ``threshold`` are at the plan's ``expected_rate``, the scores of ``spans`` and ``results`` at even odds.
     ``score`` is ``None`` exactly where ``status`` is ``unchecked`` or ``pending``; ``reason`` is ``None``
     exactly where it is ``checked``. ``flagged`` is ``score >= threshold``.
     """

@@ -2,9 +2,10 @@
 
 A raw aggregation is no probability: the tokens of one error are near-copies, and the small background of a
 long answer adds up. A model's manifest may therefore carry a calibration per aggregation, fitted on held-out
-answers. It is monotone in what the aggregation measures, so that it never ranks two answers of one length the
-other way round for more suspicious tokens. Without one the score is the white paper's formula to the letter.
-Pure numerics in float64.
+answers, which makes it the probability that an answer is unsupported where half of the answers are. It is
+monotone in what the aggregation measures, so that it never ranks two answers of one length the other way round
+for more suspicious tokens. Without one the score is the white paper's formula to the letter. Pure numerics in
+float64.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,31 +22,39 @@ from truthlens.core.records.enums import Aggregation
 from truthlens.core.records.verdict import Span
 from truthlens.detection.encoder.aggregation import CLIP, aggregate, span_max, worst_tokens
 
-_LEAST = 1e-4
-"""Hazards and means below this count as this: beyond it there is nothing to tell apart."""
+_LEAST_ODDS = 1e-4
+"""Means of worst tokens, and span scores, below this count as this, and those near 1 likewise."""
+_LEAST_HAZARD = 1e-6
+MOST_SURE = 50.0
+"""The highest ``sure`` there may be: 0.99 to this power is 0.605, so that one such token makes any score 0.6."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A logistic from what an aggregation measures to the probability that an answer is unsupported.
+    """A logistic from what an aggregation measures to the probability, at even odds, that an answer is unsupported.
 
     Log-odds = ``slope`` · evidence + ``worst`` · worst + ``length`` · ln(answer tokens) + ``intercept``; see
-    ``measures`` for evidence and worst. ``slope`` and ``worst`` are not negative. ``plain`` above 0 adds, by
-    a Noisy-OR, the mean of the three worst tokens to that power: annotated answers hold few plain errors, so
-    that the logistic alone would trust even them only half.
+    ``measures`` for evidence and worst. ``slope`` and ``worst`` are not negative. ``sure`` (above 0, at most
+    ``MOST_SURE``) adds, by a Noisy-OR, the highest token or span to that power: one part of an answer that is
+    surely wrong makes the answer wrong, however long the rest is, and the logistic would dilute it.
     """
 
     slope: float
     worst: float
     length: float
     intercept: float
-    plain: float = 0.0
+    sure: float
 
     def __post_init__(self) -> None:
-        if self.slope < 0.0 or self.worst < 0.0 or self.plain < 0.0:
+        if self.slope < 0.0 or self.worst < 0.0:
             raise ValueError(
-                f"slope is {self.slope}, worst {self.worst} and plain {self.plain}; expected 0 or more: the score must not "
-                "fall where tokens become more suspicious"
+                f"slope is {self.slope} and worst {self.worst}; expected 0 or more: the score must not fall where tokens "
+                "become more suspicious"
+            )
+        if not 0.0 < self.sure <= MOST_SURE:
+            raise ValueError(
+                f"sure is {self.sure}; expected above 0 and at most {MOST_SURE:g}: beyond it a token that is surely wrong "
+                "would not flag a long answer"
             )
 
 
@@ -74,47 +84,58 @@ class Scoring:
         found = measures(aggregation, p=p, spans=spans, tau=self.tau)
         if found is None:
             return 0.0
-        evidence, worst, length = found
         odds = (
-            calibration.slope * evidence
-            + calibration.worst * worst
-            + calibration.length * length
+            calibration.slope * found.evidence
+            + calibration.worst * found.worst
+            + calibration.length * found.length
             + calibration.intercept
         )
         score = 1.0 / (1.0 + math.exp(-max(min(odds, 500.0), -500.0)))
-        if not calibration.plain:
-            return score
-        return 1.0 - (1.0 - score) * float(1.0 - worst_tokens(p, self.tau) ** calibration.plain)
+        return 1.0 - (1.0 - score) * (1.0 - math.pow(found.highest, calibration.sure))
 
 
-def measures(
-    aggregation: Aggregation, *, p: ArrayLike, spans: Sequence[Span], tau: float
-) -> tuple[float, float, float] | None:
-    """Return the measures that calibration reads of one answer: (evidence, worst, ln of the answer's tokens).
+class Measures(NamedTuple):
+    """What calibration reads of one answer.
+
+    ``evidence`` and ``worst`` are log-odds or logs, see ``measures``; ``length`` is the ln of the answer's
+    tokens, ``highest`` the probability of its most suspicious token or span (below 1).
+    """
+
+    evidence: float
+    worst: float
+    length: float
+    highest: float
+
+
+def measures(aggregation: Aggregation, *, p: ArrayLike, spans: Sequence[Span], tau: float) -> Measures | None:
+    """Return the measures that calibration reads of one answer; ``None`` where no token is suspicious at all.
 
     For ``noisy_or``, evidence is the log of the hazard Σ −ln(1 − p) over tokens above ``tau`` (the Noisy-OR
-    is 1 − e^−hazard), and worst the log-odds of the mean of the three worst tokens. For ``span_noisy_or``
+    is 1 − e^−hazard), and worst the log-odds of the mean of the three highest tokens. For ``span_noisy_or``
     evidence is the log of the spans' hazard, for ``span_max`` the log-odds of the highest span; worst is 0
-    for both. ``None`` where no token or span counts.
+    for both. Where no token is above ``tau``, or there is no span, the highest token alone is the evidence, so
+    that answers below the limit are told apart as well. Each measure rises, or stays, with every token.
     """
     values = np.asarray(p, dtype=np.float64)
-    length = math.log(len(values) + 1.0)
-    if aggregation is Aggregation.NOISY_OR:
-        above = values[values > tau]
-        if not len(above):
-            return None
-        return _log_hazard(above), _log_odds(worst_tokens(values, tau)), length
-    if not spans:
+    top = float(values.max(initial=0.0))
+    if aggregation is not Aggregation.NOISY_OR:
+        top = max(top, span_max(spans))
+    if top <= 0.0:
         return None
+    length, highest = math.log(len(values) + 1.0), min(top, 1.0 - CLIP)
     if aggregation is Aggregation.SPAN_MAX:
-        return _log_odds(span_max(spans)), 0.0, length
-    return _log_hazard(np.array([span.score for span in spans])), 0.0, length
+        return Measures(_log_odds(top), 0.0, length, highest)
+    if aggregation is Aggregation.NOISY_OR:
+        counted, worst = values[values > tau], _log_odds(worst_tokens(values, 0.0))
+    else:
+        counted, worst = np.array([span.score for span in spans], dtype=np.float64), 0.0
+    return Measures(_log_hazard(counted if len(counted) else np.array([top])), worst, length, highest)
 
 
 def _log_hazard(scores: NDArray[np.float64]) -> float:
-    return math.log(max(float(-np.log1p(-np.minimum(scores, 1.0 - CLIP)).sum()), _LEAST))
+    return math.log(max(float(-np.log1p(-np.minimum(scores, 1.0 - CLIP)).sum()), _LEAST_HAZARD))
 
 
 def _log_odds(p: float) -> float:
-    held = min(max(p, _LEAST), 1.0 - _LEAST)
+    held = min(max(p, _LEAST_ODDS), 1.0 - _LEAST_ODDS)
     return math.log(held / (1.0 - held))

@@ -13,7 +13,7 @@ import regex
 from truthlens.core.records.calls import ModelSpec
 from truthlens.core.records.enums import DetectorName, Mode
 from truthlens.core.records.plan import DetectorSpec, EvidenceRules, Plan
-from truthlens.core.thresholds import threshold_from_cost
+from truthlens.core.thresholds import EVEN_ODDS, at_rate, least_cost_threshold
 from truthlens.policy.plans.modes import ModeSettings
 from truthlens.policy.plans.streams import check_streams, stream_settings
 from truthlens.policy.plans.threshold_lookup import Calibrations
@@ -31,6 +31,7 @@ from truthlens.registry import DetectorType, detector_types
 from truthlens.yamlfile.diagnostics import KeyPath, Report
 
 _LOWEST_SENSIBLE_THRESHOLD = 0.05
+_HIGHEST_SENSIBLE_THRESHOLD = 0.99
 _LONGEST_PATTERN = 2_000
 # Who speaks in a conversation; a model does not vouch for itself, nor does a question answer itself.
 _SPEAKING_ROLES = frozenset(("user", "human", "assistant", "model", "ai", "bot", "system", "developer"))
@@ -53,6 +54,8 @@ class PlanBuilder:
     calibrations: Calibrations | None = None
     # The record that a decision's threshold stands in, for the plans that inherit it.
     _records: dict[str, ThresholdRecord] = field(default_factory=dict)
+    # Likewise the costs that it follows from, which give another number where expected_rate is another.
+    _costs: dict[str, CostThreshold] = field(default_factory=dict)
 
     def build(self, base: Plan, keys: Behaviour, path: KeyPath) -> Plan:
         """Return ``base`` with the written ``keys`` over it; ``path`` is their place."""
@@ -62,6 +65,7 @@ class PlanBuilder:
             mode=mode,
             enabled=_or(keys.enabled, base.enabled),
             threshold=self._threshold(base, keys, path),
+            expected_rate=_or(keys.expected_rate, base.expected_rate),
             aggregation=_or(keys.aggregation, base.aggregation),
             streaming=_or(keys.streaming, base.streaming),
             stream=stream_settings(base.stream, keys),
@@ -83,6 +87,7 @@ class PlanBuilder:
         if plan.enabled:
             check_streams(plan, keys, path, self.report)
         self._check_calibrated(plan, keys, path)
+        self._check_rate(plan, keys, path)
         return plan
 
     def check_model(self, name: str, path: KeyPath) -> None:
@@ -102,10 +107,13 @@ class PlanBuilder:
     def _threshold(self, base: Plan, keys: Behaviour, path: KeyPath) -> float:
         match keys.threshold:
             case None:
-                return base.threshold
+                inherited = self._costs.get(DEFAULT_DECISION)
+                return base.threshold if inherited is None else _least_cost(inherited, base, keys)
             case CostThreshold(cost_ratio=cost_ratio, prior=prior):
-                threshold = threshold_from_cost(cost_ratio=cost_ratio, prior=prior)
-                if threshold < _LOWEST_SENSIBLE_THRESHOLD:
+                self._costs[base.decision] = keys.threshold
+                threshold = _least_cost(keys.threshold, base, keys)
+                rate = _or(keys.expected_rate, base.expected_rate)
+                if at_rate(threshold, EVEN_ODDS, given=rate) < _LOWEST_SENSIBLE_THRESHOLD:
                     self.report.warn(
                         (*path, "threshold"),
                         f"cost_ratio {cost_ratio:g} and prior {prior:g} give the threshold {threshold:.3f}, "
@@ -126,6 +134,19 @@ class PlanBuilder:
             return base.threshold
         self._records[base.decision] = record
         return record.threshold
+
+    def _check_rate(self, plan: Plan, keys: Behaviour, path: KeyPath) -> None:
+        if (
+            keys.expected_rate is not None
+            and plan.enabled
+            and plan.even_threshold > _HIGHEST_SENSIBLE_THRESHOLD
+        ):
+            self.report.warn(
+                (*path, "expected_rate"),
+                f"where {plan.expected_rate:g} of the answers are expected to be unsupported, the threshold "
+                f"{plan.threshold:g} takes a score of {plan.even_threshold:.4f} at even odds: hardly any answer is flagged",
+                "lower the threshold as well: it is the probability from which you want an answer flagged",
+            )
 
     def _check_calibrated(self, plan: Plan, keys: Behaviour, path: KeyPath) -> None:
         own = keys.threshold is not None
@@ -237,6 +258,12 @@ class PlanBuilder:
                 f"there is no model folder {plan.model_id!r}; the bundled model is used instead",
                 "put the model there, fix the path, or remove the key",
             )
+
+
+def _least_cost(costs: CostThreshold, base: Plan, keys: Behaviour) -> float:
+    """Return the threshold that follows from ``costs`` at the plan's expected rate."""
+    rate = _or(keys.expected_rate, base.expected_rate)
+    return least_cost_threshold(cost_ratio=costs.cost_ratio, prior=costs.prior, rate=rate)
 
 
 def _listed(written: list[str] | None, inherited: tuple[str, ...]) -> tuple[str, ...]:

@@ -109,6 +109,10 @@ class Calibrations:
                 f"under the scoring rules {made.scoring_version}, and this version of TruthLens scores by the rules"
                 f" {SCORING_VERSION}"
             )
+        if made.expected_rate != plan.expected_rate:
+            found.append(
+                f"for expected_rate {made.expected_rate:g}, and the plan's is {plan.expected_rate:g}"
+            )
         detectors = {spec.name: spec.weight for spec in plan.detectors}
         if _shares(made.detectors) != _shares(detectors):
             found.append(

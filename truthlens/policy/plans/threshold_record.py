@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from truthlens.core.records.enums import Aggregation
 from truthlens.core.records.verdict import ModelIdentity
+from truthlens.core.thresholds import EVEN_ODDS
 
 MAX_BYTES = 64 * 1024
 """A record is far smaller; what is larger is another kind of file and is not read to its end."""
@@ -75,7 +76,7 @@ class ScoredWith(_Frozen):
     """What the scores came from; a plan with anything else has other scores.
 
     ``scoring_version`` is ``core.scoring_version.SCORING_VERSION`` of the code that scored; 0 where it did
-    not count.
+    not count. ``expected_rate`` is the base rate that the scores are probabilities at.
     """
 
     model: str
@@ -83,6 +84,7 @@ class ScoredWith(_Frozen):
     aggregation: Aggregation
     detectors: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
     scoring_version: int = Field(default=0, ge=0)
+    expected_rate: float = Field(default=EVEN_ODDS, gt=0, lt=1)
 
     @property
     def identity(self) -> ModelIdentity:

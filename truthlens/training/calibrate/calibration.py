@@ -1,15 +1,16 @@
 """Fit the manifest's figures to raw log-odds on held-out answers: temperature, shift, limits, calibrations.
 
 Works on the log-odds that the exported file gives and scores with the serving code's own functions, so what
-is fitted is what is served. Answers are weighted so that unsupported ones are as frequent in every source as
-they are expected to be in use: annotated data holds more of them, and a score that is right there would be
-too high elsewhere.
+is fitted is what is served. Answers come in kinds (summaries, long answers, tables, …) that all weigh alike, and
+in each kind unsupported answers weigh as much as supported ones: a score is a probability at even odds, whatever
+the data happen to hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +22,33 @@ from truthlens.detection.encoder import response_score
 from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.inputs.manifest import InputFormat
 from truthlens.detection.encoder.inputs.windows import build_windows
-from truthlens.detection.encoder.token_scores import Reading, read_answer
+from truthlens.detection.encoder.token_scores import Reading, read_answer, sigmoid
 from truthlens.detection.models.runtime import TokenModel
 from truthlens.training.calibrate.logistic import fit_logistic
 from truthlens.training.data.dataset import Example
-from truthlens.training.evaluate.metrics import auroc, base_rate_weights, best_f1, char_prf, ece
+from truthlens.training.evaluate.metrics import auroc, base_rate_weights, best_f1, char_prf, ece, prf, rounded
 from truthlens.training.train.batches import IGNORED, token_labels
 
-TOKEN_TAUS = (0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.0)
+TOKEN_TAUS = (0.01, 0.0)
 """Limits of the Noisy-OR that are tried, the highest first: on a tie fewer tokens should count."""
 SPAN_TAUS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-BASE_RATE = 0.18
-"""Expected share of unsupported answers: that of a common benchmark's mix of weak and strong generators."""
-MAIN_SHARE = 0.7
-"""Weight of the main source among all; the others share the rest alike. They hold the short answers."""
-PLAIN_POWERS = (2.0, 3.0, 4.0, 6.0)
-"""Powers of the Noisy-OR's term for plain errors that are tried, the strongest first."""
-MOST_ECE = 0.055
-"""Calibration error that this term may bring on the calibration answers."""
+BASE_RATE = 0.5
+"""Share of unsupported answers that scores are fitted to: even odds."""
+SURE_POWERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
+"""Powers of the highest token that are tried, the strongest first; see ``response_score.Calibration``."""
+WHITE_PAPER_THRESHOLD = 0.6
+"""Recommended wherever its F1 is nearly the best, so that thresholds mean the same under every model."""
+OTHER = "other"
+"""Kind of the answers of a source that no table names."""
+_AUROC_SLACK = 0.005
+_F1_LOSS = 0.02
 _F1_SLACK = 0.01
+_EM_STEPS = 12
 _RIDGE = 0.02
 """Of the response calibrations, per unit of weight: their few inputs are correlated."""
+
+KindOf = Callable[[Example], str]
+"""From an answer to the name of its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +56,9 @@ class FittedCalibration:
     """What the manifest gets.
 
     Token probability is ``sigmoid((log-odds + shift) / temperature)``. ``response`` calibrates each
-    aggregation. ``threshold`` is the response threshold with the best F1 on the calibration answers (of near
-    equals, the one with the fewest false alarms). ``choices`` holds the figures of every aggregation,
-    weighted to ``BASE_RATE``.
+    aggregation. ``threshold`` is 0.6 where its F1 on the calibration answers is within 0.02 of the best, else the
+    one with the best F1. ``choices`` holds the figures of every aggregation over the mixture of kinds, ``kinds``
+    those of the chosen one in each kind, at even odds; what needs both classes is ``None`` where one is missing.
     """
 
     temperature: float
@@ -62,6 +69,31 @@ class FittedCalibration:
     response: dict[Aggregation, response_score.Calibration]
     threshold: float
     choices: dict[str, dict[str, float]]
+    kinds: dict[str, dict[str, float | None]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedResponses:
+    """The part of ``FittedCalibration`` that rests on token probabilities alone."""
+
+    tau_token: float
+    aggregation: Aggregation
+    response: dict[Aggregation, response_score.Calibration]
+    threshold: float
+    choices: dict[str, dict[str, float]]
+    kinds: dict[str, dict[str, float | None]]
+
+
+def calibration_figures(found: FittedCalibration | FittedResponses, rows: int) -> dict[str, Any]:
+    """Return what the manifest keeps of a calibration on ``rows`` answers: its base rate and figures."""
+    figures = {"rows": rows, "base_rate": BASE_RATE, "aggregations": found.choices, "kinds": found.kinds}
+    kept: dict[str, Any] = rounded(figures)
+    return kept
+
+
+def one_kind(_example: Example) -> str:
+    """Return the same kind for every answer."""
+    return OTHER
 
 
 def score_answers(
@@ -88,62 +120,95 @@ def score_answers(
     return readings
 
 
-def calibrate(readings: Sequence[Reading], examples: Sequence[Example], *, main: str) -> FittedCalibration:
+def calibrate(
+    readings: Sequence[Reading], examples: Sequence[Example], *, main: str, kind_of: KindOf = one_kind
+) -> FittedCalibration:
     """Fit on held-out answers, in order: token probabilities, limits, responses, operating point.
 
     Args:
         readings: of ``score_answers``.
         examples: the same answers; some with marked spans, some of either label.
-        main: the source that tokens and limits are fitted on; without rows of it, all are.
+        main: the source that token probabilities and spans are fitted on; without rows of it, all are.
+        kind_of: the kind of each answer; kinds weigh alike. One with answers of a single class has no odds, and
+            is left out of the fit.
     """
     labels = np.array([example.label for example in examples], dtype=bool)
-    weights = _weights(examples, labels, main=main)
     mine = [row for row, example in enumerate(examples) if example.source == main] or list(
         range(len(examples))
     )
     own, own_examples = [readings[row] for row in mine], [examples[row] for row in mine]
-    temperature, shift = _fit_tokens(own, own_examples, weights[mine])
+    own_weights = base_rate_weights(labels[mine], base_rate=BASE_RATE)
+    temperature, shift = _fit_tokens(own, own_examples, own_weights)
     p = [reading.probabilities(temperature=temperature, shift=shift) for reading in readings]
     own_p = [p[row] for row in mine]
-    tau_token = max(TOKEN_TAUS, key=lambda limit: round(_noisy_or_auroc(own_p, labels[mine], limit), 3))
-    tau_span = max(SPAN_TAUS, key=lambda limit: _char_f1(own, own_examples, own_p, weights[mine], limit))
-    spans = [spans_of(values, r.offsets, tau_span, r.text) for values, r in zip(p, readings, strict=True)]
-    fitted = {
-        name: _fit_response(name, list(zip(p, spans, strict=True)), labels, weights, tau=tau_token)
-        for name in Aggregation
-    }
-    choices = {name.value: figures for name, (_, figures) in fitted.items()}
-    best = max(fitted, key=lambda name: (fitted[name][1]["auroc"], -fitted[name][1]["ece"]))
+    tau_span = max(SPAN_TAUS, key=lambda limit: _char_f1(own, own_examples, own_p, own_weights, limit))
+    found = fit_responses(readings, p, examples, tau_span=tau_span, kind_of=kind_of)
     return FittedCalibration(
         temperature=temperature,
         shift=shift,
-        tau_token=tau_token,
+        tau_token=found.tau_token,
         tau_span=tau_span,
-        aggregation=best,
-        response={name: found for name, (found, _) in fitted.items() if found is not None},
-        threshold=fitted[best][1]["threshold"],
-        choices=choices,
+        aggregation=found.aggregation,
+        response=found.response,
+        threshold=found.threshold,
+        choices=found.choices,
+        kinds=found.kinds,
     )
 
 
-def _weights(examples: Sequence[Example], labels: NDArray[np.bool_], *, main: str) -> NDArray[np.float64]:
-    """Return weights, shape (rows,), mean 1: sources at the expected base rate, the main one at its share."""
-    sources = np.array([example.source for example in examples])
-    names = list(np.unique(sources))
-    others = len(names) - (main in names)
+def fit_responses(
+    readings: Sequence[Reading],
+    p: Sequence[NDArray[np.float64]],
+    examples: Sequence[Example],
+    *,
+    tau_span: float,
+    kind_of: KindOf = one_kind,
+) -> FittedResponses:
+    """Fit what makes a response score of token probabilities ``p``; see ``calibrate``."""
+    labels = np.array([example.label for example in examples], dtype=bool)
+    kinds = np.array([kind_of(example) for example in examples])
+    weights = kind_weights(labels, kinds)
+    tau = max(TOKEN_TAUS, key=lambda limit: round(_noisy_or_auroc(p, labels, weights, limit), 3))
+    spans = [spans_of(values, r.offsets, tau_span, r.text) for values, r in zip(p, readings, strict=True)]
+    # What is served counts a short value of JSON more than once, and so is what is fitted.
+    counted = [reading.counted(values) for reading, values in zip(readings, p, strict=True)]
+    answers = list(zip(counted, spans, strict=True))
+    fitted = {name: _fit_response(name, answers, labels, weights, tau=tau) for name in Aggregation}
+    choices = {name.value: _choice_figures(labels, weights, *fitted[name]) for name in Aggregation}
+    most = max(figures["auroc"] for figures in choices.values())
+    # White paper, definition 4, is the first of those that rank as well as any.
+    best = next(name for name in Aggregation if choices[name]["auroc"] >= most - _AUROC_SLACK)
+    return FittedResponses(
+        tau_token=tau,
+        aggregation=best,
+        response={name: found for name, (found, _, _) in fitted.items() if found is not None},
+        threshold=choices[best]["threshold"],
+        choices=choices,
+        kinds=_kind_figures(labels, kinds, fitted[best][1], threshold=choices[best]["threshold"]),
+    )
+
+
+def kind_weights(labels: NDArray[np.bool_], kinds: NDArray[np.str_]) -> NDArray[np.float64]:
+    """Return weights, shape (rows,), mean 1: kinds alike, and in each both classes alike.
+
+    A kind with one class only gets 0; where no kind has both, all answers are taken for one kind.
+    """
     weights = np.zeros(len(labels))
-    for name in names:
-        rows = sources == name
-        whole = (1.0 - MAIN_SHARE * (main in names)) / max(others, 1)
-        if name == main:
-            whole = MAIN_SHARE if others else 1.0
-        weights[rows] = base_rate_weights(labels[rows], base_rate=BASE_RATE) * whole / rows.sum()
-    return weights * len(labels)
+    for name in np.unique(kinds):
+        rows = kinds == name
+        if 0 < labels[rows].sum() < rows.sum():
+            weights[rows] = base_rate_weights(labels[rows], base_rate=BASE_RATE) / rows.sum()
+    if not weights.any():
+        return base_rate_weights(labels, base_rate=BASE_RATE)
+    return weights * float(len(labels) / weights.sum())
 
 
-def _noisy_or_auroc(p: Sequence[NDArray[np.float64]], labels: NDArray[np.bool_], tau: float) -> float:
+def _noisy_or_auroc(
+    p: Sequence[NDArray[np.float64]], labels: NDArray[np.bool_], weights: NDArray[np.float64], tau: float
+) -> float:
     """Return the AUROC of Noisy-OR, in log space because the raw score saturates at 1."""
-    return auroc(labels, [float(-np.log1p(-np.minimum(v[v > tau], 1.0 - 1e-6)).sum()) for v in p]) or 0.0
+    hazards = [float(-np.log1p(-np.minimum(v[v > tau], 1.0 - 1e-6)).sum()) for v in p]
+    return auroc(labels, hazards, weights=weights) or 0.0
 
 
 def _fit_tokens(
@@ -184,6 +249,9 @@ def _ranges(spans: Sequence[Span]) -> list[tuple[int, int]]:
 _Scored = tuple[NDArray[np.float64], tuple[Span, ...]]
 
 
+_FittedResponse = tuple[response_score.Calibration | None, NDArray[np.float64], NDArray[np.float64]]
+
+
 def _fit_response(
     name: Aggregation,
     answers: Sequence[_Scored],
@@ -191,15 +259,15 @@ def _fit_response(
     weights: NDArray[np.float64],
     *,
     tau: float,
-) -> tuple[response_score.Calibration | None, dict[str, float]]:
-    """Fit the calibration of one aggregation (``None`` if only one class was seen), and its figures."""
-    found = None
+) -> _FittedResponse:
+    """Fit the calibration of one aggregation (``None`` if only one class was seen); its scores, and the raw ones."""
+    fitted: list[response_score.Calibration] = []
     measured = [response_score.measures(name, p=p, spans=spans, tau=tau) for p, spans in answers]
-    rows = [row for row, measure in enumerate(measured) if measure is not None]
+    rows = [row for row, measure in enumerate(measured) if measure is not None and weights[row] > 0.0]
     if rows and 0 < labels[rows].sum() < len(rows):
-        inputs = np.array([measured[row] for row in rows])
+        inputs = np.array([m for row in rows if (m := measured[row])])
         gold, mass = labels[rows].astype(np.float64), weights[rows]
-        found = _without_fall(inputs, gold, mass)
+        fitted = [_beside_sure(inputs, gold, mass, power=power) for power in SURE_POWERS]
 
     def scores(calibration: response_score.Calibration | None) -> NDArray[np.float64]:
         scoring = response_score.Scoring(
@@ -207,28 +275,90 @@ def _fit_response(
         )
         return np.array([scoring.score(name, p=p, spans=spans) for p, spans in answers])
 
-    if found is not None and name is Aggregation.NOISY_OR:
-        for power in PLAIN_POWERS:
-            candidate = replace(found, plain=power)
-            if ece(labels, scores(candidate), weights=weights) <= MOST_ECE:
-                found = candidate
-                break
-    values = scores(found)
+    if not fitted:
+        return None, scores(None), scores(None)
+    tried = [(each, scores(each)) for each in fitted]
+    best, values = min(tried, key=lambda each: round(ece(labels, each[1], weights=weights), 3))
+    return best, values, scores(None)
+
+
+def _choice_figures(
+    labels: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    _calibration: response_score.Calibration | None,
+    values: NDArray[np.float64],
+    raw: NDArray[np.float64],
+) -> dict[str, float]:
     # A threshold of 0 would flag every answer, also those without one suspicious token.
-    f1, threshold = best_f1(labels, values, slack=_F1_SLACK, above=0.0, weights=weights)
-    return found, {
+    best, at = best_f1(labels, values, slack=_F1_SLACK, above=0.0, weights=weights)
+    usual = _f1(labels, values, weights, WHITE_PAPER_THRESHOLD)
+    return {
         "auroc": auroc(labels, values, weights=weights) or 0.0,
-        "best_f1": f1,
-        "threshold": threshold,
+        "best_f1": best,
+        "best_threshold": at,
+        "f1_at_0.6": usual,
+        "threshold": WHITE_PAPER_THRESHOLD if usual >= best - _F1_LOSS else at,
         "ece": ece(labels, values, weights=weights),
-        "ece_raw": ece(labels, scores(None), weights=weights),
+        "ece_raw": ece(labels, raw, weights=weights),
     }
+
+
+def _f1(
+    labels: NDArray[np.bool_], values: NDArray[np.float64], weights: NDArray[np.float64], threshold: float
+) -> float:
+    flagged = values >= threshold
+    sums = (float(weights[rows].sum()) for rows in (flagged & labels, flagged, labels))
+    return prf(*sums).f1
+
+
+def _kind_figures(
+    labels: NDArray[np.bool_], kinds: NDArray[np.str_], values: NDArray[np.float64], *, threshold: float
+) -> dict[str, dict[str, float | None]]:
+    """Return the figures of each kind by itself, at even odds."""
+    found: dict[str, dict[str, float | None]] = {}
+    for name in np.unique(kinds):
+        rows = kinds == name
+        gold, own = labels[rows], values[rows]
+        both = bool(0 < gold.sum() < len(gold))
+        found[str(name)] = {
+            "rows": int(rows.sum()),
+            "unsupported": int(gold.sum()),
+            "auroc": auroc(gold, own),
+            "ece": ece(gold, own, weights=base_rate_weights(gold, base_rate=BASE_RATE)) if both else None,
+            "flagged": float((own[gold] >= threshold).mean()) if gold.any() else None,
+            "supported_flagged": float((own[~gold] >= threshold).mean()) if not gold.all() else None,
+        }
+    return found
+
+
+def _beside_sure(
+    inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64], *, power: float
+) -> response_score.Calibration:
+    """Fit the logistic beside the highest token to ``power``, by expectation maximisation.
+
+    An unsupported answer is one for which the logistic, the token, or both speak. How likely the logistic did is
+    what it is fitted to; fitted alone, the token would come on top of what already explains the answer.
+
+    Args:
+        inputs: the measures, shape (rows, 4).
+        gold: shape (rows,), 1 for unsupported.
+        weights: shape (rows,).
+        power: of the highest token.
+    """
+    sure = inputs[:, 3] ** power
+    soft = gold
+    for _ in range(_EM_STEPS):
+        found = _without_fall(inputs[:, :3], soft, weights)
+        score = sigmoid(inputs[:, :3] @ found[:3] + found[3])
+        soft = gold * score / (score + sure - score * sure)
+    slope, worst, length, intercept = (round(float(value), 4) for value in found)
+    return response_score.Calibration(slope, worst, length, intercept, sure=power)
 
 
 def _without_fall(
     inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64]
-) -> response_score.Calibration:
-    """Return the logistic over all columns but evidence or worst where they would let the score fall."""
+) -> NDArray[np.float64]:
+    """Return three slopes and an intercept: of a logistic without evidence or worst where they would let the score fall."""
     columns = [column for column in range(inputs.shape[1]) if inputs[:, column].std() > 0.0]
     while True:
         fitted = fit_logistic(inputs[:, columns], gold, weights, ridge=_RIDGE)
@@ -240,4 +370,4 @@ def _without_fall(
         columns.remove(falling[0])
     slopes = np.zeros(3)
     slopes[columns] = fitted[:-1]
-    return response_score.Calibration(*(round(float(value), 4) for value in (*slopes, fitted[-1])))
+    return np.append(slopes, fitted[-1])

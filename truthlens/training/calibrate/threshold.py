@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from truthlens.core.errors import DetectorError
 from truthlens.core.records.enums import Reason
 from truthlens.core.records.verdict import Verdict
-from truthlens.core.thresholds import threshold_from_cost
+from truthlens.core.thresholds import EVEN_ODDS, least_cost_threshold, threshold_from_cost
 from truthlens.policy.plans.threshold_record import CostGoal, Measured, MissRateGoal, RowCounts
 from truthlens.training.calibrate.conformal import (
     UNSCORED,
@@ -101,18 +101,23 @@ def score_labelled(
 
 
 def choose(
-    scored: LabelledScores, goal: MissRateGoal | CostGoal, *, others: Mapping[str, float] | None = None
+    scored: LabelledScores,
+    goal: MissRateGoal | CostGoal,
+    *,
+    expected_rate: float = EVEN_ODDS,
+    others: Mapping[str, float] | None = None,
 ) -> ThresholdChoice:
     """Return the threshold for ``goal``.
 
     For a miss rate it is the largest one that ``conformal.control_miss_rate`` allows; for a cost ratio the
-    one of least expected cost on these answers, together with proposition 1's (``"least cost"`` and
-    ``"proposition 1"`` in ``compared``). They differ: proposition 1 reads the score as a probability and
-    knows nothing of the model, the other is measured.
+    one of least expected cost on these answers (``"least cost"`` in ``compared``), together with what the same
+    costs mean in a policy (``"costs in a policy"``) and with the white paper's ``"proposition 1"`` as it stands. The
+    first is measured; the others read the score as a probability and know nothing of the model.
 
     Args:
         scored: the labelled answers.
         goal: what the threshold is for.
+        expected_rate: the base rate that the scores are probabilities at.
         others: further thresholds to compare, by name.
 
     Raises:
@@ -136,10 +141,11 @@ def choose(
         best = least_cost(gold, scored.scores, cost_ratio=goal.cost_ratio, prior=goal.prior)
         threshold = best.threshold
         measured = Measured(miss_rate=best.miss_rate, supported_flagged=best.false_alarm_rate)
-        formula = threshold_from_cost(cost_ratio=goal.cost_ratio, prior=goal.prior)
+        costs = {"cost_ratio": goal.cost_ratio, "prior": goal.prior}
         all_others = {
             "least cost": threshold,
-            "proposition 1": formula,
+            "costs in a policy": least_cost_threshold(**costs, rate=expected_rate),
+            "proposition 1": threshold_from_cost(**costs),
             "flag everything": 0.0,
             **(others or {}),
         }

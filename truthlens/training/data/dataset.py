@@ -184,3 +184,18 @@ def draw(examples: Sequence[Example], recipe: Recipe, *, seed: int) -> list[Exam
         drawn.extend(rows if wanted >= len(rows) else dice.sample(rows, wanted))
     dice.shuffle(drawn)
     return drawn
+
+
+def each_source(rows: Sequence[Example], most: int) -> list[Example]:
+    """Return at most ``most`` rows of each source."""
+    sources = sorted({row.source for row in rows})
+    return [row for name in sources for row in spread([r for r in rows if r.source == name], most)]
+
+
+def spread(rows: Sequence[Example], most: int | None) -> list[Example]:
+    """Return at most ``most`` rows, evenly over ``rows``: files are often sorted by label."""
+    if most is None or len(rows) <= most:
+        return list(rows)
+    if most == 1:
+        return [rows[0]]
+    return [rows[place * (len(rows) - 1) // (most - 1)] for place in range(most)]

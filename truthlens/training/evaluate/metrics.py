@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -283,3 +284,15 @@ def resamples(groups: Sequence[str], *, rounds: int = 1000, seed: int = 0) -> It
     for _ in range(rounds if len(names) else 0):
         picked = dice.integers(0, len(names), len(names))
         yield np.bincount(picked, minlength=len(names)).astype(np.float64)[member]
+
+
+def rounded(value: Any) -> Any:
+    """Return ``value`` with every number of its mappings and lists at four digits, as figures are kept."""
+    match value:
+        case float():
+            return round(value, 4)
+        case dict():
+            return {key: rounded(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [rounded(inner) for inner in value]
+    return value

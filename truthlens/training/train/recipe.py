@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from truthlens.detection.encoder.inputs.manifest import DataSource, InputFormat
+from truthlens.training.calibrate.calibration import OTHER
 from truthlens.training.data.dataset import Example, Mixture, Recipe, Shares
 from truthlens.training.data.evidence_twins import EVIDENCE_TWINS
 from truthlens.training.data.minimal_pairs import EVIDENCE, PAIRS
@@ -56,6 +58,31 @@ BUNDLED_RECIPE = Recipe(
         "uhgeval": Mixture(rows=0),
     },
 )
+_EXTRACTIVE, _ABSTRACTIVE, _LONG = "extractive summaries", "abstractive summaries", "long answers"
+_CLAIMS, _TABLES, _DIALOGUE = "short claims", "tables and records", "dialogue"
+KINDS: Mapping[tuple[str, str], str] = {
+    ("frank_cnndm", ""): _EXTRACTIVE,
+    ("bump", ""): _EXTRACTIVE,
+    (MAIN_SOURCE, "summary"): _ABSTRACTIVE,
+    ("frank_bbc", ""): _ABSTRACTIVE,
+    ("xsum_hallucination", ""): _ABSTRACTIVE,
+    ("summedits", ""): _ABSTRACTIVE,
+    ("storysumm", ""): _ABSTRACTIVE,
+    (MAIN_SOURCE, "qa"): _LONG,
+    ("clapnq", ""): _LONG,
+    ("wice", ""): _CLAIMS,
+    ("fever_symmetric", ""): _CLAIMS,
+    ("snli", ""): _CLAIMS,
+    ("factcg", ""): _CLAIMS,
+    (MAIN_SOURCE, "data2txt"): _TABLES,
+    ("infotabs", ""): _TABLES,
+    ("tabfact", ""): _TABLES,
+    ("quintd", ""): _TABLES,
+    ("begin", ""): _DIALOGUE,
+    ("alexa_dialogs", ""): _DIALOGUE,
+    (TWINS, ""): "twins",
+}
+"""By source and task (empty: any): the kind of answers that a calibration is fitted and reported by."""
 LICENCES = {
     MAIN_SOURCE: DataSource(name="RAGTruth, question answering (ParticleMedia)", licence="MIT"),
     "wice": DataSource(name="WiCE", licence="ODC-BY (text: CC BY-SA, Common Crawl terms)"),
@@ -96,6 +123,23 @@ LICENCES = {
     TABLES: DataSource(name="generated JSON records and texts about them", licence="Apache-2.0"),
 }
 """By source: name and licence for manifest and card."""
+
+
+def kind_of(example: Example) -> str:
+    """Return the kind of an answer; that of sources which the table does not name is ``other``."""
+    for key in ((example.source, example.task), (example.source, "")):
+        if key in KINDS:
+            return KINDS[key]
+    return OTHER
+
+
+def calibrates(example: Example, recipe: Recipe) -> bool:
+    """Return whether an answer may be calibrated on: not if ``recipe`` leaves its source out and no kind names it.
+
+    Sources are left out because they tell by their wording alone which answers are wrong, hold one class, or are in
+    a language that the model does not read.
+    """
+    return kind_of(example) != OTHER or recipe.mixture.get(example.source, recipe.default_mixture).rows > 0
 
 
 def train_format(example: Example) -> InputFormat:

@@ -11,7 +11,13 @@ from pydantic import ValidationError
 
 from truthlens.core.errors import ModelError
 from truthlens.core.records.enums import Aggregation
-from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest, derive_manifest, load_manifest
+from truthlens.detection.encoder.inputs.manifest import (
+    InputFormat,
+    Manifest,
+    derive_manifest,
+    load_manifest,
+    without_calibration,
+)
 
 
 def _write(folder: Path, name: str, content: Any) -> None:
@@ -129,3 +135,42 @@ def test_sizes_that_cannot_work_are_refused(sizes: dict[str, int]) -> None:
     """Chunks must move on, and evidence must have room."""
     with pytest.raises(ValidationError, match="must"):
         InputFormat(**sizes)
+
+
+def _manifest_of(folder: Path, **changes: object) -> Path:
+    folder.mkdir(exist_ok=True)
+    fitted = {"slope": 1.0, "worst": 0.5, "length": 0.0, "intercept": -1.0}
+    data = {
+        "name": "m",
+        "base": "b",
+        "input": {},
+        "response": {"noisy_or": fitted | {"plain": 2.0}},
+    } | changes
+    (folder / "manifest.json").write_text(json.dumps(data), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("changes", [{"format": 1}, {}], ids=["format 1", "no format"])
+def test_calibrations_of_the_earlier_scale_are_refused(tmp_path: Path, changes: dict[str, object]) -> None:
+    """They were fitted to another base rate, and the message has the command that fits them again."""
+    folder = _manifest_of(tmp_path / "m", **changes)
+    with pytest.raises(ModelError, match=r"base rate of 0\.18.*truthlens\.training\.calibrate\.refit"):
+        load_manifest(folder)
+    assert without_calibration(folder).response == {}
+
+
+def test_a_model_without_calibrations_has_no_scale_to_renew(tmp_path: Path) -> None:
+    """Manifests of pulled models, of either format, load as before."""
+    for number in (1, 2):
+        folder = _manifest_of(tmp_path / "m", format=number, response={})
+        assert load_manifest(folder).response == {}
+
+
+@pytest.mark.parametrize("sure", [0, 51, None])
+def test_every_calibration_says_how_much_a_sure_token_counts(tmp_path: Path, sure: float | None) -> None:
+    """It is above 0 and at most 50, beyond which one would not flag an answer; it has no default."""
+    fitted = {"slope": 1.0, "worst": 0.5, "length": 0.0, "intercept": -1.0}
+    own = fitted if sure is None else fitted | {"sure": sure}
+    folder = _manifest_of(tmp_path / "m", format=2, response={"noisy_or": own})
+    with pytest.raises(ModelError, match="sure"):
+        load_manifest(folder)

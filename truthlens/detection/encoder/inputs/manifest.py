@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from truthlens.core.errors import ModelError
 from truthlens.core.records.enums import Aggregation
 from truthlens.detection.encoder.inputs.prompts import TemplateName
-from truthlens.detection.encoder.response_score import Calibration, Scoring
+from truthlens.detection.encoder.response_score import MOST_SURE, Calibration, Scoring
 
 MANIFEST_NAME = "manifest.json"
 # LettuceDetect v1 was trained at this length; longer windows are for models that say so in a manifest.
@@ -94,7 +94,7 @@ class ResponseCalibration(_Frozen):
     worst: float = Field(default=0.0, ge=0.0)
     length: float = 0.0
     intercept: float
-    plain: float = Field(default=0.0, ge=0.0)
+    sure: float = Field(gt=0.0, le=MOST_SURE)
 
 
 class Manifest(_Frozen):
@@ -104,11 +104,12 @@ class Manifest(_Frozen):
     ``softmax(logits / temperature)[hallucinated_label]``. ``tau_token`` is the limit of the Noisy-OR's
     indicator, ``tau_span`` the limit from which a token belongs to a span. ``noisy_or_exponent`` is the
     tempering exponent 1/c (1.0: the raw formula). ``response`` calibrates the response score of an
-    aggregation; without an entry it is the formula alone. ``figures`` are results on held-out data, by split.
+    aggregation to even odds; without an entry it is the formula alone. ``format`` 1 had none, or calibrations to another
+    base rate, which are refused. ``figures`` are results on held-out data, by split.
     ``files`` maps relative names to SHA-256 digests (hex); the loader refuses a file that differs.
     """
 
-    format: Literal[1] = 1
+    format: Literal[1, 2] = 2
     name: str
     base: str
     architecture: str = ""
@@ -147,14 +148,14 @@ def load_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST_NAME
     if path.is_file():
-        try:
-            return Manifest.model_validate_json(path.read_bytes())
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the file"
+        content = path.read_bytes()
+        if _is_calibrated_before(content):
             raise ModelError(
-                f"{path}: {where}: {first['msg']}; fix the manifest or export the model again"
-            ) from error
+                f"{path}: response: it was calibrated by an earlier version, to a base rate of 0.18, and scores are "
+                f"probabilities at even odds now; run: python -m truthlens.training.calibrate.refit {folder} --data FOLDER "
+                "(labelled answers that the model was not trained on)"
+            )
+        return _parsed(content, path)
     config_path = folder / "config.json"
     if not config_path.is_file():
         raise ModelError(
@@ -168,6 +169,41 @@ def load_manifest(folder: Path) -> Manifest:
     if not isinstance(config, dict):
         raise ModelError(f"{config_path} holds a {type(config).__name__}, expected an object")
     return derive_manifest(folder.name, config)
+
+
+def without_calibration(folder: Path) -> Manifest:
+    """Load the manifest of ``folder`` of any format, without its calibrations of the response score.
+
+    Raises:
+        ModelError: the manifest cannot be used for another reason.
+    """
+    path = folder / MANIFEST_NAME
+    if not path.is_file():
+        return load_manifest(folder)
+    content = path.read_bytes()
+    if _is_calibrated_before(content):
+        content = json.dumps(json.loads(content) | {"format": 2, "response": {}}).encode()
+    return _parsed(content, path).model_copy(update={"response": {}})
+
+
+def _parsed(content: bytes, path: Path) -> Manifest:
+    try:
+        return Manifest.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise ModelError(
+            f"{path}: {where}: {first['msg']}; fix the manifest or export the model again"
+        ) from error
+
+
+def _is_calibrated_before(content: bytes) -> bool:
+    """Return whether this is a manifest of format 1 with calibrations, whose scores are at another base rate."""
+    try:
+        data = json.loads(content)
+    except ValueError:
+        return False
+    return isinstance(data, dict) and data.get("format", 1) == 1 and bool(data.get("response"))
 
 
 def derive_manifest(name: str, config: dict[str, Any]) -> Manifest:
