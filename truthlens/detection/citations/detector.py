@@ -96,6 +96,7 @@ class CitationDetector:
                 reason="it cites a source that is not among the passages",
                 differences=(Difference(DifferenceKind.CITATION, start, end),),
             ),
+            shown=(start, end),
         )
 
     def _result(
@@ -153,6 +154,7 @@ class CitationDetector:
             explanation=Explanation(
                 SpanKind.UNCITED, confidence=1.0, reason="it claims something and cites no source"
             ),
+            shown=(start, end),
         )
 
     def _wrong_span(self, found: WrongCitation) -> Span:
@@ -165,6 +167,7 @@ class CitationDetector:
             DetectorName.CITATIONS,
             passage=found.other if elsewhere else found.cited,
             explanation=Explanation(SpanKind.WRONG_CITATION, confidence=found.confidence, reason=reason),
+            shown=(found.start, found.end),
         )
 
 

@@ -13,6 +13,7 @@ from truthlens.core.records.enums import Aggregation, DetectorName, Reason
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.encoder.aggregation import span_max, spans_of
 from truthlens.detection.encoder.inputs.manifest import Manifest
+from truthlens.detection.encoder.span_edges import evaluated_spans
 from truthlens.detection.encoder.token_scores import Reading
 from truthlens.text.claims.non_claims import Query, is_abstention
 
@@ -48,7 +49,8 @@ def result_of(
     unread = any(first < end and last > start for first, last in reading.unread)
     if part is not None and not read.any():
         return nothing(Reason.LANGUAGE if unread else Reason.TOO_LARGE if len(p) else Reason.EMPTY_ANSWER)
-    spans = spans_of(p, reading.offsets[own], manifest.tau_span, reading.text)
+    runs = spans_of(p, reading.offsets[own], manifest.tau_span, reading.text)
+    spans = evaluated_spans(runs, p, reading.offsets[own], reading.text)
     if part is not None:
         spans = tuple(_clipped(span, start, end) for span in spans)
     abstains = is_abstention(reading.text[start:end], Query(reading.query))
@@ -60,7 +62,7 @@ def result_of(
     }
     return DetectorResult(
         detector=DetectorName.ENCODER,
-        score=manifest.scoring.score(aggregation, p=reading.counted(p, own), spans=spans),
+        score=manifest.scoring.score(aggregation, p=reading.counted(p, own), spans=runs),
         spans=spans,
         coverage=_coverage(scored, read),
         reason=Reason.LANGUAGE if unread or scored.evidence_read < 1.0 else None,
@@ -81,8 +83,7 @@ def claimless() -> DetectorResult:
 
 def shifted(result: DetectorResult, by: int) -> DetectorResult:
     """Return the result with its spans shifted by ``by``: where the piece begins in its text."""
-    spans = tuple(replace(span, start=span.start + by, end=span.end + by) for span in result.spans)
-    return replace(result, spans=spans)
+    return replace(result, spans=tuple(span.shifted(by) for span in result.spans))
 
 
 def _tokens_of(offsets: NDArray[np.int64], start: int, end: int) -> slice:
