@@ -191,7 +191,10 @@ def _print(exchange: Exchange, response: str, verdict: Verdict, *, as_json: bool
     colour = "red" if verdict.flagged else "green"
     word = "detected" if verdict.flagged else "not detected"
     score = format_score(verdict.score, verdict.threshold)
-    out.print(Text(word, colour), f" score {score}  threshold {verdict.threshold:g}  {verdict.status.value}")
+    why = f" ({verdict.reason.value})" if verdict.reason is not None else ""
+    out.print(
+        Text(word, colour), f" score {score}  threshold {verdict.threshold:g}  {verdict.status.value}{why}"
+    )
     text = Text(response.rstrip())
     for mark in marks_of(verdict.spans, length=len(response)):
         text.stylize("bold red", mark.start, mark.end)

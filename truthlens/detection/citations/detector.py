@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import StoppedError
-from truthlens.core.records.enums import Aggregation, DetectorName, Risk
+from truthlens.core.records.enums import Aggregation, DetectorName, Reason, Risk
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.verdict import DetectorResult, Span
@@ -17,6 +17,7 @@ from truthlens.detection.citations.sources import Sources
 from truthlens.detection.citations.support import Support, WrongCitation
 from truthlens.detection.interfaces import Detector, Ranges
 from truthlens.text.citations import Labels, fence_after, find_citations
+from truthlens.text.sentence_marks import has_known_sentences
 
 # A level begins above its limit.
 _ABOVE = 0.001
@@ -40,8 +41,12 @@ class CitationDetector:
         self._support = None if encoder is None else Support(encoder)
 
     def reads(self, exchange: Exchange, answer: Answer) -> bool:
-        """Return true: labels are read in every language."""
-        return True
+        """Return whether the answer's claims can be counted.
+
+        Labels are read in any language, and so are claims where the marks that end a sentence are known: Hindi, Urdu and
+        Thai have others, or none.
+        """
+        return has_known_sentences(answer.text)
 
     def detect_all(
         self,
@@ -106,8 +111,10 @@ class CitationDetector:
         # Numbers and titles are no demand to cite; an answer that uses them has to get them right.
         if not asked and not (report.citations if sources.numbered else report.named):
             return _abstained("the answer cites nothing, and the prompt gave its passages no ids")
-        if report.note:
+        if report.note and not report.invalid:
             return _abstained(report.note)
+        if not self.reads(exchange, answer):
+            return self._labels_alone(report)
         wrong = (
             self._support.wrong(exchange, answer, report, stop=stop)
             if self._support is not None and self.options.check_support
@@ -124,6 +131,21 @@ class CitationDetector:
             floor=floor,
             explanation=_summary(report, len(wrong)),
             details=MappingProxyType(self._details(report, len(wrong))),
+        )
+
+    def _labels_alone(self, report: Report) -> DetectorResult:
+        """Return the result on an answer whose claims cannot be counted: its invalid citations, or that it is not read."""
+        spans = tuple(self.invalid_span(start, end) for start, end in report.invalid[:_MOST_SPANS])
+        if not spans:
+            return DetectorResult(DetectorName.CITATIONS, None, reason=Reason.LANGUAGE)
+        return DetectorResult(
+            DetectorName.CITATIONS,
+            0.0,
+            spans=spans,
+            floor=self.floor_of(Risk.HIGH),
+            reason=Reason.LANGUAGE,
+            explanation=f"{_counted(len(report.invalid_citations), 'citation')} of no passage; claims were not counted",
+            details=MappingProxyType({"invalid_citations": len(report.invalid_citations)}),
         )
 
     def _details(self, report: Report, wrong: int) -> dict[str, float | str]:

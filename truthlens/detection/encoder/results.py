@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -15,6 +16,7 @@ from truthlens.detection.encoder.aggregation import span_max, spans_of
 from truthlens.detection.encoder.inputs.manifest import Manifest
 from truthlens.detection.encoder.span_edges import evaluated_spans
 from truthlens.detection.encoder.token_scores import Reading
+from truthlens.llm.token_estimate import text_tokens
 from truthlens.text.claims.non_claims import Query, is_abstention
 
 
@@ -46,9 +48,12 @@ def result_of(
     own = slice(None) if part is None else _tokens_of(reading.offsets, start, end)
     p = reading.probabilities(temperature=manifest.temperature)[own]
     read = reading.scored[own]
-    unread = any(first < end and last > start for first, last in reading.unread)
+    foreign = any(first < end and last > start for first, last in reading.unread)
     if part is not None and not read.any():
-        return nothing(Reason.LANGUAGE if unread else Reason.TOO_LARGE if len(p) else Reason.EMPTY_ANSWER)
+        if foreign:
+            coverage = replace(scored.coverage, answer_tokens=len(p), answer_tokens_scored=0)
+            return replace(nothing(Reason.LANGUAGE), coverage=coverage)
+        return nothing(Reason.TOO_LARGE if len(p) else Reason.EMPTY_ANSWER)
     runs = spans_of(p, reading.offsets[own], manifest.tau_span, reading.text)
     spans = evaluated_spans(runs, p, reading.offsets[own], reading.text)
     if part is not None:
@@ -65,15 +70,22 @@ def result_of(
         score=manifest.scoring.score(aggregation, p=reading.counted(p, own), spans=runs),
         spans=spans,
         coverage=_coverage(scored, read),
-        reason=Reason.LANGUAGE if unread or scored.evidence_read < 1.0 else None,
+        reason=Reason.LANGUAGE if foreign or scored.evidence_read < 1.0 else None,
         explanation="the answer only abstains" if abstains else "",
         details=MappingProxyType(details),
     )
 
 
-def nothing(reason: Reason) -> DetectorResult:
-    """Return the result of a text that was not scored."""
-    return DetectorResult(DetectorName.ENCODER, None, reason=reason)
+def nothing(reason: Reason, *, text: str = "", evidence: Sequence[str] = ()) -> DetectorResult:
+    """Return the result of a text that was not scored.
+
+    Of one whose language the model does not read, or whose evidence's, the coverage counts all of it, estimated by its
+    characters, as not looked at: other detectors may have a score.
+    """
+    coverage = None
+    if reason is Reason.LANGUAGE and text:
+        coverage = Coverage(text_tokens(text), 0, sum(map(text_tokens, evidence)), 0)
+    return DetectorResult(DetectorName.ENCODER, None, coverage=coverage, reason=reason)
 
 
 def claimless() -> DetectorResult:
