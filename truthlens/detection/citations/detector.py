@@ -12,7 +12,8 @@ from truthlens.core.records.enums import Aggregation, DetectorName, Reason, Risk
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.verdict import DetectorResult, Span
-from truthlens.detection.citations.report import Options, Report, is_wrong, report_on
+from truthlens.detection.citations.extrapolation import Extrapolation, extrapolations
+from truthlens.detection.citations.report import Extrapolations, Options, Report, is_wrong, report_on
 from truthlens.detection.citations.sources import Sources
 from truthlens.detection.citations.support import Support, WrongCitation
 from truthlens.detection.interfaces import Detector, Ranges
@@ -123,14 +124,17 @@ class CitationDetector:
         spans = [self.invalid_span(start, end) for start, end in report.invalid[:_MOST_SPANS]]
         spans += [self._uncited_span(start, end) for start, end in report.uncited]
         spans += [self._wrong_span(each) for each in wrong]
+        surer = self._surer(exchange, answer, report, stop)
+        if self.options.over_extrapolation is Extrapolations.FLAG:
+            spans += [self._surer_span(each) for each in surer[:_MOST_SPANS]]
         floor = max(self.floor_of(report.level), *(span.score for span in spans), 0.0)
         return DetectorResult(
             DetectorName.CITATIONS,
             report.risk,
             spans=tuple(sorted(spans, key=lambda span: (span.start, span.end))),
             floor=floor,
-            explanation=_summary(report, len(wrong)),
-            details=MappingProxyType(self._details(report, len(wrong))),
+            explanation=_summary(report, len(wrong), len(surer)),
+            details=MappingProxyType(self._details(report, len(wrong), len(surer))),
         )
 
     def _labels_alone(self, report: Report) -> DetectorResult:
@@ -148,7 +152,16 @@ class CitationDetector:
             details=MappingProxyType({"invalid_citations": len(report.invalid_citations)}),
         )
 
-    def _details(self, report: Report, wrong: int) -> dict[str, float | str]:
+    def _surer(
+        self, exchange: Exchange, answer: Answer, report: Report, stop: StopCheck
+    ) -> list[Extrapolation]:
+        if self.options.over_extrapolation is Extrapolations.OFF:
+            return []
+        return extrapolations(answer.text, report, exchange.passages, stop=stop)
+
+    def _details(self, report: Report, wrong: int, surer: int) -> dict[str, float | str]:
+        flags = self.options.over_extrapolation is Extrapolations.FLAG
+        codes = (*report.codes, *(("wrong-citation",) if wrong else ()))
         details: dict[str, float | str] = {
             "method": self.options.method.value,
             "level": report.level.value,
@@ -161,11 +174,29 @@ class CitationDetector:
             "total_claims": report.total_claims,
             "risk_by_claims": round(report.claims_risk, 4),
             "risk_by_seed": round(1.0 - min(report.seed_ratio, 1.0), 4) if report.total_claims else 0.0,
-            "codes": " ".join((*report.codes, *(("wrong-citation",) if wrong else ()))),
+            "codes": " ".join((*codes, *((SpanKind.OVER_EXTRAPOLATION.value,) if surer and flags else ()))),
         }
+        if self.options.over_extrapolation is not Extrapolations.OFF:
+            details["over_extrapolations"] = surer
         if self.options.check_support:
             details["wrong_citations"] = wrong
         return details
+
+    def _surer_span(self, found: Extrapolation) -> Span:
+        return Span(
+            *found.word,
+            self.floor_of(Risk.MODERATE),
+            DetectorName.CITATIONS,
+            passage=found.passage,
+            explanation=Explanation(
+                SpanKind.OVER_EXTRAPOLATION,
+                confidence=1.0,
+                reason="the nearest sentence says this with reserve",
+                sentence=found.sentence,
+                similarity=found.similarity,
+                differences=(Difference(DifferenceKind.CERTAINTY, *found.word, found.hedge),),
+            ),
+        )
 
     def _uncited_span(self, start: int, end: int) -> Span:
         return Span(
@@ -293,7 +324,7 @@ def _abstained(why: str) -> DetectorResult:
     return DetectorResult(DetectorName.CITATIONS, None, abstained=True, explanation=why)
 
 
-def _summary(report: Report, wrong: int) -> str:
+def _summary(report: Report, wrong: int, surer: int) -> str:
     parts = [
         f"{_counted(report.total_claims, 'claim')}, {_counted(len(report.valid_citations), 'source')} cited"
     ]
@@ -303,6 +334,8 @@ def _summary(report: Report, wrong: int) -> str:
         parts.append(f"{_counted(report.uncited_count, 'long sentence')} without a citation")
     if wrong:
         parts.append(f"{_counted(wrong, 'citation')} of a passage that does not say it")
+    if surer:
+        parts.append(f"{_counted(surer, 'claim')} surer than the evidence")
     return "; ".join(parts)
 
 
