@@ -28,6 +28,7 @@ from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest, MergeWeights, load_manifest
 from truthlens.detection.encoder.inputs.windows import Window, Windows, build_windows, load_tokenizer
 from truthlens.detection.encoder.merging import by_chunk, statistics
+from truthlens.detection.encoder.span_edges import evaluated_spans
 from truthlens.detection.encoder.token_scores import read_answer
 from truthlens.detection.models.loading import load_model
 from truthlens.detection.models.runtime import TokenModel, cpu_quota
@@ -124,8 +125,9 @@ class Reader:
             evidence=example.context,
         )  # fmt: skip
         p = reading.probabilities(temperature=manifest.temperature)
-        spans = spans_of(p, built.offsets, manifest.tau_span, text)
-        score = manifest.scoring.score(manifest.aggregation, p=p, spans=spans)
+        runs = spans_of(p, built.offsets, manifest.tau_span, text)
+        score = manifest.scoring.score(manifest.aggregation, p=p, spans=runs)
+        spans = evaluated_spans(runs, p, built.offsets, text)
         return Said(example, score, tuple((span.start, span.end) for span in spans))
 
     def learn(self, examples: Sequence[Example]) -> None:

@@ -195,7 +195,10 @@ def test_detect_scores_files_and_json_lines(shelf: Path, tmp_path: Path) -> None
     )
     verdict = json.loads(result.stdout)
     assert (result.returncode, verdict["detected"]) == (2, True)
-    assert answer.read_text()[verdict["spans"][0]["start"] : verdict["spans"][0]["end"]] == "Zorblax"
+    (span,) = verdict["spans"]
+    (marked,) = span["marked"]
+    assert answer.read_text()[span["start"] : span["end"]] == span["text"] == "Tea is Zorblax."
+    assert answer.read_text()[marked["start"] : marked["end"]] == "Zorblax"
     rows = '{"context": "Tea is free.", "query": "", "response": "Tea is free."}\n'
     clean = run("detect", "--models", str(shelf), "--json", "--exit-code", stdin=rows)
     assert (clean.returncode, json.loads(clean.stdout)["detected"]) == (0, False)

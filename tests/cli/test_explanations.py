@@ -12,7 +12,7 @@ from truthlens.cli.explanations import explanation_lines
 from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
-from truthlens.core.records.verdict import Span
+from truthlens.core.records.verdict import Mark, Span, marks_of
 
 PASSAGES = (Passage("Adults take\n54 mg a day.", Provenance.DOCUMENTS),)
 RESPONSE = "Adults take 45 mg a day, says Norrel."
@@ -29,10 +29,16 @@ EXPLANATION = Explanation(
 )
 
 
+def mark_of(span: Span) -> Mark:
+    """Return the one mark of a span of ``RESPONSE``."""
+    (mark,) = marks_of([span], length=len(RESPONSE))
+    return mark
+
+
 def test_an_explanation_is_four_plain_lines() -> None:
     """Kind and reason, each difference, and the nearest sentence on one line."""
     span = Span(12, 14, 0.9, passage=0, explanation=EXPLANATION)
-    assert list(explanation_lines(span, RESPONSE, PASSAGES)) == [
+    assert list(explanation_lines(mark_of(span), RESPONSE, PASSAGES)) == [
         "contradicted (0.71): the nearest sentence gives another number",
         "number: 45 mg, in the evidence 54 mg",
         "name: Norrel, which stands nowhere in the evidence",
@@ -43,17 +49,17 @@ def test_an_explanation_is_four_plain_lines() -> None:
 def test_nothing_near_and_nothing_explained_print_no_sentence() -> None:
     """A fabrication has its kind alone; a span that nobody explained has no line."""
     alone = Explanation(SpanKind.FABRICATED, confidence=0.9, reason="nothing in the evidence comes near")
-    assert list(explanation_lines(Span(0, 6, 0.9, explanation=alone), RESPONSE, PASSAGES)) == [
+    assert list(explanation_lines(mark_of(Span(0, 6, 0.9, explanation=alone)), RESPONSE, PASSAGES)) == [
         "fabricated (0.90): nothing in the evidence comes near"
     ]
-    assert list(explanation_lines(Span(0, 6, 0.9), RESPONSE, PASSAGES)) == []
+    assert list(explanation_lines(mark_of(Span(0, 6, 0.9)), RESPONSE, PASSAGES)) == []
 
 
 def test_a_long_sentence_is_cut_for_the_terminal() -> None:
     """One line stays one line."""
     passages = (Passage("word " * 100, Provenance.DOCUMENTS),)
     far = Explanation(SpanKind.UNSUPPORTED, confidence=0.5, reason="r", sentence=(0, 499), similarity=0.1)
-    *_, last = explanation_lines(Span(0, 6, 0.9, passage=0, explanation=far), RESPONSE, passages)
+    *_, last = explanation_lines(mark_of(Span(0, 6, 0.9, passage=0, explanation=far)), RESPONSE, passages)
     assert last.endswith("…")
     assert len(last) < 220
 

@@ -159,7 +159,7 @@ async def test_detect_explains_its_spans(parts: Parts) -> None:
         body = {"context": ["Tea costs nine euros."], "response": "Tea costs three euros."}
         (shown,) = (await client.post("/v1/detect", json=body)).json()["spans"]
     assert (shown["text"], shown["kind"], shown["sentence"]["text"]) == (
-        "three",
+        "Tea costs three euros.",
         "contradicted",
         "Tea costs nine euros.",
     )

@@ -42,11 +42,31 @@ def test_offsets_point_into_the_delivered_text() -> None:
     loaded = json.loads(json.dumps(detail))
     (choice,) = loaded["choices"]
     delivered = warned.texts[0]
-    assert [span["text"] for span in choice["spans"]] == ["noon", "The"]
+    assert [span["text"] for span in choice["spans"]] == ["The", "noon"]
     assert all(delivered[span["start"] : span["end"]] == span["text"] for span in choice["spans"])
     assert choice["warned"] is True
-    assert choice["spans"][0]["passage"] == 1
-    assert "passage" not in choice["spans"][1]
+    assert choice["spans"][1]["passage"] == 1
+    assert "passage" not in choice["spans"][0]
+
+
+def test_a_span_is_the_phrase_around_what_was_marked() -> None:
+    """Text and offsets are of what is shown, which moves with the answer; spans in one phrase are one, of each detector."""
+    explained = replace(EXPLAINED, start=20, end=24, score=0.6, shown=(4, 24))
+    other = Span(4, 9, 0.9, shown=(4, 24))
+    number = Span(20, 24, 0.7, "numbers", shown=(10, 24))
+    verdict = replace(FLAGGED, spans=(other, explained, number))
+    warned = warn(Outcome(PLAN, verdict, (verdict,)), EXCHANGE, [Answer(0, AnswerKind.TEXT, ANSWER)])
+    (choice,) = json.loads(json.dumps(truthlens_object(warned, EXCHANGE)))["choices"]
+    delivered = warned.texts[0]
+    assert [(span["detector"], span["text"]) for span in choice["spans"]] == [
+        ("encoder", ANSWER[4:24]),
+        ("numbers", ANSWER[10:24]),
+    ]
+    (span, _) = choice["spans"]
+    assert (span["score"], span["kind"]) == (0.9, "contradicted")
+    assert [mark["text"] for mark in span["marked"]] == [ANSWER[4:9], ANSWER[20:24]]
+    assert all(delivered[each["start"] : each["end"]] == each["text"] for each in (span, *span["marked"]))
+    assert [each["answer"] for each in span["differences"]] == ["ferry", "noon"]
 
 
 def test_the_object_has_the_documented_keys() -> None:
@@ -179,7 +199,7 @@ def test_an_explained_span_shows_kind_sentence_and_differences() -> None:
     assert (span["kind"], span["confidence"], span["similarity"]) == ("contradicted", 0.712, 0.667)
     assert span["reason"] == "the nearest sentence gives another date"
     assert span["sentence"] == {"start": 0, "end": 26, "text": "The ferry leaves at eight."}
-    date, name = span["differences"]
+    name, date = span["differences"]
     delivered = warned.texts[0]
     assert delivered != ANSWER
     assert delivered[date["start"] : date["end"]] == date["answer"] == "noon"
@@ -213,4 +233,14 @@ def test_a_fabrication_without_passage_has_no_sentence() -> None:
     alone = Explanation(SpanKind.FABRICATED, confidence=0.8, reason="nothing in the evidence comes near")
     verdict = replace(FLAGGED, spans=(Span(0, 3, 0.9, explanation=alone),))
     (span,) = json.loads(json.dumps(verdict_object(verdict, text=ANSWER, passages=PASSAGES)["spans"]))
-    assert set(span) == {"start", "end", "text", "score", "detector", "kind", "confidence", "reason"}
+    assert set(span) == {
+        "start",
+        "end",
+        "text",
+        "score",
+        "detector",
+        "marked",
+        "kind",
+        "confidence",
+        "reason",
+    }

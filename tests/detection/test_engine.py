@@ -304,10 +304,28 @@ async def test_a_long_stream_does_not_take_the_workers_of_others() -> None:
     await engine.aclose()
 
 
+async def test_a_verdict_knows_the_phrases_around_its_spans() -> None:
+    """What is marked stays as the detector gave it; one that says what is to be shown keeps its word."""
+    text = "The library opens at seven, and it closes at noon."
+    seven, noon = text.index("seven"), text.index("noon")
+    given = (Span(seven, seven + 5, 0.9), Span(noon, noon + 4, 0.6, shown=(noon, noon + 4)))
+    engine = engine_of({None: FixedDetector(replace(scored(0.9), spans=given))})
+    answer = Answer(0, AnswerKind.TEXT, text)
+    (verdict,) = await engine.detect(PLAN, EXCHANGE, [answer])
+    followed = await engine.follow(PLAN, EXCHANGE).detect([answer])
+    for spans in (verdict.spans, followed.verdicts[0].spans):
+        assert [(span.start, span.end) for span in spans] == [(seven, seven + 5), (noon, noon + 4)]
+        assert [text[slice(*span.shown)] for span in spans if span.shown] == [
+            "The library opens at seven",
+            "noon",
+        ]
+    await engine.aclose()
+
+
 async def test_an_explanation_that_fails_costs_no_verdict() -> None:
     """A detector of somebody else's may name a place that is none; the failure is told."""
     told: list[Exception] = []
-    span = Span(0, 3.5, 0.9)  # type: ignore[arg-type]
+    span = Span(0, 3.5, 0.9, shown=(0, 3))  # type: ignore[arg-type]
     detector = FixedDetector(replace(scored(0.9), spans=(span,)))
     engine = engine_of({None: detector}, unexplained=told.append)
     verdicts = await engine.detect(PLAN, EXCHANGE, [ANSWER])

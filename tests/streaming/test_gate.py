@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -25,8 +26,8 @@ from tests.fakes.gated_streams import (
     text_of,
 )
 from truthlens.api.sse.frames import encode
-from truthlens.core.records.enums import Endpoint, OnFlagged, OnUnchecked, Reason
-from truthlens.core.records.verdict import Verdict, unchecked
+from truthlens.core.records.enums import Endpoint, OnFlagged, OnUnchecked, Reason, Status
+from truthlens.core.records.verdict import Coverage, Verdict, unchecked
 from truthlens.streaming.types import ScoringRequest
 
 MARK, WITHHOLD, STOP = OnFlagged.MARK, OnFlagged.WITHHOLD, OnFlagged.STOP
@@ -120,6 +121,16 @@ def test_a_frame_that_cannot_be_read_passes_and_counts_as_unchecked() -> None:
     played = stream()
     assert played.play(b"data: {no json\n\n", *tell("Fine."), *END).startswith(b"data: {no json\n\n")
     assert played.gate.results == {"passed": 1, "flagged": 0, "unchecked": 1}
+
+
+def test_a_sentence_that_rules_alone_looked_at_counts_as_unchecked_unless_it_is_flagged() -> None:
+    """The encoder reads another language: what its coverage of 0 says."""
+    rules = Verdict(Status.PARTIAL, Reason.LANGUAGE, 0.0, 0.6, coverage=Coverage(7, 0, 9, 0))
+    played = GatedStream(
+        plan(), exchange(), lambda _, text: replace(rules, score=0.9) if "wrong" in text else rules
+    )
+    played.play(*tell("Eins. ", "Zwei wrong. ", "Drei."), *END)
+    assert played.gate.results == {"passed": 0, "flagged": 1, "unchecked": 2}
 
 
 @pytest.mark.parametrize(

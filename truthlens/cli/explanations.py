@@ -6,25 +6,26 @@ from collections.abc import Iterator, Sequence
 
 from truthlens.core.records.exchange import Passage
 from truthlens.core.records.explanation import Difference
-from truthlens.core.records.verdict import Span
+from truthlens.core.records.verdict import Mark
 
 _LONGEST = 160
 
 
-def explanation_lines(span: Span, response: str, passages: Sequence[Passage]) -> Iterator[str]:
+def explanation_lines(mark: Mark, response: str, passages: Sequence[Passage]) -> Iterator[str]:
     """Yield kind, confidence and reason, every difference, the nearest sentence; nothing if unexplained.
 
     Args:
-        span: a span of ``response``.
+        mark: what is shown of spans of ``response``.
         response: the answer.
         passages: the exchange's passages.
     """
+    span = mark.telling
     explanation = span.explanation
     if explanation is None:
         return
     yield f"{explanation.kind.value} ({explanation.confidence:.2f}): {explanation.reason}"
     passage = passages[span.passage].text if span.passage is not None else ""
-    for difference in explanation.differences:
+    for difference in mark.differences:
         yield _difference(difference, response, passage)
     if span.passage is not None and explanation.sentence is not None:
         start, end = explanation.sentence

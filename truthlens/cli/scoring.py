@@ -21,7 +21,7 @@ from truthlens.core.net import Address
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import Plan
-from truthlens.core.records.verdict import Verdict
+from truthlens.core.records.verdict import Verdict, marks_by_detector, marks_of
 from truthlens.delivery import format_score, verdict_object
 from truthlens.detection.building import OneModel, build_engine
 from truthlens.detection.explain.explainer import explained
@@ -191,14 +191,19 @@ def _print(exchange: Exchange, response: str, verdict: Verdict, *, as_json: bool
     colour = "red" if verdict.flagged else "green"
     word = "detected" if verdict.flagged else "not detected"
     score = format_score(verdict.score, verdict.threshold)
-    out.print(Text(word, colour), f" score {score}  threshold {verdict.threshold:g}  {verdict.status.value}")
+    why = f" ({verdict.reason.value})" if verdict.reason is not None else ""
+    out.print(
+        Text(word, colour), f" score {score}  threshold {verdict.threshold:g}  {verdict.status.value}{why}"
+    )
     text = Text(response.rstrip())
+    for mark in marks_of(verdict.spans, length=len(response)):
+        text.stylize("bold red", mark.start, mark.end)
     for span in verdict.spans:
-        text.stylize("bold red underline", span.start, span.end)
+        text.stylize("underline", span.start, span.end)
     out.print(text)
-    for span in verdict.spans:
+    for mark in marks_by_detector(verdict.spans, length=len(response)):
         out.print(
-            f"  {span.start}–{span.end}  {span.score:.2f}", Text(response[span.start : span.end], style="red")
+            f"  {mark.start}–{mark.end}  {mark.score:.2f}", Text(response[mark.start : mark.end], style="red")
         )
-        for line in explanation_lines(span, response, exchange.passages):
+        for line in explanation_lines(mark, response, exchange.passages):
             out.print(Text(f"      {line}"))

@@ -9,7 +9,7 @@ from truthlens.api.answer_citations import awaits_citations
 from truthlens.core.records.calls import CallRecord
 from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.mitigation_result import Attempt, Correction
-from truthlens.core.records.verdict import Span, Verdict
+from truthlens.core.records.verdict import Mark, Span, Verdict, marks_by_detector, marks_of
 from truthlens.delivery import left_text
 from truthlens.telemetry.recent_exchanges import EvidenceFigures, RecentExchange, evidence_figures
 
@@ -23,8 +23,12 @@ _LONGEST_TEXT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ShownSpan:
-    """A span with the texts that belong to it, ``""`` where they were not kept."""
+    """The mark of a detector's spans with the texts that belong to it, ``""`` where they were not kept.
 
+    ``span`` is the one that says most.
+    """
+
+    mark: Mark
     span: Span
     text: str
     nearest: str
@@ -34,7 +38,7 @@ class ShownSpan:
 class ShownChoice:
     """One choice of the answer.
 
-    ``pieces`` are its text in order, each with the span that it is, or nothing.
+    ``pieces`` are its text in order, each with the mark that it is, or nothing.
     """
 
     index: int
@@ -42,7 +46,7 @@ class ShownChoice:
     correction: Correction | None
     attempts: tuple[tuple[str, Attempt], ...]
     spans: tuple[ShownSpan, ...]
-    pieces: tuple[tuple[str, Span | None], ...]
+    pieces: tuple[tuple[str, Mark | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def shown_entry(entry: RecentExchange, models: Container[str]) -> ShownEntry:
                 attempts=tuple(
                     (name(each.model), each) for each in (correction.attempts if correction else ())
                 ),
-                spans=tuple(_shown_span(span, text, passages) for span in verdict.spans),
+                spans=tuple(_shown_span(mark, text, passages) for mark in marks_by_detector(verdict.spans)),
                 pieces=tuple(_pieces(text, verdict.spans)),
             )
         )
@@ -147,27 +151,22 @@ def _bounded(label: str, text: str) -> ShownText:
     return ShownText(label, text[:_LONGEST_TEXT], max(0, len(text) - _LONGEST_TEXT))
 
 
-def _shown_span(span: Span, text: str, passages: tuple[Passage, ...]) -> ShownSpan:
+def _shown_span(mark: Mark, text: str, passages: tuple[Passage, ...]) -> ShownSpan:
+    span = mark.telling
     nearest = ""
     sentence = span.explanation.sentence if span.explanation else None
     if sentence is not None and span.passage is not None and span.passage < len(passages):
         nearest = passages[span.passage].text[slice(*sentence)]
-    return ShownSpan(span, text[span.start : span.end], nearest)
+    return ShownSpan(mark, span, text[mark.start : mark.end], nearest)
 
 
-def _pieces(text: str, spans: tuple[Span, ...]) -> Iterator[tuple[str, Span | None]]:
-    """Yield ``text`` in order, cut at the spans.
-
-    Of spans that overlap, each has what the ones before it left.
-    """
+def _pieces(text: str, spans: tuple[Span, ...]) -> Iterator[tuple[str, Mark | None]]:
+    """Yield ``text`` in order, cut at the marks of ``spans``."""
     at = 0
-    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        start, end = max(at, span.start), min(span.end, len(text))
-        if start >= end:
-            continue
-        if start > at:
-            yield text[at:start], None
-        yield text[start:end], span
-        at = end
+    for mark in marks_of(spans, length=len(text)):
+        if mark.start > at:
+            yield text[at : mark.start], None
+        yield text[mark.start : mark.end], mark
+        at = mark.end
     if at < len(text):
         yield text[at:], None

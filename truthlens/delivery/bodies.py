@@ -6,8 +6,8 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
      "iterations", "calls", "initial_score"?, "review_id"?,
      "choices": [{"index", "warned", "status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?,
                   "reasoning"?: {"characters", "scored", "status"?, "reason"?, "score"?, "spans"?: [...]},
-                  "spans": [{"start", "end", "text", "score", "detector", "kind"?, "confidence"?, "reason"?, "passage"?,
-                             "sentence"?: {"start", "end", "text"}, "similarity"?,
+                  "spans": [{"start", "end", "text", "score", "detector", "marked": [{"start", "end", "text"}],
+                             "kind"?, "confidence"?, "reason"?, "passage"?, "sentence"?: {"start", "end", "text"}, "similarity"?,
                              "differences"?: [{"type", "start", "end", "answer", "evidence"?,
                                                "evidence_start"?, "evidence_end"?}]}],
                   "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?}],
@@ -22,7 +22,8 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
 "evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1. ``reasoning`` is
 there if reasoning came with the answer; its spans count the characters of the reasoning alone. A key with
 ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages, and
-``passages`` lists all of them; ``rule`` is the code of what made one evidence. ``kind`` is
+``passages`` lists all of them. A span is the phrase or clause around what its detector ``marked``, which may be one word or
+several pieces; ``rule`` is the code of what made one evidence. ``kind`` is
 a ``SpanKind`` and ``confidence`` its probability. ``sentence`` is the
 one of that passage that comes nearest, ``similarity`` (0..1) how near, both with characters of the passage.
 ``iterations`` are refinement rounds, those of the choice that took the most; ``calls`` the calls to models
@@ -41,7 +42,7 @@ from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.explanation import Difference, Explanation
 from truthlens.core.records.mitigation_result import Attempt, Correction
 from truthlens.core.records.outcome import Outcome, Reasoned
-from truthlens.core.records.verdict import Coverage, DetectorResult, Span, Verdict
+from truthlens.core.records.verdict import Coverage, DetectorResult, Mark, Verdict, marks_by_detector
 from truthlens.delivery.headers import risk_of
 from truthlens.delivery.warning import Delivery, Warned
 
@@ -122,7 +123,7 @@ def verdict_object(
     """
     return {
         **_verdict(verdict),
-        "spans": [_span(span, text, passages) for span in verdict.spans],
+        "spans": _spans(verdict, text, passages),
         "detectors": [_result(result) for result in verdict.results],
     }
 
@@ -153,7 +154,7 @@ def _choice(
     passages: Sequence[Passage],
 ) -> dict[str, object]:
     offset = len(delivery.lead) + delivery.offset
-    shown = replace(verdict, spans=tuple(_moved(span, offset) for span in verdict.spans))
+    shown = replace(verdict, spans=tuple(span.shifted(offset) for span in verdict.spans))
     return {
         "index": delivery.index,
         "warned": delivery.warned,
@@ -175,7 +176,7 @@ def _reasoning(reasoned: Reasoned) -> dict[str, object]:
             "status": verdict.status.value,
             "reason": verdict.reason.value if verdict.reason is not None else None,
             "score": verdict.score,
-            "spans": [_span(span, None, ()) for span in verdict.spans],
+            "spans": _spans(verdict, None, ()),
         }
     )
 
@@ -211,18 +212,6 @@ def _models(outcome: Outcome) -> list[str]:
     return list(dict.fromkeys([outcome.model] * bool(outcome.model) + asked))
 
 
-def _moved(span: Span, offset: int) -> Span:
-    """Return ``span`` and its differences, moved by ``offset`` characters."""
-    explanation = span.explanation
-    if explanation is not None:
-        differences = tuple(
-            replace(each, start=each.start + offset, end=each.end + offset)
-            for each in explanation.differences
-        )
-        explanation = replace(explanation, differences=differences)
-    return replace(span, start=span.start + offset, end=span.end + offset, explanation=explanation)
-
-
 def _verdict(verdict: Verdict) -> dict[str, object]:
     return _present(
         {
@@ -250,23 +239,30 @@ def _coverage(coverage: Coverage) -> dict[str, object]:
     }
 
 
-def _span(span: Span, text: str | None, passages: Sequence[Passage]) -> dict[str, object]:
+def _spans(verdict: Verdict, text: str | None, passages: Sequence[Passage]) -> list[dict[str, object]]:
+    length = None if text is None else len(text)
+    return [_mark(mark, text, passages) for mark in marks_by_detector(verdict.spans, length=length)]
+
+
+def _mark(mark: Mark, text: str | None, passages: Sequence[Passage]) -> dict[str, object]:
+    span = mark.telling
     found = span.passage is not None and span.passage < len(passages)
     passage = passages[span.passage].text if span.passage is not None and found else None
     return _present(
         {
-            "start": span.start,
-            "end": span.end,
-            "text": text[span.start : span.end] if text is not None else None,
-            "score": span.score,
+            **_piece((mark.start, mark.end), text),
+            "score": mark.score,
             "detector": str(span.detector),
+            "marked": [_piece((each.start, each.end), text) for each in mark.spans],
             "passage": span.passage,
-            **(_explanation(span.explanation, text, passage) if span.explanation is not None else {}),
+            **(_explanation(span.explanation, mark, text, passage) if span.explanation is not None else {}),
         }
     )
 
 
-def _explanation(explanation: Explanation, text: str | None, passage: str | None) -> dict[str, object]:
+def _explanation(
+    explanation: Explanation, mark: Mark, text: str | None, passage: str | None
+) -> dict[str, object]:
     sentence = explanation.sentence
     return {
         "kind": explanation.kind.value,
@@ -274,13 +270,13 @@ def _explanation(explanation: Explanation, text: str | None, passage: str | None
         "reason": explanation.reason,
         "sentence": _piece(sentence, passage) if sentence is not None else None,
         "similarity": round(explanation.similarity, 3) if sentence is not None else None,
-        "differences": [_difference(each, text, passage) for each in explanation.differences] or None,
+        "differences": [_difference(each, text, passage) for each in mark.differences] or None,
     }
 
 
-def _piece(place: tuple[int, int], passage: str | None) -> dict[str, object]:
+def _piece(place: tuple[int, int], text: str | None) -> dict[str, object]:
     start, end = place
-    return _present({"start": start, "end": end, "text": passage[start:end] if passage is not None else None})
+    return _present({"start": start, "end": end, "text": text[start:end] if text is not None else None})
 
 
 def _difference(difference: Difference, text: str | None, passage: str | None) -> dict[str, object]:

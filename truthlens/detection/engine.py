@@ -20,6 +20,7 @@ from truthlens.detection.explain.explainer import explained
 from truthlens.detection.fusion import fuse
 from truthlens.detection.incremental import Following
 from truthlens.detection.interfaces import Detector, reason_not_to_run
+from truthlens.detection.shown_spans import with_shown
 from truthlens.detection.workers import Job, Step, Workers
 from truthlens.reading_pool import Pool
 
@@ -168,4 +169,6 @@ def _detect(
 ) -> Sequence[DetectorResult]:
     if detector is None:
         raise DetectorError("the plan lists a detector or a model that is not loaded")
-    return detector.detect_all(exchange, answers, aggregation=plan.aggregation, stop=stop)
+    found = detector.detect_all(exchange, answers, aggregation=plan.aggregation, stop=stop)
+    # A wrong number of results is the job's to report.
+    return with_shown(found, answers) if len(found) == len(answers) else found

@@ -28,6 +28,9 @@ def fuse(results: Sequence[DetectorResult], *, threshold: float, expected_rate: 
       ``too-large`` where it gives none: bounds are what ends a search early);
     - ``checked`` otherwise.
 
+    The coverage is that of the detector that looked at least, also where it could not score: of an answer in a language
+    that the encoder does not read, rule detectors say something and the encoder saw nothing.
+
     Raises:
         ValueError: no results, a weight that is not positive, or a score, floor or rate out of its range.
     """
@@ -50,7 +53,7 @@ def fuse(results: Sequence[DetectorResult], *, threshold: float, expected_rate: 
         spans=tuple(
             sorted((span for result in ran for span in result.spans), key=lambda s: (s.start, s.end))
         ),
-        coverage=_least([result.coverage for result in ran if result.coverage is not None]),
+        coverage=_least([result.coverage for result in results if result.coverage is not None]),
         results=tuple(results),
     )
 

@@ -20,6 +20,7 @@ from truthlens.core.records.verdict import DetectorResult, Verdict, unchecked
 from truthlens.detection.encoder.results import shifted
 from truthlens.detection.fusion import fuse
 from truthlens.detection.interfaces import Detector, Follower, Ranges, follower_of, reason_not_to_run
+from truthlens.detection.shown_spans import with_shown
 from truthlens.detection.workers import Job, Step, Workers
 
 
@@ -202,11 +203,13 @@ class Following:
     def _detect(
         self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: StopCheck
     ) -> Sequence[DetectorResult]:
+        count = len(answers)
         if part.follower is not None:
-            return part.follower.detect_all(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
+            found = part.follower.detect_all(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
+            return [*with_shown(found[:count], answers), *found[count:]]
         pieces = _pieces(answers, ranges)
         found = self._ask(part, [*answers, *(piece for piece, _ in pieces)], stop)
-        return [*found[: len(answers)], *_shifted(found[len(answers) :], pieces)]
+        return [*with_shown(found[:count], answers), *_shifted(found[count:], pieces)]
 
     def _detect_ranges(
         self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: StopCheck

@@ -204,10 +204,4 @@ def _placed(span: Span, insertions: Sequence[tuple[int, str]]) -> Span:
     def end(place: int) -> int:
         return place + sum(len(inserted) for at, inserted in insertions if at < place)
 
-    explanation = span.explanation
-    if explanation is not None:
-        differences = tuple(
-            replace(each, start=start(each.start), end=end(each.end)) for each in explanation.differences
-        )
-        explanation = replace(explanation, differences=differences)
-    return replace(span, start=start(span.start), end=end(span.end), explanation=explanation)
+    return span.moved(start, end)

@@ -329,8 +329,7 @@ class Gate:
             if self._members.forbids(self._transcript.model):
                 # Our own chunks repeat it.
                 self._transcript.model = _UNNAMED
-        result = "unchecked" if verdict.score is None else "flagged" if verdict.flagged else "passed"
-        self._results[result] += 1
+        self._results["flagged" if verdict.flagged else "unchecked" if _is_unread(verdict) else "passed"] += 1
         if gated.stopped_at is not None:
             track.last = self._carrier(index, gated.stopped_at)
             self._any_stopped = True
@@ -439,3 +438,11 @@ def _marker(entry: Entry) -> bytes | None:
     """The marker of the end alone, where more stands in its frame; else ``None``."""
     frame = entry.frame
     return None if frame.data is None or frame.data.strip() == "[DONE]" else done_frame(newline=frame.newline)
+
+
+def _is_unread(verdict: Verdict) -> bool:
+    """Return whether nothing of a range was scored, or rules alone looked at it: its language is not read."""
+    coverage = verdict.coverage
+    return verdict.score is None or (
+        coverage is not None and coverage.answer_tokens > 0 == coverage.answer_tokens_scored
+    )

@@ -16,6 +16,7 @@ import structlog
 from truthlens.core.records.enums import Endpoint, Reason
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.outcome import Outcome
+from truthlens.telemetry.citation_figures import citation_figures
 
 _exchange_log = structlog.get_logger("truthlens.api")
 
@@ -84,6 +85,7 @@ def log_exchange(
         mending_ms=round(outcome.mitigation_s * 1000, 2),
         choices=len(outcome.verdicts),
         errors=_errors(outcome) or None,
+        citations=[figures.as_dict() for figures in citation_figures(outcome.verdicts)] or None,
         spans=sum(len(v.spans) for v in outcome.verdicts),
         passages=passages,
         answer_tokens=sum(c.answer_tokens for c in coverages),

@@ -23,6 +23,7 @@ from truthlens.core.records.enums import Reason, Status
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.verdict import Verdict
+from truthlens.telemetry.citation_figures import CitationFigures, citation_figures
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
 
@@ -159,6 +160,25 @@ class Metrics:
             "Times that spans were wanted explained and were not: no time, no room, or a failure, which the log names.",
             registry=registry,
         )
+        self.citation_risk = Histogram(
+            "truthlens_citation_risk",
+            "Risk by the citations of a delivered choice, 0 to 1, where the detector citations judged it.",
+            ("decision",),
+            buckets=_SCORE_BUCKETS,
+            registry=registry,
+        )
+        self.citation_levels = Counter(
+            "truthlens_citation_checks",
+            "Choices whose citations were judged: level is low, moderate, high, or unread where claims could not be counted.",
+            ("decision", "level"),
+            registry=registry,
+        )
+        self.citation_counts = Counter(
+            "truthlens_citations",
+            "What these checks counted: kind is valid or invalid (citations), claims, or uncited (long sentences without one).",
+            ("decision", "kind"),
+            registry=registry,
+        )
         self.coverage = Histogram(
             "truthlens_coverage_ratio",
             "Share of answer tokens scored and of evidence tokens seen.",
@@ -262,6 +282,8 @@ class Metrics:
             if each.coverage is not None:
                 self.coverage.labels("answer").observe(each.coverage.answer_ratio)
                 self.coverage.labels("evidence").observe(each.coverage.evidence_ratio)
+        for figures in citation_figures(outcome.verdicts):
+            self._observe_citations(decision, figures)
 
     def observe_evidence(self, exchange: Exchange) -> None:
         """Count what the evidence of one ended exchange came from."""
@@ -287,6 +309,18 @@ class Metrics:
         self.tokens.labels(label, "completion").inc(call.usage.completion_tokens)
         if call.cost_usd is not None:
             self.cost.labels(label).inc(call.cost_usd)
+
+    def _observe_citations(self, decision: str, figures: CitationFigures) -> None:
+        if figures.level:
+            self.citation_risk.labels(decision).observe(figures.risk)
+        self.citation_levels.labels(decision, figures.level or "unread").inc()
+        for kind, count in (
+            ("valid", figures.valid),
+            ("invalid", figures.invalid),
+            ("claims", figures.claims),
+            ("uncited", figures.uncited),
+        ):
+            self.citation_counts.labels(decision, kind).inc(count)
 
     def _observe_mitigation(self, outcome: Outcome) -> None:
         decision = outcome.plan.decision

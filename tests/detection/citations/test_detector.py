@@ -234,3 +234,36 @@ def test_the_model_is_loaded_only_to_check_support() -> None:
     assert declared.build(Context(plan, None, NoModels())).model == ""
     with pytest.raises(AssertionError):
         declared.build(Context(plan, Options(check_support=True), NoModels()))
+
+
+HEDGED = exchange(Passage("Most visitors of the old library come by bus.", Provenance.TOOL, id="S0"))
+
+
+def test_a_claim_that_is_surer_than_the_evidence_is_counted_and_changes_nothing() -> None:
+    """Its precision on real answers is not known, so that the score is left alone unless the plan says otherwise."""
+    text = "All visitors of the old library come by bus [S0]."
+    counted, off = result(text, HEDGED), result(text, HEDGED, over_extrapolation="off")
+    assert counted.details["over_extrapolations"] == 1
+    assert counted.explanation.endswith("1 claim surer than the evidence")
+    assert "over_extrapolations" not in off.details
+    assert (
+        (counted.score, counted.floor, counted.spans) == (off.score, off.floor, off.spans) == (0.0, 0.0, ())
+    )
+    fair = result("Most visitors of the old library come by bus [S0].", HEDGED)
+    assert fair.details["over_extrapolations"] == 0
+
+
+def test_where_the_plan_says_so_it_is_a_finding() -> None:
+    """With the certain word, the sentence that hedges, and the level moderate."""
+    text = "It is old [S0]. All visitors of the old library come by bus [S0]."
+    found = result(text, HEDGED, over_extrapolation="flag")
+    (span,) = found.spans
+    assert text[span.start : span.end] == "All"
+    assert span.explanation is not None
+    assert span.explanation.kind is SpanKind.OVER_EXTRAPOLATION
+    (difference,) = span.explanation.differences
+    assert difference.kind is DifferenceKind.CERTAINTY
+    assert difference.evidence is not None
+    assert HEDGED.passages[0].text[slice(*difference.evidence)] == "Most"
+    assert found.floor == pytest.approx(0.301)
+    assert found.details["codes"] == "over-extrapolation"

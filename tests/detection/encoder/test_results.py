@@ -7,6 +7,7 @@ import pytest
 
 from truthlens.core.records.enums import Aggregation, Reason
 from truthlens.core.records.verdict import Coverage
+from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest
 from truthlens.detection.encoder.results import Scored, nothing, result_of
 from truthlens.detection.encoder.token_scores import Reading
@@ -82,3 +83,18 @@ def test_evidence_that_is_not_read_is_not_covered() -> None:
     found = result_of(scored([0.0] * 6, evidence_read=0.5), MANIFEST, Aggregation.SPAN_MAX)
     assert found.coverage is not None
     assert found.coverage.evidence_tokens_seen == 20
+
+
+def test_joined_spans_leave_every_score_as_it_was() -> None:
+    """Spans that are joined for people count as the findings that they were, under every aggregation."""
+    text = "Red lamps burn."
+    offsets = np.array([(0, 3), (4, 9), (10, 14), (14, 15)])
+    reading = Reading(np.array([4.0, -4.0, 3.0, -4.0]), np.array([True] * 4), offsets, text)
+    each = Scored(reading, Coverage(4, 4, 40, 40, 30, 1), 1.0, None)
+    p = reading.probabilities(temperature=1.0)
+    for aggregation in Aggregation:
+        result = result_of(each, MANIFEST, aggregation)
+        assert [(span.start, span.end) for span in result.spans] == [(0, 14)]
+        apart = spans_of(p, offsets, MANIFEST.tau_span, text)
+        assert len(apart) == 2
+        assert result.score == MANIFEST.scoring.score(aggregation, p=p, spans=apart)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from truthlens.core.records.enums import Endpoint, Provenance, Status
 from truthlens.core.records.exchange import Exchange, Passage
-from truthlens.core.records.verdict import Span, Verdict
+from truthlens.core.records.verdict import Span, Verdict, marks_of
 from truthlens.mitigation.prompts import delimiters
 from truthlens.mitigation.standard.correction_prompt import correction_prompt
 
@@ -155,7 +155,7 @@ def test_marks_can_be_taken_out_again(given_: tuple[str, list[Span]]) -> None:
 def test_marked_text_has_one_tag_per_mark(given_: tuple[str, list[Span]]) -> None:
     """The tags of a marked text are those of its marks, side by side."""
     text, spans = given_
-    marks = delimiters.marks(text, spans)
+    marks = marks_of(spans, length=len(text))
     assert _tree(delimiters.marked(text, spans)) == [("span", ("n", "confidence"), [])] * len(marks)
     assert all(one.end < other.start for one, other in pairwise(marks))
 

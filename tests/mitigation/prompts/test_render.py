@@ -225,3 +225,17 @@ def test_an_answer_in_which_nothing_stands_out_is_marked_whole() -> None:
     corrected = task("The pump runs at 900 rpm.", 0.3, flagged=[], passage="The pump runs at 600 rpm.")
     prompt = correction_prompt(corrected.exchange, corrected.answer.text, corrected.verdict)
     assert '<truthlens:span n="1" confidence="0.30">The pump runs at 900 rpm.</truthlens:span>' in prompt
+
+
+@pytest.mark.parametrize("kind", SpanKind)
+@pytest.mark.parametrize("question", ["When does it open?", "几点开门？"])
+def test_the_correction_prompt_has_words_for_every_kind(kind: SpanKind, question: str) -> None:
+    """A finding of any detector can be corrected: a kind without words would end the correction."""
+    known = Exchange(Endpoint.CHAT, "m", question, (Passage("It opens at nine.", Provenance.DOCUMENTS),))
+    text = "十点开门。" if question.isascii() is False else "It opens at ten."
+    span = Span(0, 3, 0.9, explanation=Explanation(kind, 1.0, "why"))
+    prompt = correction_prompt(known, text, Verdict(Status.CHECKED, score=0.9, threshold=0.6, spans=(span,)))
+    plain = correction_prompt(
+        known, text, Verdict(Status.CHECKED, score=0.9, threshold=0.6, spans=(Span(0, 3, 0.9),))
+    )
+    assert len(prompt) > len(plain)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class SpanKind(StrEnum):
-    """What is wrong with a span (white paper 2.1: intrinsic, extrinsic, fabrication), or with what it cites."""
+    """What is wrong with a span (white paper 2.1: intrinsic, extrinsic, fabrication), with what it cites, or with how sure it is."""
 
     CONTRADICTED = "contradicted"
     UNSUPPORTED = "unsupported"
@@ -15,6 +15,7 @@ class SpanKind(StrEnum):
     INVALID_CITATION = "invalid-citation"
     UNCITED = "uncited"
     WRONG_CITATION = "wrong-citation"
+    OVER_EXTRAPOLATION = "over-extrapolation"
 
 
 class DifferenceKind(StrEnum):
@@ -26,6 +27,7 @@ class DifferenceKind(StrEnum):
     CITATION = "citation"
     NEGATION = "negation"
     OPPOSITE = "opposite"
+    CERTAINTY = "certainty"
 
 
 @dataclass(frozen=True, slots=True)

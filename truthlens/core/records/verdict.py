@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import MappingProxyType
 
 from truthlens.core.records.enums import Aggregation, DetectorName, Reason, Status
-from truthlens.core.records.explanation import Explanation
+from truthlens.core.records.explanation import Difference, Explanation
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
     """Characters ``start`` (inclusive) to ``end`` (exclusive) of the answer.
 
-    ``score`` is in 0..1. ``passage`` is the index, in the exchange's passages, of the one that
+    They are what the detector marked, and what is measured. ``shown`` is the phrase or clause around them, for people and
+    prompts, as (start, end); ``None`` where nobody looked for it, and then the marked characters are shown. ``score`` is
+    in 0..1. ``passage`` is the index, in the exchange's passages, of the one that
     contradicts the span or comes nearest, or ``None``. ``explanation`` is ``None`` where nobody explained it.
     """
 
@@ -24,6 +27,79 @@ class Span:
     detector: str = DetectorName.ENCODER
     passage: int | None = None
     explanation: Explanation | None = None
+    shown: tuple[int, int] | None = None
+
+    def moved(self, start: Callable[[int], int], end: Callable[[int], int]) -> Span:
+        """Return the span in a text in which its characters stand elsewhere; ``start`` and ``end`` map starts and ends."""
+        explanation = self.explanation
+        if explanation is not None:
+            differences = tuple(
+                replace(each, start=start(each.start), end=end(each.end)) for each in explanation.differences
+            )
+            explanation = replace(explanation, differences=differences)
+        shown = None if self.shown is None else (start(self.shown[0]), end(self.shown[1]))
+        return replace(self, start=start(self.start), end=end(self.end), explanation=explanation, shown=shown)
+
+    def shifted(self, by: int) -> Span:
+        """Return the span in a text that has ``by`` more characters before it."""
+        return self.moved(lambda place: place + by, lambda place: place + by)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is shown of spans, as one where it touches or overlaps: characters ``start`` to ``end``.
+
+    ``score`` is the highest of the spans, 0..1.
+    """
+
+    start: int
+    end: int
+    score: float
+    spans: tuple[Span, ...]
+
+    @property
+    def telling(self) -> Span:
+        """The span that says most: explained ones first, then by highest score."""
+        return max(self.spans, key=lambda span: (span.explanation is not None, span.score))
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """What differs in any of the spans, in order, each once; against the passage of the telling one alone."""
+        passage = self.telling.passage
+        listed = dict.fromkeys(
+            each
+            for span in self.spans
+            if span.explanation is not None
+            for each in span.explanation.differences
+            if each.evidence is None or span.passage == passage
+        )
+        return tuple(sorted(listed, key=lambda each: (each.start, each.end)))
+
+
+def marks_of(spans: Iterable[Span], *, length: int | None = None) -> tuple[Mark, ...]:
+    """Return the marks of ``spans`` in a text of ``length`` characters, in order, not touching each other."""
+    places = sorted(((span.shown or (span.start, span.end)), place, span) for place, span in enumerate(spans))
+    found: list[tuple[int, int, list[Span]]] = []
+    for (first, last), _, span in places:
+        start, end = max(first, 0), last if length is None else min(last, length)
+        if start >= end:
+            continue
+        if found and start <= found[-1][1]:
+            before, behind, joined = found[-1]
+            joined.append(span)
+            found[-1] = (before, max(behind, end), joined)
+        else:
+            found.append((start, end, [span]))
+    return tuple(
+        Mark(start, end, max(span.score for span in joined), tuple(joined)) for start, end, joined in found
+    )
+
+
+def marks_by_detector(spans: Sequence[Span], *, length: int | None = None) -> tuple[Mark, ...]:
+    """Return the marks of each detector's spans, in order: detectors find different things in one place."""
+    names = dict.fromkeys(span.detector for span in spans)
+    found = [marks_of((span for span in spans if span.detector == name), length=length) for name in names]
+    return tuple(sorted(chain(*found), key=lambda mark: (mark.start, mark.end)))
 
 
 @dataclass(frozen=True, slots=True)

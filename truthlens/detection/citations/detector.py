@@ -8,15 +8,17 @@ from types import MappingProxyType
 
 from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import StoppedError
-from truthlens.core.records.enums import Aggregation, DetectorName, Risk
+from truthlens.core.records.enums import Aggregation, DetectorName, Reason, Risk
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.verdict import DetectorResult, Span
-from truthlens.detection.citations.report import Options, Report, is_wrong, report_on
+from truthlens.detection.citations.extrapolation import Extrapolation, extrapolations
+from truthlens.detection.citations.report import Extrapolations, Options, Report, is_wrong, report_on
 from truthlens.detection.citations.sources import Sources
 from truthlens.detection.citations.support import Support, WrongCitation
 from truthlens.detection.interfaces import Detector, Ranges
 from truthlens.text.citations import Labels, fence_after, find_citations
+from truthlens.text.sentence_marks import has_known_sentences
 
 # A level begins above its limit.
 _ABOVE = 0.001
@@ -40,8 +42,12 @@ class CitationDetector:
         self._support = None if encoder is None else Support(encoder)
 
     def reads(self, exchange: Exchange, answer: Answer) -> bool:
-        """Return true: labels are read in every language."""
-        return True
+        """Return whether the answer's claims can be counted.
+
+        Labels are read in any language, and so are claims where the marks that end a sentence are known: Hindi, Urdu and
+        Thai have others, or none.
+        """
+        return has_known_sentences(answer.text)
 
     def detect_all(
         self,
@@ -96,6 +102,7 @@ class CitationDetector:
                 reason="it cites a source that is not among the passages",
                 differences=(Difference(DifferenceKind.CITATION, start, end),),
             ),
+            shown=(start, end),
         )
 
     def _result(
@@ -105,8 +112,10 @@ class CitationDetector:
         # Numbers and titles are no demand to cite; an answer that uses them has to get them right.
         if not asked and not (report.citations if sources.numbered else report.named):
             return _abstained("the answer cites nothing, and the prompt gave its passages no ids")
-        if report.note:
+        if report.note and not report.invalid:
             return _abstained(report.note)
+        if not self.reads(exchange, answer):
+            return self._labels_alone(report)
         wrong = (
             self._support.wrong(exchange, answer, report, stop=stop)
             if self._support is not None and self.options.check_support
@@ -115,17 +124,44 @@ class CitationDetector:
         spans = [self.invalid_span(start, end) for start, end in report.invalid[:_MOST_SPANS]]
         spans += [self._uncited_span(start, end) for start, end in report.uncited]
         spans += [self._wrong_span(each) for each in wrong]
+        surer = self._surer(exchange, answer, report, stop)
+        if self.options.over_extrapolation is Extrapolations.FLAG:
+            spans += [self._surer_span(each) for each in surer[:_MOST_SPANS]]
         floor = max(self.floor_of(report.level), *(span.score for span in spans), 0.0)
         return DetectorResult(
             DetectorName.CITATIONS,
             report.risk,
             spans=tuple(sorted(spans, key=lambda span: (span.start, span.end))),
             floor=floor,
-            explanation=_summary(report, len(wrong)),
-            details=MappingProxyType(self._details(report, len(wrong))),
+            explanation=_summary(report, len(wrong), len(surer)),
+            details=MappingProxyType(self._details(report, len(wrong), len(surer))),
         )
 
-    def _details(self, report: Report, wrong: int) -> dict[str, float | str]:
+    def _labels_alone(self, report: Report) -> DetectorResult:
+        """Return the result on an answer whose claims cannot be counted: its invalid citations, or that it is not read."""
+        spans = tuple(self.invalid_span(start, end) for start, end in report.invalid[:_MOST_SPANS])
+        if not spans:
+            return DetectorResult(DetectorName.CITATIONS, None, reason=Reason.LANGUAGE)
+        return DetectorResult(
+            DetectorName.CITATIONS,
+            0.0,
+            spans=spans,
+            floor=self.floor_of(Risk.HIGH),
+            reason=Reason.LANGUAGE,
+            explanation=f"{_counted(len(report.invalid_citations), 'citation')} of no passage; claims were not counted",
+            details=MappingProxyType({"invalid_citations": len(report.invalid_citations)}),
+        )
+
+    def _surer(
+        self, exchange: Exchange, answer: Answer, report: Report, stop: StopCheck
+    ) -> list[Extrapolation]:
+        if self.options.over_extrapolation is Extrapolations.OFF:
+            return []
+        return extrapolations(answer.text, report, exchange.passages, stop=stop)
+
+    def _details(self, report: Report, wrong: int, surer: int) -> dict[str, float | str]:
+        flags = self.options.over_extrapolation is Extrapolations.FLAG
+        codes = (*report.codes, *(("wrong-citation",) if wrong else ()))
         details: dict[str, float | str] = {
             "method": self.options.method.value,
             "level": report.level.value,
@@ -138,11 +174,29 @@ class CitationDetector:
             "total_claims": report.total_claims,
             "risk_by_claims": round(report.claims_risk, 4),
             "risk_by_seed": round(1.0 - min(report.seed_ratio, 1.0), 4) if report.total_claims else 0.0,
-            "codes": " ".join((*report.codes, *(("wrong-citation",) if wrong else ()))),
+            "codes": " ".join((*codes, *((SpanKind.OVER_EXTRAPOLATION.value,) if surer and flags else ()))),
         }
+        if self.options.over_extrapolation is not Extrapolations.OFF:
+            details["over_extrapolations"] = surer
         if self.options.check_support:
             details["wrong_citations"] = wrong
         return details
+
+    def _surer_span(self, found: Extrapolation) -> Span:
+        return Span(
+            *found.word,
+            self.floor_of(Risk.MODERATE),
+            DetectorName.CITATIONS,
+            passage=found.passage,
+            explanation=Explanation(
+                SpanKind.OVER_EXTRAPOLATION,
+                confidence=1.0,
+                reason="the nearest sentence says this with reserve",
+                sentence=found.sentence,
+                similarity=found.similarity,
+                differences=(Difference(DifferenceKind.CERTAINTY, *found.word, found.hedge),),
+            ),
+        )
 
     def _uncited_span(self, start: int, end: int) -> Span:
         return Span(
@@ -153,6 +207,7 @@ class CitationDetector:
             explanation=Explanation(
                 SpanKind.UNCITED, confidence=1.0, reason="it claims something and cites no source"
             ),
+            shown=(start, end),
         )
 
     def _wrong_span(self, found: WrongCitation) -> Span:
@@ -165,6 +220,7 @@ class CitationDetector:
             DetectorName.CITATIONS,
             passage=found.other if elsewhere else found.cited,
             explanation=Explanation(SpanKind.WRONG_CITATION, confidence=found.confidence, reason=reason),
+            shown=(found.start, found.end),
         )
 
 
@@ -268,7 +324,7 @@ def _abstained(why: str) -> DetectorResult:
     return DetectorResult(DetectorName.CITATIONS, None, abstained=True, explanation=why)
 
 
-def _summary(report: Report, wrong: int) -> str:
+def _summary(report: Report, wrong: int, surer: int) -> str:
     parts = [
         f"{_counted(report.total_claims, 'claim')}, {_counted(len(report.valid_citations), 'source')} cited"
     ]
@@ -278,6 +334,8 @@ def _summary(report: Report, wrong: int) -> str:
         parts.append(f"{_counted(report.uncited_count, 'long sentence')} without a citation")
     if wrong:
         parts.append(f"{_counted(wrong, 'citation')} of a passage that does not say it")
+    if surer:
+        parts.append(f"{_counted(surer, 'claim')} surer than the evidence")
     return "; ".join(parts)
 
 

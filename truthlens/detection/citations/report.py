@@ -34,6 +34,14 @@ class Method(StrEnum):
     SEED = "seed"
 
 
+class Extrapolations(StrEnum):
+    """What becomes of claims that are surer than the evidence: not looked for, counted, or findings with a floor."""
+
+    OFF = "off"
+    COUNT = "count"
+    FLAG = "flag"
+
+
 class Options(pydantic.BaseModel):
     """Options of the detector. The defaults are the figures of the source."""
 
@@ -52,6 +60,7 @@ class Options(pydantic.BaseModel):
     low_ratio: float = pydantic.Field(default=0.7, ge=0, le=1, allow_inf_nan=False)
     ratio_claims: int = pydantic.Field(default=3, ge=1, le=10_000, strict=True)
     check_support: bool = pydantic.Field(default=False, strict=True)
+    over_extrapolation: Extrapolations = Extrapolations.COUNT
 
     @pydantic.model_validator(mode="after")
     def _in_order(self) -> Options:

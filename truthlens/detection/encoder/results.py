@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -13,7 +14,9 @@ from truthlens.core.records.enums import Aggregation, DetectorName, Reason
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.encoder.aggregation import span_max, spans_of
 from truthlens.detection.encoder.inputs.manifest import Manifest
+from truthlens.detection.encoder.span_edges import evaluated_spans
 from truthlens.detection.encoder.token_scores import Reading
+from truthlens.llm.token_estimate import text_tokens
 from truthlens.text.claims.non_claims import Query, is_abstention
 
 
@@ -45,10 +48,14 @@ def result_of(
     own = slice(None) if part is None else _tokens_of(reading.offsets, start, end)
     p = reading.probabilities(temperature=manifest.temperature)[own]
     read = reading.scored[own]
-    unread = any(first < end and last > start for first, last in reading.unread)
+    foreign = any(first < end and last > start for first, last in reading.unread)
     if part is not None and not read.any():
-        return nothing(Reason.LANGUAGE if unread else Reason.TOO_LARGE if len(p) else Reason.EMPTY_ANSWER)
-    spans = spans_of(p, reading.offsets[own], manifest.tau_span, reading.text)
+        if foreign:
+            coverage = replace(scored.coverage, answer_tokens=len(p), answer_tokens_scored=0)
+            return replace(nothing(Reason.LANGUAGE), coverage=coverage)
+        return nothing(Reason.TOO_LARGE if len(p) else Reason.EMPTY_ANSWER)
+    runs = spans_of(p, reading.offsets[own], manifest.tau_span, reading.text)
+    spans = evaluated_spans(runs, p, reading.offsets[own], reading.text)
     if part is not None:
         spans = tuple(_clipped(span, start, end) for span in spans)
     abstains = is_abstention(reading.text[start:end], Query(reading.query))
@@ -60,18 +67,25 @@ def result_of(
     }
     return DetectorResult(
         detector=DetectorName.ENCODER,
-        score=manifest.scoring.score(aggregation, p=reading.counted(p, own), spans=spans),
+        score=manifest.scoring.score(aggregation, p=reading.counted(p, own), spans=runs),
         spans=spans,
         coverage=_coverage(scored, read),
-        reason=Reason.LANGUAGE if unread or scored.evidence_read < 1.0 else None,
+        reason=Reason.LANGUAGE if foreign or scored.evidence_read < 1.0 else None,
         explanation="the answer only abstains" if abstains else "",
         details=MappingProxyType(details),
     )
 
 
-def nothing(reason: Reason) -> DetectorResult:
-    """Return the result of a text that was not scored."""
-    return DetectorResult(DetectorName.ENCODER, None, reason=reason)
+def nothing(reason: Reason, *, text: str = "", evidence: Sequence[str] = ()) -> DetectorResult:
+    """Return the result of a text that was not scored.
+
+    Of one whose language the model does not read, or whose evidence's, the coverage counts all of it, estimated by its
+    characters, as not looked at: other detectors may have a score.
+    """
+    coverage = None
+    if reason is Reason.LANGUAGE and text:
+        coverage = Coverage(text_tokens(text), 0, sum(map(text_tokens, evidence)), 0)
+    return DetectorResult(DetectorName.ENCODER, None, coverage=coverage, reason=reason)
 
 
 def claimless() -> DetectorResult:
@@ -81,8 +95,7 @@ def claimless() -> DetectorResult:
 
 def shifted(result: DetectorResult, by: int) -> DetectorResult:
     """Return the result with its spans shifted by ``by``: where the piece begins in its text."""
-    spans = tuple(replace(span, start=span.start + by, end=span.end + by) for span in result.spans)
-    return replace(result, spans=spans)
+    return replace(result, spans=tuple(span.shifted(by) for span in result.spans))
 
 
 def _tokens_of(offsets: NDArray[np.int64], start: int, end: int) -> slice:

@@ -179,9 +179,7 @@ class EncoderFollower:
             tasks = self._tasks(views, stop)
             odds = self._memory.log_odds(_asked(tasks), stop=stop)
         scored = self._scored(tasks, odds)
-        whole = [
-            view.sourced(self._whole(each, aggregation)) for view, each in zip(views, scored, strict=True)
-        ]
+        whole = [self._whole(view, each, aggregation) for view, each in zip(views, scored, strict=True)]
         parts = [self._parts(view, each, aggregation) for view, each in zip(views, scored, strict=True)]
         return _timed([*whole, *chain(*parts)], started)
 
@@ -333,10 +331,11 @@ class EncoderFollower:
         )  # fmt: skip
         return Scored(reading, windows.coverage, task.evidence_read, task.reason)
 
-    def _whole(self, scored: Scored | Reason, aggregation: Aggregation | None) -> DetectorResult:
-        if isinstance(scored, Reason):
-            return nothing(scored)
-        return result_of(scored, self.manifest, aggregation or self.manifest.aggregation)
+    def _whole(self, view: _View, scored: Scored | Reason, aggregation: Aggregation | None) -> DetectorResult:
+        reason = scored if isinstance(scored, Reason) else scored.reason
+        if isinstance(scored, Reason) or reason is not None:
+            return nothing(reason or Reason.LANGUAGE, text=view.answer.text, evidence=self._passages)
+        return view.sourced(result_of(scored, self.manifest, aggregation or self.manifest.aggregation))
 
     def _parts(
         self, view: _View, scored: Scored | Reason, aggregation: Aggregation | None
@@ -347,7 +346,7 @@ class EncoderFollower:
             if start == end:
                 results.append(claimless())
             elif isinstance(scored, Reason):
-                results.append(nothing(scored))
+                results.append(nothing(scored, text=view.answer.text[start:end], evidence=self._passages))
             else:
                 part = result_of(scored, self.manifest, chosen, part=(start, end))
                 results.append(view.sourced(part))

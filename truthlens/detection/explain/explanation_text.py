@@ -13,6 +13,7 @@ _ANOTHER = {
     DifferenceKind.NAME: "gives another name",
     DifferenceKind.NEGATION: "is affirmed where this is negated, or the other way round",
     DifferenceKind.OPPOSITE: "says the opposite",
+    DifferenceKind.CERTAINTY: "says it with reserve",
 }
 _NOWHERE = {
     DifferenceKind.NUMBER: "a number",

@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from truthlens.core.records.exchange import Passage
-from truthlens.core.records.verdict import Span
+from truthlens.core.records.verdict import Span, marks_of
 from truthlens.mitigation.prompts.excerpts import OMITTED, excerpts
 
 PREFIX = "truthlens:"
@@ -52,19 +51,6 @@ _LOOK_ALIKES = str.maketrans(
 )
 _TAG_END = re.compile(r"[^<>＜＞\n]{0,200}?(?:[>＞﹥›〉〉⟩]|&(?:amp;)*gt;?)", re.IGNORECASE)
 _COLONS = frozenset(":：﹕︓∶꞉ː׃")
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A marked stretch of an answer: spans that touch or overlap, as one.
-
-    ``score`` is their highest, 0..1.
-    """
-
-    start: int
-    end: int
-    score: float
-    spans: tuple[Span, ...]
 
 
 def escape(text: str) -> str:
@@ -125,31 +111,10 @@ def evidence(
     )
 
 
-def marks(text: str, spans: Iterable[Span]) -> tuple[Mark, ...]:
-    """Return the spans of ``text`` in order, those that touch or overlap as one.
-
-    Prompts number these from 1.
-    """
-    found: list[tuple[int, int, list[Span]]] = []
-    for span in sorted(spans, key=lambda each: (each.start, each.end)):
-        start, end = max(span.start, 0), min(span.end, len(text))
-        if start >= end:
-            continue
-        if found and start <= found[-1][1]:
-            first, last, joined = found[-1]
-            joined.append(span)
-            found[-1] = (first, max(last, end), joined)
-        else:
-            found.append((start, end, [span]))
-    return tuple(
-        Mark(start, end, max(span.score for span in joined), tuple(joined)) for start, end, joined in found
-    )
-
-
 def marked(text: str, spans: Iterable[Span]) -> str:
-    """Return ``text`` escaped, with numbered span tags around ``marks(text, spans)``; see ``unmarked``."""
+    """Return ``text`` escaped, with numbered span tags around what is shown of ``spans`` (``marks_of``); see ``unmarked``."""
     inserted = [(place, 1, _BAR) for place in _imitations(text)]
-    for number, mark in enumerate(marks(text, spans), start=1):
+    for number, mark in enumerate(marks_of(spans, length=len(text)), start=1):
         opening = _open_tag("span", {"n": number, "confidence": f"{mark.score:.2f}"})
         inserted += [(mark.start, 2, opening), (mark.end, 0, f"</{PREFIX}span>")]
     return _with_inserted(text, ((place, what) for place, _, what in sorted(inserted)))

@@ -13,9 +13,8 @@ from truthlens.core.records.calls import ModelRequest
 from truthlens.core.records.enums import Endpoint
 from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.explanation import Difference
-from truthlens.core.records.verdict import Span, Verdict
+from truthlens.core.records.verdict import Mark, Span, Verdict, marks_of
 from truthlens.mitigation.prompts import delimiters, render
-from truthlens.mitigation.prompts.delimiters import Mark
 from truthlens.mitigation.prompts.evidence_selection import relevant
 from truthlens.text.sentences import is_json, sentences
 from truthlens.text.spans import touching
@@ -72,7 +71,7 @@ def correction_prompt(
         cue: whether the prompt ends by opening the answer; ``None``: where the API continues texts.
         most_chars: characters of evidence at most.
     """
-    found = delimiters.marks(text, with_spans(text, verdict).spans)
+    found = marks_of(with_spans(text, verdict).spans, length=len(text))
     return render.render(
         "correct",
         chinese=render.in_chinese(text, exchange.query),
@@ -171,12 +170,12 @@ def _shown(listed: Iterable[_Listed]) -> list[_Listed]:
 
 
 def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> _Listed:
-    span = _telling(mark)
+    span = mark.telling
     explanation = span.explanation
     passage = span.passage if span.passage is not None and 0 <= span.passage < len(passages) else None
     source = passages[passage].text if passage is not None else ""
     sentence = source[slice(*explanation.sentence)] if explanation and explanation.sentence else ""
-    differences = explanation.differences[:_MOST_DIFFERENCES] if explanation else ()
+    differences = mark.differences[:_MOST_DIFFERENCES]
     return _Listed(
         number=number,
         confidence=f"{mark.score:.2f}",
@@ -188,11 +187,6 @@ def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> 
         else "",
         differences=tuple(_difference(each, text, source) for each in differences),
     )
-
-
-def _telling(mark: Mark) -> Span:
-    """Return the most informative span of a mark: explained ones first, then by highest score."""
-    return max(mark.spans, key=lambda span: (span.explanation is not None, span.score))
 
 
 def _difference(difference: Difference, text: str, source: str) -> _Difference:

@@ -73,6 +73,30 @@ def claims(text: str, *, query: str = "") -> list[Claim]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A piece of a text that stands by itself: a sentence of prose or a heading, a row of a table, a block of code."""
+
+    start: int
+    end: int
+    row: bool = False
+    code: bool = False
+
+
+def units(text: str) -> Iterator[Unit]:
+    """Yield the units of ``text``, in order, not overlapping, whether they claim anything or not; without markers of lists."""
+    for block in _blocks(text):
+        if block.kind in _TABLE or block.kind is _Kind.CODE:
+            yield Unit(
+                *trimmed(text, block.start, block.end),
+                row=block.kind in _TABLE,
+                code=block.kind is _Kind.CODE,
+            )
+            continue
+        for start, end in _sentences(text[block.start : block.end].replace("\n", " ")):
+            yield Unit(block.start + start, block.start + end)
+
+
 class _Kind(Enum):
     PROSE = auto()
     HEADING = auto()

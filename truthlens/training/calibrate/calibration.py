@@ -22,6 +22,7 @@ from truthlens.detection.encoder import response_score
 from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.inputs.manifest import InputFormat
 from truthlens.detection.encoder.inputs.windows import build_windows
+from truthlens.detection.encoder.span_edges import evaluated_spans
 from truthlens.detection.encoder.token_scores import Reading, read_answer, sigmoid
 from truthlens.detection.models.runtime import TokenModel
 from truthlens.training.calibrate.logistic import fit_logistic
@@ -238,7 +239,11 @@ def _char_f1(
     tau: float,
 ) -> float:
     rows = [place for place, example in enumerate(examples) if example.spans is not None]
-    predicted = [_ranges(spans_of(p[row], readings[row].offsets, tau, readings[row].text)) for row in rows]
+    predicted = []
+    for row in rows:
+        reading = readings[row]
+        runs = spans_of(p[row], reading.offsets, tau, reading.text)
+        predicted.append(_ranges(evaluated_spans(runs, p[row], reading.offsets, reading.text)))
     return char_prf([examples[row].spans or () for row in rows], predicted, weights=weights[rows]).f1
 
 

@@ -27,6 +27,7 @@ from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
 from truthlens.detection.encoder.inputs.value_wordings import ValueWordings
 from truthlens.detection.encoder.inputs.windows import Window, load_tokenizer
 from truthlens.detection.encoder.session import evidence_texts
+from truthlens.detection.encoder.span_edges import evaluated_spans
 from truthlens.detection.encoder.token_scores import read_answer
 from truthlens.detection.models.loading import load_model, verify_files
 from truthlens.detection.models.runtime import TokenModel
@@ -104,10 +105,11 @@ class ServedAnswer:
             values=shown.values if shown is not None else (), evidence=self.evidence,
         )  # fmt: skip
         p = reading.probabilities(temperature=manifest.temperature)
-        spans = spans_of(p, offsets, manifest.tau_span, text)
+        runs = spans_of(p, offsets, manifest.tau_span, text)
         scores = {
-            name: manifest.scoring.score(name, p=reading.counted(p), spans=spans) for name in Aggregation
+            name: manifest.scoring.score(name, p=reading.counted(p), spans=runs) for name in Aggregation
         }
+        spans = evaluated_spans(runs, p, offsets, text)
         if shown is not None:
             offsets = np.array([shown.source(start, end) for start, end in offsets]).reshape(-1, 2)
             spans = shown.sourced(spans)
