@@ -27,11 +27,9 @@ KINDS = (
 STYLES = ("near", "free", "long")
 """How an answer is worded: close to the passage, in other words, or with true sentences around the fact."""
 _FACT = re.compile(r"⟦(\d+):(.*?)//(.*?)⟧", re.DOTALL)
-_CHOICE = re.compile(r"⟦(.*?)//(.*?)⟧", re.DOTALL)
+_CHOICE = re.compile(r"⟦(?!\d+:)(.*?)//(.*?)⟧", re.DOTALL)
 _PART = re.compile(r"⟦((?:(?!//)[^⟦⟧])*)⟧", re.DOTALL)
-_NOTHING = "\0"
-# Where an empty alternative stood, one space is left between two words, and none before a stop or at a line's edge.
-_EMPTY = re.compile(rf"(?<=\S)(?P<between>[ \t]+)(?:{_NOTHING}[ \t]*)+(?=[^\s.,;:!?])|[ \t]*{_NOTHING}[ \t]*")
+_SPACES = re.compile(r"[ \t]{2,}(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +93,7 @@ def read_twin_folder(folder: Path) -> list[TwinGroup]:
 def twin_examples(groups: Iterable[TwinGroup], *, source: str = SOURCE) -> list[Example]:
     """Return the rows of ``groups``: every version of every answer against both readings of its passage.
 
-    All rows of a fact share ``pair``: a wrong answer is to score above every true one, however they are worded.
-    ``kind`` and ``style`` say which fact it is, and how an answer is worded.
+    The two rows of a version share ``pair``; ``kind`` and ``style`` say which fact it is and how it is worded.
     """
     rows: list[Example] = []
     for group in groups:
@@ -115,7 +112,7 @@ def twin_examples(groups: Iterable[TwinGroup], *, source: str = SOURCE) -> list[
                             label=int(false),
                             spans=answer.spans if false else (),
                             group=f"{source}:{group.id}",
-                            pair=f"{source}:{group.id}:{fact.number}",
+                            pair=f"{source}:{group.id}:{fact.number}:{place}",
                             kind=fact.kind,
                             style=answer.style,
                         )
@@ -164,12 +161,18 @@ def _reading(text: str, number: int, reading: int) -> str:
 
     def chosen(found: re.Match[str]) -> str:
         side = reading if int(found[1]) == number else 0
-        return found[2 + side].strip() or _NOTHING
+        return found[2 + side].strip()
 
     filled = _FACT.sub(chosen, text)
     if "⟦" in filled or "⟧" in filled:
         raise DataError(f"a mark of the passage is not read: {filled[max(0, filled.find('⟦')) :][:60]!r}")
-    return _EMPTY.sub(lambda found: " " if found["between"] else "", filled).strip()
+    # An alternative that is empty leaves two spaces, or one before the stop.
+    return re.sub(r"[ \t]+(?=[.,;:!?](?:\s|$))", "", _one_space(filled)).strip()
+
+
+def _one_space(text: str) -> str:
+    lines = text.split("\n")
+    return "\n".join(line if line.startswith((" ", "|", "\t")) else _SPACES.sub(" ", line) for line in lines)
 
 
 def _answers(entry: Any, where: str) -> list[TwinAnswer]:
@@ -187,9 +190,7 @@ def _answers(entry: Any, where: str) -> list[TwinAnswer]:
             raise DataError(f"{where}: an answer with alternatives needs no 'holds': {text[:60]!r}")
         return [_version(text, reading, styles[0], where) for reading in (0, 1)]
     if holds not in ("first", "second"):
-        raise DataError(
-            f"{where}: an answer without alternatives needs 'holds: first' or 'holds: second': {text[:60]!r}"
-        )
+        raise DataError(f"{where}: an answer without alternatives needs 'holds: first' or 'holds: second': {text[:60]!r}")
     plain, spans = _marked(_PART, text, group=1)
     if not spans:
         raise DataError(f"{where}: the part that states the fact is not in ⟦ ⟧: {text[:60]!r}")

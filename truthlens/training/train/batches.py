@@ -199,12 +199,9 @@ def collate(items: Sequence[Item], *, pad_id: int) -> Batch:
 
 
 def _contrasts(items: Sequence[Item]) -> list[tuple[int, int]]:
-    supported: dict[str, list[int]] = {}
-    for row, item in enumerate(items):
-        if item.pair and not item.label:
-            supported.setdefault(item.pair, []).append(row)
+    supported = {item.pair: row for row, item in enumerate(items) if item.pair and not item.label}
     return [
-        (row, other) for row, item in enumerate(items) if item.label for other in supported.get(item.pair, ())
+        (row, supported[item.pair]) for row, item in enumerate(items) if item.label and item.pair in supported
     ]
 
 

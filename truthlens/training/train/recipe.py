@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from truthlens.detection.encoder.inputs.manifest import DataSource, InputFormat
 from truthlens.training.data.dataset import Example, Mixture, Recipe, Shares
-from truthlens.training.data.evidence_twins import EVIDENCE_TWINS
 from truthlens.training.data.minimal_pairs import EVIDENCE, PAIRS
 from truthlens.training.data.synthetic_errors import SOURCE as SYNTHETIC
 from truthlens.training.data.table_records import TABLES
-from truthlens.training.data.twins import SOURCE as TWINS
 
 MAIN_SOURCE = "ragtruth"
-TWINS_FOLDER = Path(__file__).parents[3] / "data" / "twins" / "train"
-"""The twins that the bundled model learns from, of a checkout."""
 # Selection as measured in docs/long-evidence.md.
 INPUT = InputFormat(
     max_tokens=512, segment_ids=True, features="lexical-v1", ranking="context", selected_tokens=192
@@ -28,32 +22,18 @@ BUNDLED_RECIPE = Recipe(
     shares={MAIN_SOURCE: Shares(calibration=0.1, test=0.15)},
     default_shares=Shares(calibration=0.03, test=0.05),
     mixture={
-        TWINS: Mixture(rows=100_000, weight=1.5),
-        EVIDENCE_TWINS: Mixture(rows=7_000),
-        MAIN_SOURCE: Mixture(rows=1_800),
-        SYNTHETIC: Mixture(rows=300, weight=0.7),
-        PAIRS: Mixture(rows=800),
-        EVIDENCE: Mixture(rows=300, weight=0.7),
-        TABLES: Mixture(rows=200, weight=0.5),
-        "written": Mixture(rows=0),
-        "summedits": Mixture(rows=700),
-        "bump": Mixture(rows=600),
-        "wice": Mixture(rows=250),
-        "xsum_hallucination": Mixture(rows=250, weight=0.5),
-        "begin": Mixture(rows=1_000, weight=0.5),
-        "fever_symmetric": Mixture(rows=1_400),
-        "snli": Mixture(rows=1_000, weight=0.3),
-        "frank_bbc": Mixture(rows=300, weight=0.7),
-        "frank_cnndm": Mixture(rows=500, weight=0.7),
-        "factcg": Mixture(rows=900),
-        "infotabs": Mixture(rows=1_500, weight=0.7),
-        "tabfact": Mixture(rows=1_500, weight=0.7),
-        "quintd": Mixture(rows=300, weight=0.5),
-        "clapnq": Mixture(rows=300),
-        "alexa_dialogs": Mixture(rows=300, weight=0.5),
-        "storysumm": Mixture(rows=0),
-        "accuracy_shared_task": Mixture(rows=0),
-        "uhgeval": Mixture(rows=0),
+        MAIN_SOURCE: Mixture(rows=100_000),
+        SYNTHETIC: Mixture(rows=1_000, weight=0.7),
+        PAIRS: Mixture(rows=3_000),
+        EVIDENCE: Mixture(rows=700, weight=0.7),
+        TABLES: Mixture(rows=400, weight=0.5),
+        "summedits": Mixture(rows=1_800),
+        "bump": Mixture(rows=2_000),
+        "wice": Mixture(rows=1_000),
+        "xsum_hallucination": Mixture(rows=500, weight=0.5),
+        "begin": Mixture(rows=5_000, weight=0.7),
+        "fever_symmetric": Mixture(rows=2_000),
+        "snli": Mixture(rows=6_000, weight=0.5),
     },
 )
 LICENCES = {
@@ -74,24 +54,6 @@ LICENCES = {
     ),
     EVIDENCE: DataSource(
         name="RAGTruth answers with evidence withheld or supplied", licence="as their source"
-    ),
-    TWINS: DataSource(
-        name="twins: passages in two readings and answers to them, written for TruthLens",
-        licence="Apache-2.0",
-    ),
-    EVIDENCE_TWINS: DataSource(
-        name="twins of supported answers of all sources: one edit of their evidence",
-        licence="as their sources",
-    ),
-    "frank_bbc": DataSource(name="FRANK, BBC", licence="MIT (articles: their publishers')"),
-    "frank_cnndm": DataSource(name="FRANK, CNN and Daily Mail", licence="MIT (articles: their publishers')"),
-    "factcg": DataSource(name="FactCG, documents", licence="MIT"),
-    "infotabs": DataSource(name="InfoTabS", licence="Apache-2.0 (tables from Wikipedia)"),
-    "tabfact": DataSource(name="TabFact", licence="MIT (tables from Wikipedia)"),
-    "quintd": DataSource(name="Quintd-1", licence="MIT"),
-    "clapnq": DataSource(name="CLAP NQ", licence="Apache-2.0 (passages CC BY-SA)"),
-    "alexa_dialogs": DataSource(
-        name="grounded dialogues with annotated answers of GPT-2", licence="CC BY-SA 4.0"
     ),
     TABLES: DataSource(name="generated JSON records and texts about them", licence="Apache-2.0"),
 }

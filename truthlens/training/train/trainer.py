@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -24,7 +24,6 @@ from tokenizers import Tokenizer
 from truthlens.detection.encoder.inputs.lexical import FEATURE_COUNT
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.training.data.dataset import Example, Mixture, Recipe, draw, read_folder, split
-from truthlens.training.data.evidence_twins import EVIDENCE_TWINS, evidence_twins
 from truthlens.training.data.minimal_pairs import (
     EVIDENCE,
     PAIRS,
@@ -34,25 +33,12 @@ from truthlens.training.data.minimal_pairs import (
 )
 from truthlens.training.data.synthetic_errors import SOURCE, synthesize
 from truthlens.training.data.table_records import TABLES, records
-from truthlens.training.data.twins import SOURCE as TWINS
-from truthlens.training.data.twins import read_twin_folder, twin_examples
 from truthlens.training.evaluate.metrics import auroc, best_f1
-from truthlens.training.evaluate.ranking import twin_ranking
 from truthlens.training.train.batches import Batch, Item, encode_examples, iterate, make_batches
 from truthlens.training.train.loss import batch_loss
 from truthlens.training.train.model import BUNDLED_BASE, TokenClassifier, build_model, find_base
 from truthlens.training.train.predict import predict, response_hazard
-from truthlens.training.train.recipe import (
-    BUNDLED_RECIPE,
-    INPUT,
-    MAIN_SOURCE,
-    TWINS_FOLDER,
-    train_format,
-)
-from truthlens.training.train.warm_start import load_exported
-
-Blind = Literal["", "answer", "query"]
-"""What a blind model sees beside nothing of the evidence: the answer, or the answer and the query."""
+from truthlens.training.train.recipe import BUNDLED_RECIPE, INPUT, MAIN_SOURCE, train_format
 
 CHECKPOINT = "checkpoint.pt"
 WEIGHTS = "model.pt"
@@ -69,10 +55,8 @@ class TrainSettings:
 
     ``data`` is the folder of labelled JSON lines, ``run`` the folder that checkpoints and weights go to. The
     learning rate falls to zero after ``epochs`` or ``minutes``, whichever comes first. ``limit`` bounds the
-    rows of every source (for a trial run). ``start`` is an exported model folder to go on from, instead of the
-    bare base. ``twins`` is a folder of twin files (``training/data/twins``), of which some groups are held out.
-    ``blind`` takes the evidence away from all rows: what such a model ranks, no model needs to read for.
-    The last four are the ingredients that ablations leave out: generated answers, the head's comparison with the evidence, lexical features (the share of answers that
+    rows of every source (for a trial run). The last four are the ingredients that ablations leave out:
+    generated answers, the head's comparison with the evidence, lexical features (the share of answers that
     are learnt without them, so that the encoder does not lean on them alone; 1 for never any), and the share
     of pairs in the loss.
     """
@@ -95,9 +79,6 @@ class TrainSettings:
     feature_dropout: float = 0.1
     contrast: float = 0.25
     resume: bool = True
-    start: Path | None = None
-    twins: Path | None = TWINS_FOLDER
-    blind: Blind = ""
 
 
 @dataclass(slots=True)
@@ -138,11 +119,9 @@ def train(
             source: Mixture(min(m.rows, settings.limit), m.weight) for source, m in recipe.mixture.items()
         }
         recipe = replace(recipe, mixture=mixture, default_mixture=Mixture(settings.limit))
-    sides = split([*read_folder(settings.data), *_twin_rows(settings)], recipe)
+    sides = split(read_folder(settings.data), recipe)
     sides["train"] = locate_errors(sides["train"])
-    watched = blinded(
-        _watched(sides["calibration"], sides["test"], most=settings.limit or 150), settings.blind
-    )
+    watched = _watched(sides["calibration"], sides["test"], most=settings.limit or 150)
     settings.run.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(settings.run / "tokenizer.json"))
     shutil.copyfile(base.folder / "config.json", settings.run / "config.json")
@@ -153,7 +132,7 @@ def train(
         console.print(f"epoch {state.epoch + 1}: encoding {len(drawn)} answers")
         items = encode_examples(
             tokenizer,
-            blinded(drawn, settings.blind),
+            drawn,
             format_of=train_format,
             weight_of=lambda row: recipe.mixture.get(row.source, recipe.default_mixture).weight,
         )
@@ -184,25 +163,9 @@ def train(
         "epochs": state.figures,
         "mean": mean,
     }  # fmt: skip
-    for place in ("data", "twins", "start"):
-        del summary["settings"][place]
+    del summary["settings"]["data"]
     (settings.run / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
     return settings.run
-
-
-def blinded(rows: list[Example], blind: Blind) -> list[Example]:
-    """Return ``rows`` without their evidence, and without their query too where only the answer is to be seen."""
-    if not blind:
-        return rows
-    return [
-        replace(row, context=(), query=row.query if blind == "query" else "", spans=row.spans) for row in rows
-    ]
-
-
-def _twin_rows(settings: TrainSettings) -> list[Example]:
-    if settings.twins is None or not settings.generated:
-        return []
-    return twin_examples(read_twin_folder(settings.twins))
 
 
 def _keep_freed_memory() -> None:
@@ -224,8 +187,6 @@ def _keep_freed_memory() -> None:
 def _start(settings: TrainSettings, folder: Path) -> _State:
     model = build_model(folder, features=FEATURE_COUNT)
     model.compares = settings.comparison
-    if settings.start is not None:
-        load_exported(model, settings.start)
     head = [parameter for name, parameter in model.named_parameters() if not name.startswith("encoder.")]
     optimizer = torch.optim.AdamW(
         [
@@ -284,7 +245,6 @@ def _mean_weights(
 _RICH_SOURCES = frozenset({MAIN_SOURCE, "summedits", "wice", "bump"})
 _NOT_PAIRED = frozenset({"xsum_hallucination"})
 _FEW = Recipe(default_mixture=Mixture(rows=500))
-_EVEN = Recipe(default_mixture=Mixture(rows=2_500), mixture={TWINS: Mixture(rows=0)})
 
 
 def _epoch_rows(
@@ -311,7 +271,6 @@ def _epoch_rows(
             *minimal_pairs([*rich, *main, *few], count=rows(PAIRS) // 2, seed=seed),
             *other_evidence(main, count=rows(EVIDENCE), seed=seed),
             *records(count=rows(TABLES), seed=seed),
-            *evidence_twins(draw(train_side, _EVEN, seed=seed), count=rows(EVIDENCE_TWINS), seed=seed),
         ]
     )
     return draw([*train_side, *made], recipe, seed=seed)
@@ -367,12 +326,8 @@ def _step(state: _State, batch: Batch, settings: TrainSettings, *, rate: float) 
     for group in state.optimizer.param_groups:
         group["lr"] = group["peak"] * max(rate, 1e-3)
     keep = (torch.rand(len(batch.items), 1, 1) >= settings.feature_dropout).float()
-    # Twice as fast as float32 where the CPU has products of bfloat16; the weights stay float32.
-    with torch.autocast("cpu", torch.bfloat16):
-        logits = state.model(
-            batch.input_ids, batch.attention_mask, batch.token_type_ids, batch.features * keep
-        )
-    loss = batch_loss(logits.float(), batch, state.model.response, contrast=settings.contrast)
+    logits = state.model(batch.input_ids, batch.attention_mask, batch.token_type_ids, batch.features * keep)
+    loss = batch_loss(logits, batch, state.model.response, contrast=settings.contrast)
     loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(state.model.parameters(), _CLIP)
     state.optimizer.step()
@@ -411,7 +366,4 @@ def _figures(
             "auroc": None if area is None else round(area, 4),
             "best_f1": round(best_f1(labels, values)[0], 4),
         }
-        ranked = twin_ranking([rows[place] for place in places], values)
-        if ranked is not None:
-            figures[source]["twins"] = round(ranked, 4)
     return figures
