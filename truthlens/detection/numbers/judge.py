@@ -19,7 +19,7 @@ from truthlens.detection.numbers.risk import (
     probability,
     score_of,
 )
-from truthlens.text.values.quantities import TypedValue, ValueKind
+from truthlens.text.values.quantities import Bound, TypedValue, ValueKind
 
 
 class Outcome(StrEnum):
@@ -113,6 +113,13 @@ class Judge:
         sums = follows(value, claim.operands, cued=True)
         if self._derived(claim, sums=sums):
             return Finding(item, Outcome.DERIVED)
+        if (
+            other is not None
+            and value.bound is Bound.EXACT
+            and other[1].value.bound in (Bound.ABOVE, Bound.BELOW)
+        ):
+            # A case that a rule is applied to: "at least 350 mm" says nothing against a seat at 370 mm.
+            return Finding(item, Outcome.UNKNOWN)
         chance = probability(claim.signs(others, sums=sums))
         if chance < REPORTED and not self._strict:
             return Finding(item, Outcome.UNKNOWN)

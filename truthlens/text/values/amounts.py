@@ -261,7 +261,9 @@ class AmountReader(Cursor):
         if low in ("in", "an", "a", "ps", "bar", "bars", "ha") and low != "ha":
             return None
         if low in ("m", "t", "h", "g", "l", "v", "w") and not self._joined(place):
-            return (low, place + 1) if low in ("m", "g", "l", "w") and not self._joined(place + 1) else None
+            return (
+                (low, place + 1) if low in ("m", "g", "h", "l", "w") and not self._joined(place + 1) else None
+            )
         return (low, place + 1) if low in UNITS else None
 
     def _is_ratio(self, first: int) -> bool:
