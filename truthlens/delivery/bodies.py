@@ -10,7 +10,9 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
                              "kind"?, "confidence"?, "reason"?, "passage"?, "sentence"?: {"start", "end", "text"}, "similarity"?,
                              "differences"?: [{"type", "start", "end", "answer", "evidence"?,
                                                "evidence_start"?, "evidence_end"?}]}],
-                  "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?}],
+                  "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?,
+                                 "flagged_claims"?: [{"claim_type", "value", "original_text"?, "verified", "outcome",
+                                                      "start", "end"}]}],
                   "mitigation"?: {"mode", "stop", "iterations", "consensus"?, "replaced"?,
                                   "attempts": [{"model", "role", "fate", "score"?, "reason"?}]}}],
      "passages": [{"index", "id"?, "title"?, "provenance", "rule"?, "excerpt"}],
@@ -42,11 +44,19 @@ from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.explanation import Difference, Explanation
 from truthlens.core.records.mitigation_result import Attempt, Correction
 from truthlens.core.records.outcome import Outcome, Reasoned
-from truthlens.core.records.verdict import Coverage, DetectorResult, Mark, Verdict, marks_by_detector
+from truthlens.core.records.verdict import (
+    Coverage,
+    DetectorResult,
+    Mark,
+    ValueClaim,
+    Verdict,
+    marks_by_detector,
+)
 from truthlens.delivery.headers import risk_of
 from truthlens.delivery.warning import Delivery, Warned
 
 _EXCERPT_CHARS = 300
+_MOST_CLAIMS = 100
 
 
 def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
@@ -124,7 +134,7 @@ def verdict_object(
     return {
         **_verdict(verdict),
         "spans": _spans(verdict, text, passages),
-        "detectors": [_result(result) for result in verdict.results],
+        "detectors": [_result(result, text) for result in verdict.results],
     }
 
 
@@ -154,7 +164,11 @@ def _choice(
     passages: Sequence[Passage],
 ) -> dict[str, object]:
     offset = len(delivery.lead) + delivery.offset
-    shown = replace(verdict, spans=tuple(span.shifted(offset) for span in verdict.spans))
+    shown = replace(
+        verdict,
+        spans=tuple(span.shifted(offset) for span in verdict.spans),
+        results=tuple(_with_moved_claims(result, offset) for result in verdict.results),
+    )
     return {
         "index": delivery.index,
         "warned": delivery.warned,
@@ -210,6 +224,13 @@ def _models(outcome: Outcome) -> list[str]:
     """Return every model that took part in the outcome, in the order of their first use."""
     asked = [call.model for call in outcome.calls_made]
     return list(dict.fromkeys([outcome.model] * bool(outcome.model) + asked))
+
+
+def _with_moved_claims(result: DetectorResult, offset: int) -> DetectorResult:
+    if not offset or not result.claims:
+        return result
+    claims = (replace(each, start=each.start + offset, end=each.end + offset) for each in result.claims)
+    return replace(result, claims=tuple(claims))
 
 
 def _verdict(verdict: Verdict) -> dict[str, object]:
@@ -294,7 +315,7 @@ def _difference(difference: Difference, text: str | None, passage: str | None) -
     )
 
 
-def _result(result: DetectorResult) -> dict[str, object]:
+def _result(result: DetectorResult, text: str | None) -> dict[str, object]:
     return _present(
         {
             "name": result.detector,
@@ -304,6 +325,25 @@ def _result(result: DetectorResult) -> dict[str, object]:
             "duration_ms": round(result.duration_s * 1000, 1),
             "explanation": result.explanation or None,
             "details": dict(result.details) or None,
+            "flagged_claims": [_claim(each, text) for each in result.claims if not each.verified][
+                :_MOST_CLAIMS
+            ]
+            if result.claims
+            else None,
+        }
+    )
+
+
+def _claim(claim: ValueClaim, text: str | None) -> dict[str, object]:
+    return _present(
+        {
+            "claim_type": claim.claim_type,
+            "value": claim.value,
+            "original_text": text[claim.start : claim.end] if text is not None else None,
+            "verified": claim.verified,
+            "outcome": claim.outcome,
+            "start": claim.start,
+            "end": claim.end,
         }
     )
 

@@ -17,6 +17,7 @@ from truthlens.core.records.enums import Endpoint, Reason
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.telemetry.citation_figures import citation_figures
+from truthlens.telemetry.metrics import value_claims
 
 _exchange_log = structlog.get_logger("truthlens.api")
 
@@ -60,6 +61,7 @@ def log_exchange(
 ) -> None:
     """Write the canonical line of one exchange; times in seconds, logged in milliseconds."""
     verdict = outcome.verdict
+    claims = value_claims(outcome)
     coverages = [v.coverage for v in outcome.verdicts if v.coverage is not None]
     _exchange_log.info(
         "exchange",
@@ -87,6 +89,8 @@ def log_exchange(
         errors=_errors(outcome) or None,
         citations=[figures.as_dict() for figures in citation_figures(outcome.verdicts)] or None,
         spans=sum(len(v.spans) for v in outcome.verdicts),
+        numeric_claims=len(claims) or None,
+        unverified_claims=sum(not claim.verified for claim in claims) if claims else None,
         passages=passages,
         answer_tokens=sum(c.answer_tokens for c in coverages),
         evidence_tokens=max((c.evidence_tokens for c in coverages), default=0),

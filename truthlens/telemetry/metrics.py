@@ -22,7 +22,7 @@ from truthlens.core.records.calls import CallRecord, Role
 from truthlens.core.records.enums import Reason, Status
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.outcome import Outcome
-from truthlens.core.records.verdict import Verdict
+from truthlens.core.records.verdict import ValueClaim, Verdict
 from truthlens.telemetry.citation_figures import CitationFigures, citation_figures
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
@@ -179,6 +179,13 @@ class Metrics:
             ("decision", "kind"),
             registry=registry,
         )
+        self.numeric_claims = Counter(
+            "truthlens_numeric_claims",
+            "Values of answers that the detector numbers compared, as delivered: type is the kind of value; outcome is verified,"
+            " derived, contradicted, misplaced or absent.",
+            ("type", "outcome"),
+            registry=registry,
+        )
         self.coverage = Histogram(
             "truthlens_coverage_ratio",
             "Share of answer tokens scored and of evidence tokens seen.",
@@ -278,6 +285,8 @@ class Metrics:
         for each in outcome.verdicts:
             if each.score is not None:
                 self.score.labels(decision, mode).observe(each.score)
+        for claim in value_claims(outcome):
+            self.numeric_claims.labels(claim.claim_type, claim.outcome).inc()
         for each in outcome.verdicts:
             if each.coverage is not None:
                 self.coverage.labels("answer").observe(each.coverage.answer_ratio)
@@ -346,6 +355,12 @@ class Metrics:
         text = generate_latest(self.registry)
         # In this format the library writes the suffix into the description, whatever the samples are called.
         return text.replace(f" {_MODELS_USED}_total ".encode(), f" {_MODELS_USED} ".encode())
+
+
+def value_claims(outcome: Outcome) -> list[ValueClaim]:
+    """Return the values that were compared, in all answers as they were delivered."""
+    results = (result for verdict in outcome.verdicts for result in verdict.results)
+    return [claim for result in results for claim in result.claims]
 
 
 def _detection_s(verdicts: Sequence[Verdict]) -> list[float]:

@@ -10,6 +10,12 @@ import re
 
 from truthlens.text.language import FUNCTION_WORDS
 
+
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a list that is written with spaces."""
+    return frozenset(words.split())
+
+
 _NEGATIONS = frozenset({"nicht", "pas", "non", "no", "não", "niet", "not"})
 STOP_WORDS = frozenset().union(*FUNCTION_WORDS.values()) - _NEGATIONS
 """Function words of all languages that are told apart; a negation is none of them, for it turns what is said."""

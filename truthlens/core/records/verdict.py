@@ -137,13 +137,29 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueClaim:
+    """A value that characters ``start`` to ``end`` of the answer state, and what was found of it.
+
+    ``claim_type`` and ``outcome`` are from closed lists (``docs/detectors.md``); ``value`` is the number in its base unit, or the
+    parts of a date.
+    """
+
+    start: int
+    end: int
+    claim_type: str
+    value: float | str
+    outcome: str
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DetectorResult:
     """What one detector says of one answer, or (``reason`` set, ``score`` ``None``) why it did not run.
 
     ``abstained`` (``score`` and ``reason`` ``None``): there was nothing in the answer for this detector to check.
     ``floor`` (0..1) is what the fused score is at least, for findings that are facts and not estimates.
     ``details`` holds further figures that are safe to show (numbers and names from configuration,
-    no text of users or models).
+    no text of users or models). ``claims`` are the values of the answer that were compared.
     """
 
     detector: str
@@ -157,6 +173,7 @@ class DetectorResult:
     abstained: bool = False
     floor: float = 0.0
     details: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
+    claims: tuple[ValueClaim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

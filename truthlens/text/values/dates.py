@@ -48,8 +48,8 @@ _QUARTER = re.compile(
     r"\bQ(?P<quarter>[1-4])\b(?:\s(?P<year>\d{4})\b)?"
     r"|\b(?P<nth>first|second|third|fourth)\squarter(?:\sof\s(?P<of>\d{4})\b)?|第(?P<han>[一二三四1-4])季度"
 )
-_ALL_MONTHS = _SMALL_MONTHS | _GERMAN_MONTHS | _MONTHS
-_MONTH_NAME = "|".join(sorted(_ALL_MONTHS, key=len, reverse=True))
+MONTHS = _SMALL_MONTHS | _GERMAN_MONTHS | _MONTHS
+_MONTH_NAME = "|".join(sorted(MONTHS, key=len, reverse=True))
 _NAMED_DATE = re.compile(
     rf"\b(?:(?P<before>\d{{1,2}})(?:st|nd|rd|th|\.|er)?\s(?:of\s|de\s)?)?(?P<month>{_MONTH_NAME})\b\.?"
     r"(?:\s(?P<day>\d{1,2})(?:st|nd|rd|th)?\b(?!\s?%|[.:]\d))?(?:\s?,?\s(?:de\s)?(?P<year>[12]\d{3})\b)?",
@@ -88,7 +88,7 @@ def _date_parts(match: re.Match[str]) -> dict[str, int]:
         if name == "weekday":
             parts["weekday"] = _WEEKDAYS.index(value.lower())
         elif name == "month" and not value.isdigit():
-            parts["month"] = _ALL_MONTHS[value.lower()]
+            parts["month"] = MONTHS[value.lower()]
         else:
             parts[{"before": "day", "lone": "year"}.get(name, name)] = int(value)
     return parts

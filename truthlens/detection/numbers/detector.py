@@ -1,0 +1,323 @@
+"""Score answers by their values, whole and while they are written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from types import MappingProxyType
+
+from truthlens.core.cancellation import StopCheck
+from truthlens.core.errors import StoppedError
+from truthlens.core.records.enums import Aggregation, DetectorName
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.records.verdict import Coverage, DetectorResult, Span, ValueClaim
+from truthlens.detection.interfaces import Ranges
+from truthlens.detection.numbers.comparison import Comparer
+from truthlens.detection.numbers.judge import FLAGGED, SUPPORTED, Finding, Judge, Outcome
+from truthlens.detection.numbers.options import Options
+from truthlens.detection.numbers.places import KNOWN, PASSAGE_CONFIDENCE, Index, Text
+from truthlens.detection.numbers.reading import add_known, read
+from truthlens.detection.numbers.sources import Source
+from truthlens.text.values.quantities import TypedValue, ValueKind, typed_values
+
+MOST_EVIDENCE_CHARS, MOST_EVIDENCE_VALUES = 400_000, 20_000
+MOST_ANSWER_CHARS, MOST_ANSWER_VALUES = 100_000, 400
+_MOST_QUERY_CHARS = 4_000
+_MOST_SPANS = 100
+# Characters before a part of a stream that say what its values are of.
+_BEFORE = 400
+_CHARS_PER_TOKEN = 4
+
+_REASONS = {
+    Outcome.CONTRADICTED: "the evidence gives another value for the same thing",
+    Outcome.MISPLACED: "the evidence gives this value for something else, and another one for this",
+    Outcome.ABSENT: "the evidence does not give this value, and it does not follow from the values that it gives",
+}
+_KINDS = {
+    Outcome.CONTRADICTED: SpanKind.CONTRADICTED,
+    Outcome.MISPLACED: SpanKind.CONTRADICTED,
+    Outcome.ABSENT: SpanKind.UNSUPPORTED,
+}
+_NOTHING = "no value of the answer could be compared with the evidence"
+
+
+class NumberDetector:
+    """Compares money, percentages, dates, times, ratios, measures and counts of answers with the evidence.
+
+    Args:
+        options: what the policy says.
+        sources: what else is known, such as a database.
+    """
+
+    model = ""
+
+    def __init__(self, options: Options, sources: Sequence[Source] = ()) -> None:
+        self.options = options
+        self._sources = sources
+        self._comparer = Comparer(options)
+        switched = {
+            ValueKind.CURRENCY: options.verify_currency, ValueKind.PERCENTAGE: options.verify_percentages,
+            ValueKind.DATE: options.verify_dates, ValueKind.TIME: options.verify_dates, ValueKind.RATIO: options.verify_ratios,
+        }  # fmt: skip
+        self._kinds = frozenset(kind for kind in ValueKind if switched.get(kind, options.verify_counts))
+
+    def reads(self, exchange: Exchange, answer: Answer) -> bool:
+        """Return true: digits are read in every language, number words in six."""
+        return True
+
+    def detect_all(
+        self,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        *,
+        aggregation: Aggregation | None,
+        stop: StopCheck,
+    ) -> list[DetectorResult]:
+        """Return one result per answer; one abstains where it has no value that can be compared."""
+        return self.results(self.evidence(exchange, stop=stop), answers, stop=stop)
+
+    def results(
+        self, evidence: Evidence, answers: Sequence[Answer], *, stop: StopCheck
+    ) -> list[DetectorResult]:
+        """Return the results on answers to an exchange whose evidence was read."""
+        found: list[DetectorResult] = []
+        for answer in answers:
+            if stop():
+                raise StoppedError
+            found.append(self.result(evidence, answer.text, 0, len(answer.text)))
+        return found
+
+    def evidence(self, exchange: Exchange, *, stop: StopCheck) -> Evidence:
+        """Return the values of an exchange's passages, its question and the sources."""
+        text = read(
+            [(passage.text, passage.title) for passage in exchange.passages],
+            most_items=MOST_EVIDENCE_VALUES,
+            most_chars=MOST_EVIDENCE_CHARS,
+        )
+        for source in self._sources:
+            add_known(text, source.values(exchange, self._kinds, stop=stop))
+        size = sum(len(passage.text) for passage in exchange.passages)
+        return Evidence(text, typed_values(exchange.query[:_MOST_QUERY_CHARS]), size)
+
+    def follow(self, exchange: Exchange) -> NumberFollower:
+        """Return a follower of the exchange's answers."""
+        return NumberFollower(self, exchange)
+
+    def result(self, evidence: Evidence, text: str, start: int, end: int) -> DetectorResult:
+        """Return the result on the values that begin at characters ``start`` to ``end`` of an answer."""
+        first = max(0, text.rfind("\n", 0, max(0, start - _BEFORE)) + 1) if start > _BEFORE else 0
+        shown = text[first:end]
+        own = read([(shown, "")], most_items=MOST_ANSWER_VALUES, most_chars=MOST_ANSWER_CHARS)
+        items = [
+            item
+            for item in own.items
+            if item.value.kind in self._kinds and item.value.start + first >= start and not item.is_label
+        ]
+        judge = Judge(evidence.index, self._comparer, evidence.query, strict=self.options.strict)
+        findings = judge.findings(shown, items, own.places)
+        coverage = _coverage(evidence, own, shown)
+        told = [each for each in findings if each.outcome is not Outcome.UNKNOWN]
+        if not told and coverage is None:
+            return DetectorResult(DetectorName.NUMBERS, None, abstained=True, explanation=_NOTHING)
+        return self._told(evidence, findings, first, coverage)
+
+    def _told(
+        self, evidence: Evidence, findings: Sequence[Finding], first: int, coverage: Coverage | None
+    ) -> DetectorResult:
+        flagged = [each for each in findings if each.outcome in FLAGGED]
+        spans = [self._span(evidence, each, first) for each in flagged[:_MOST_SPANS]]
+        score = max((each.score for each in flagged), default=0.0)
+        near = sum(self._is_within_tolerance(each) for each in findings)
+        counts = Counter(each.outcome for each in findings)
+        verified = sum(counts[outcome] for outcome in SUPPORTED)
+        return DetectorResult(
+            DetectorName.NUMBERS,
+            score,
+            spans=tuple(spans),
+            coverage=coverage,
+            floor=score if self.options.floor else 0.0,
+            explanation=_summary(counts, near),
+            details=MappingProxyType(
+                {
+                    "has_hallucinations": float(bool(flagged)),
+                    "total_claims": verified + len(flagged),
+                    "verified_claims": verified,
+                    "unverified_claims": len(flagged),
+                    "derived_claims": counts[Outcome.DERIVED],
+                    "unknown_claims": counts[Outcome.UNKNOWN],
+                    "within_tolerance": near,
+                    "confidence_adjustment": self.options.confidence_penalty / 100 if flagged else 0.0,
+                    "adjusted_confidence": self._adjusted(score, bool(flagged)),
+                }
+            ),
+            claims=tuple(_claim(each, first) for each in findings if each.outcome is not Outcome.UNKNOWN),
+        )
+
+    def _adjusted(self, score: float, flagged: bool) -> float:
+        """Return the confidence, 1 − score, less the penalty in points where something is flagged."""
+        penalty = self.options.confidence_penalty / 100 if flagged else 0.0
+        return round(max(0.0, 1.0 - score - penalty), 4)
+
+    def _is_within_tolerance(self, finding: Finding) -> bool:
+        """Return whether a verified value differs from the evidence's, both of them stated to the digit."""
+        if finding.outcome is not Outcome.VERIFIED or finding.evidence is None:
+            return False
+        value, actual = finding.item.value, finding.evidence.value
+        exact = (
+            self._comparer.tolerance(value.kind) > 0
+            and value.kind is actual.kind
+            and value.place <= actual.place
+        )
+        return exact and not self._comparer.stated_alike(value, actual)
+
+    def _span(self, evidence: Evidence, finding: Finding, first: int) -> Span:
+        value, other = finding.item.value, finding.evidence
+        start, end = value.start + first, value.end + first
+        place = evidence.index.places[other.place] if other is not None else None
+        known = place is not None and place.passage != KNOWN
+        there = (other.value.start, other.value.end) if known and other is not None else None
+        dated = value.kind in (ValueKind.DATE, ValueKind.TIME)
+        confidence = place.confidence if place is not None else PASSAGE_CONFIDENCE
+        return Span(
+            start,
+            end,
+            finding.score,
+            DetectorName.NUMBERS,
+            passage=place.passage if place is not None and known else None,
+            explanation=Explanation(
+                _KINDS[finding.outcome],
+                confidence=round(confidence * finding.sureness, 4),
+                reason=_REASONS[finding.outcome],
+                sentence=(place.start, place.end) if place is not None and known else None,
+                similarity=min(1.0, round(finding.similarity, 4)),
+                differences=(
+                    Difference(DifferenceKind.DATE if dated else DifferenceKind.NUMBER, start, end, there),
+                ),
+            ),
+        )
+
+
+class Evidence:
+    """What the answers of one exchange are compared with.
+
+    Args:
+        text: the values of its passages and sources.
+        query: the values of its question.
+        size: characters of its passages.
+    """
+
+    def __init__(self, text: Text, query: Sequence[TypedValue], size: int) -> None:
+        self.index, self.query, self.size = Index(text), query, size
+        self.complete = text.complete
+
+
+class NumberFollower:
+    """Checks the values of a growing answer, each part from the text near it; the evidence is read once."""
+
+    def __init__(self, detector: NumberDetector, exchange: Exchange) -> None:
+        self._detector, self._exchange = detector, exchange
+        self._known: Evidence | None = None
+
+    def due(self, answers: Sequence[Answer]) -> bool:
+        """Return false: there is nothing worth doing ahead."""
+        return False
+
+    def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
+        """Do nothing."""
+
+    def detect_all(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: StopCheck,
+    ) -> list[DetectorResult]:
+        """Return the results on the answers as if they were whole, then on the parts."""
+        whole = self._detector.results(self._evidence(stop), answers, stop=stop)
+        return [*whole, *self.detect_ranges(answers, ranges, aggregation=aggregation, stop=stop)]
+
+    def detect_ranges(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: StopCheck,
+    ) -> list[DetectorResult]:
+        """Return the results on the parts; one without a value that can be compared abstains."""
+        found: list[DetectorResult] = []
+        for answer, own in zip(answers, ranges, strict=True):
+            for start, end in own:
+                if stop():
+                    raise StoppedError
+                found.append(self._detector.result(self._evidence(stop), answer.text, start, end))
+        return found
+
+    def _evidence(self, stop: StopCheck) -> Evidence:
+        if self._known is None:
+            self._known = self._detector.evidence(self._exchange, stop=stop)
+        return self._known
+
+
+def _coverage(evidence: Evidence, own: Text, shown: str) -> Coverage | None:
+    """Return how much was read where not everything was, in tokens estimated by characters."""
+    if evidence.complete and own.complete:
+        return None
+    answer, passages = _tokens(len(shown)), _tokens(evidence.size)
+    seen = passages if evidence.complete else min(passages - 1, _tokens(MOST_EVIDENCE_CHARS))
+    scored = (
+        answer
+        if own.complete
+        else min(answer - 1, _tokens(max((each.end for each in own.places), default=0)))
+    )
+    return Coverage(answer, max(0, scored), passages, max(0, seen))
+
+
+def _tokens(characters: int) -> int:
+    return max(1, characters // _CHARS_PER_TOKEN)
+
+
+def _claim(finding: Finding, first: int) -> ValueClaim:
+    value = finding.item.value
+    return ValueClaim(
+        value.start + first,
+        value.end + first,
+        value.kind.value,
+        _shown(value),
+        finding.outcome.value,
+        finding.outcome in SUPPORTED,
+    )
+
+
+def _shown(value: TypedValue) -> float | str:
+    """Return a value in its base unit, or the parts of a date."""
+    if value.amounts and not value.parts:
+        return float(value.amounts[0])
+    if value.kind is ValueKind.VERSION:
+        return value.unit
+    return " ".join(f"{part}={number}" for part, number in sorted(value.parts.items()))
+
+
+def _summary(counts: Counter[Outcome], near: int) -> str:
+    verified = sum(counts[outcome] for outcome in SUPPORTED)
+    parts = [f"{_counted(verified, 'value')} verified"]
+    parts += [
+        f"{counts[outcome]} {told}"
+        for outcome, told in (
+            (Outcome.CONTRADICTED, "contradicted by the evidence"),
+            (Outcome.MISPLACED, "given for something else"),
+            (Outcome.ABSENT, "not in the evidence"),
+        )
+        if counts[outcome]
+    ]
+    if near:
+        parts.append(
+            f"{_counted(near, 'verified value')} not the evidence's figure, but within its tolerance"
+        )
+    return "; ".join(parts)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,86 @@
+"""The options of the detector: twelve settings of the source, as keys of the policy and as environment variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import pydantic
+
+PREFIX = "HALLUCINATION_"
+_RENAMED = {
+    "currency_tolerance": "CURRENCY_TOLERANCE", "percentage_tolerance": "PERCENTAGE_TOLERANCE", "ratio_tolerance": "RATIO_TOLERANCE",
+    "confidence_penalty": "CONFIDENCE_PENALTY", "target_time_ms": "TARGET_TIME_MS", "target_rate": "TARGET_RATE",
+    "verify_currency": "VERIFY_CURRENCY", "verify_percentages": "VERIFY_PERCENTAGES", "verify_dates": "VERIFY_DATES",
+    "verify_ratios": "VERIFY_RATIOS", "auto_flag": "AUTO_FLAG", "review_queue": "REVIEW_QUEUE",
+}  # fmt: skip
+VARIABLES: Mapping[str, str] = {option: PREFIX + name for option, name in _RENAMED.items()}
+"""The environment variable of each option that has one."""
+_TRUE, _FALSE = frozenset(("true", "1", "yes", "on")), frozenset(("false", "0", "no", "off"))
+_SWITCHES = frozenset(
+    ("verify_currency", "verify_percentages", "verify_dates", "verify_ratios", "auto_flag", "review_queue")
+)
+
+
+class Options(pydantic.BaseModel):
+    """Options of the detector. A key of the policy goes before an environment variable, that before the source's figure."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+    currency_tolerance: float = pydantic.Field(default=5.0, ge=0, le=100)
+    percentage_tolerance: float = pydantic.Field(default=2.0, ge=0, le=100)
+    ratio_tolerance: float = pydantic.Field(default=5.0, ge=0, le=100)
+    confidence_penalty: float = pydantic.Field(default=20.0, ge=0, le=100)
+    target_time_ms: float = pydantic.Field(default=100.0, gt=0, le=60_000)
+    target_rate: float = pydantic.Field(default=0.05, ge=0, le=1)
+    verify_currency: bool = pydantic.Field(default=True, strict=True)
+    verify_percentages: bool = pydantic.Field(default=True, strict=True)
+    verify_dates: bool = pydantic.Field(default=True, strict=True)
+    verify_ratios: bool = pydantic.Field(default=True, strict=True)
+    auto_flag: bool = pydantic.Field(default=True, strict=True)
+    review_queue: bool = pydantic.Field(default=True, strict=True)
+    verify_counts: bool = pydantic.Field(default=True, strict=True)
+    strict: bool = pydantic.Field(default=False, strict=True)
+    floor: bool = pydantic.Field(default=False, strict=True)
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _from_environment(cls, given: Any) -> Any:
+        """Add what the environment says of options that are not given.
+
+        Raises:
+            ValueError: a variable holds something else than its option takes.
+        """
+        if not isinstance(given, Mapping):
+            return given
+        found = dict(given)
+        for option, variable in VARIABLES.items():
+            written = os.environ.get(variable, "").strip()
+            if written and option not in found:
+                found[option] = (
+                    _switch(variable, written) if option in _SWITCHES else _figure(option, variable, written)
+                )
+        return found
+
+
+def _switch(variable: str, written: str) -> bool:
+    if written.lower() in _TRUE:
+        return True
+    if written.lower() in _FALSE:
+        return False
+    raise ValueError(f"the environment variable {variable} is {written!r}; expected true or false")
+
+
+def _figure(option: str, variable: str, written: str) -> float:
+    field = Options.model_fields[option]
+    low = next((each.ge for each in field.metadata if hasattr(each, "ge")), 0)
+    high = next((each.le for each in field.metadata if hasattr(each, "le")), 100)
+    expected = f"expected a number of {low:g} to {high:g}"
+    try:
+        value = float(written)
+    except ValueError:
+        raise ValueError(f"the environment variable {variable} is {written!r}; {expected}") from None
+    if not low <= value <= high:
+        raise ValueError(f"the environment variable {variable} is {written}; {expected}")
+    return value

@@ -1,0 +1,306 @@
+"""Read texts into places and values: each sentence, row and key with the words that say what its values are of. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import lru_cache
+from itertools import pairwise
+
+from truthlens.core.cancellation import checkpoint
+from truthlens.detection.numbers.places import KNOWN, Item, Place, Text
+from truthlens.detection.numbers.segments import Cutter, Segment, spaced
+from truthlens.detection.numbers.sources import KnownValue
+from truthlens.text.values.quantities import Reader, TypedValue, ValueKind, typed_values
+from truthlens.text.values.tokens import BREAK, HAN, HAN_NUMBER, MARK, WORD, Token, language_of, tokens
+from truthlens.text.values.units import (
+    CURRENCY_CODES,
+    CURRENCY_NAMES,
+    CURRENCY_SIGNS,
+    PERCENT,
+    SHORT_KEYS,
+    UNITS,
+)
+from truthlens.text.word_forms import STOP_WORDS, word_set
+from truthlens.text.words import NEGATIONS, stem
+from truthlens.text.words import STOP_WORDS as ENGLISH_STOPS
+
+_STOPS = (STOP_WORDS | ENGLISH_STOPS) - NEGATIONS
+_CLAUSE_MARKS = frozenset(",;:()—–、，；：（）|/")
+_CLAUSE_WORDS = word_set(
+    "and but while whereas although or with which who whereby und aber während et mais tandis y pero mientras"
+)
+_LEAST_WORDS = 2
+_FEW_CHARS = 160
+
+
+_LONGEST = 80  # tokens; longer sentences are texts without full stops
+_MOST_SHARED = 150  # words that the values of one record share
+_LONGEST_LABEL = 60
+_NO_WORDS = frozenset[str]()
+
+
+def read(texts: Sequence[tuple[str, str]], *, most_items: int, most_chars: int) -> Text:
+    """Return the places and values of texts, each with its title, up to a number of values and characters."""
+    found = Text()
+    room, record = most_chars, 0
+    for number, (whole, title) in enumerate(texts):
+        if room <= 0 or len(found.items) >= most_items:
+            found.complete = False
+            break
+        text = whole[:room]
+        found.complete = found.complete and len(text) == len(whole)
+        room -= len(text)
+        record = _Reading(found, number, text, most_items=most_items).read(title, record)
+    return found
+
+
+def add_known(found: Text, known: Iterable[KnownValue]) -> None:
+    """Add the values of a source, each as a record of its own that its label names."""
+    record = max((place.record for place in found.places), default=0)
+    for each in known:
+        record += 1
+        words = frozenset(_label_words(spaced(each.label)))
+        amounts = tuple(each.amounts)
+        if each.kind is ValueKind.PERCENTAGE and amounts and abs(amounts[0]) <= 1:
+            amounts = (amounts[0] * 100, *amounts)  # 0.85 in a table is 85 %
+        value = TypedValue(each.kind, 0, 0, amounts, each.unit, parts=each.parts)
+        found.places.append(
+            Place(KNOWN, 0, 0, words, frozenset(), record, (spaced(each.label),), each.confidence)
+        )
+        found.items.append(Item(value, len(found.places) - 1, words, len(found.items)))
+
+
+class _Reading:
+    """Reads one text.
+
+    Args:
+        found: gets its places and values.
+        passage: its number.
+        text: all of it.
+        most_items: values at which reading ends.
+    """
+
+    def __init__(self, found: Text, passage: int, text: str, *, most_items: int) -> None:
+        self._found, self._passage, self._text, self._most = found, passage, text, most_items
+        self._listed = tokens(text)
+        self._starts = [token.start for token in self._listed]
+        self._language = language_of(self._listed, most=600)
+
+    def read(self, title: str, record: int) -> int:
+        """Add the places and values; returns the number for the next text's records.
+
+        Args:
+            title: words that count for all of the text.
+            record: the number of its first record.
+        """
+        segments = Cutter(self._text).segments()
+        titled = frozenset(_label_words(title)) if title else _NO_WORDS
+        shared = self._shared_words(segments)
+        before = titled
+        for segment in segments:
+            checkpoint()
+            if len(self._found.items) >= self._most:
+                self._found.complete = False
+                break
+            in_record = segment.record >= 0
+            context = shared.get(segment.record, _NO_WORDS) | titled if in_record else before
+            number = segment.record + record if in_record else -1
+            own = self._tokens_of(segment)
+            for at in range(0, len(own), _LONGEST):
+                if len(self._found.items) >= self._most:
+                    self._found.complete = False
+                    break
+                words = self._add(segment, own[at : at + _LONGEST], context, number)
+                if not in_record:
+                    before = words | titled
+        return record + max((segment.record for segment in segments), default=0) + 1
+
+    def _tokens_of(self, segment: Segment) -> Sequence[Token]:
+        low, high = bisect_left(self._starts, segment.start), bisect_left(self._starts, segment.end)
+        own = self._listed[low:high]
+        if (low and self._listed[low - 1].end > segment.start) or (own and own[-1].end > segment.end):
+            # A cell of a table: "860,32" are two of them.
+            cell = tokens(self._text[segment.start : segment.end])
+            return [
+                token._replace(start=token.start + segment.start, end=token.end + segment.start)
+                for token in cell
+            ]
+        return own
+
+    def _shared_words(self, segments: Sequence[Segment]) -> dict[int, frozenset[str]]:
+        """Return per record the words of its short texts and its keys: its name, its kind, its state."""
+        found: dict[int, set[str]] = {}
+        for segment in segments:
+            if segment.record < 0 or segment.end - segment.start > _FEW_CHARS:
+                continue
+            words = found.setdefault(segment.record, set())
+            if len(words) < _MOST_SHARED:
+                words.update(_stems(self._tokens_of(segment)))
+                words.update(word for label in segment.labels for word in _label_words(label))
+        return {record: frozenset(words) for record, words in found.items()}
+
+    def _add(
+        self, segment: Segment, own: Sequence[Token], context: frozenset[str], record: int
+    ) -> frozenset[str]:
+        """Add a place with its values; returns its words."""
+        found, place = self._found, len(self._found.places)
+        named = (*segment.labels, segment.row) if segment.row else segment.labels
+        labels = frozenset(word for label in named for word in _label_words(label))
+        words = labels.union(_stems(own))
+        start, end = (own[0].start, own[-1].end) if len(own) >= _LONGEST else (segment.start, segment.end)
+        found.places.append(Place(self._passage, start, end, words, context, record, segment.labels))
+        for label in named:
+            # What keys and headings give is stated, too: "visits 2023", "Mon".
+            for value in _values_of_label(label) if len(label) <= _LONGEST_LABEL else ():
+                stated = replace(value, start=segment.start, end=segment.end)
+                found.items.append(Item(stated, place, labels, len(found.items), is_label=True))
+        values = _with_shared_units(Reader(self._text, own, self._language).values(), own)
+        given = next((unit for label in segment.labels if (unit := unit_of_label(label)) is not None), None)
+        near_of = _near_words(values, own) if values else {}
+        for value in values:
+            near = labels | near_of[value.first]
+            measured = _measured(value, given)
+            found.items.append(
+                Item(measured, place, near if len(near) >= _LEAST_WORDS else words, len(found.items))
+            )
+        return words
+
+
+def _near_words(values: Sequence[TypedValue], own: Sequence[Token]) -> dict[int, frozenset[str]]:
+    """Return for each value, by its first token, the words of its clause that belong to no value."""
+    taken = {at for value in values for at in range(value.first, value.behind)}
+    found: dict[int, frozenset[str]] = {}
+    for low, high in _clauses(own):
+        inside = [value.first for value in values if low <= value.first < high]
+        if inside:
+            words = frozenset(_stems(own[at] for at in range(low, high) if at not in taken))
+            found |= dict.fromkeys(inside, words)
+    return found
+
+
+def _measured(value: TypedValue, given: tuple[str, Decimal, ValueKind] | None) -> TypedValue:
+    """Return a bare number with the unit that its key or heading gives."""
+    bare = value.kind is ValueKind.COUNT and not value.unit and not value.nouns
+    if given is None or not (bare or (value.unsure and value.parts.keys() == {"year"})):
+        return value
+    unit, factor, kind = given
+    return replace(
+        value,
+        kind=kind,
+        unit=unit,
+        amounts=tuple(each * factor for each in value.amounts),
+        place=value.place * factor,
+        factor=value.factor * factor,
+        parts={},
+        unsure=False,
+    )
+
+
+@lru_cache(maxsize=8192)
+def _label_words(label: str) -> tuple[str, ...]:
+    return tuple(_stems(tokens(label)))
+
+
+def _stems(listed: Iterable[Token]) -> list[str]:
+    found: list[str] = []
+    for token in listed:
+        if token.sort == WORD:
+            if token.low not in _STOPS:
+                found.append(stem(token.low))
+        elif token.sort in (HAN, HAN_NUMBER):
+            run = token.low
+            found += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    return found
+
+
+@lru_cache(maxsize=8192)
+def unit_of_label(label: str) -> tuple[str, Decimal, ValueKind] | None:
+    """Return the unit that a key or a heading gives its values: "distance km", "cost gbp", "net (£)", "change pct"."""
+    words = [token.low for token in tokens(label)]
+    if (last := label.rpartition(" ")[2]) in UNITS and last[-1:].isdigit():
+        return UNITS[last].sort, UNITS[last].factor, ValueKind.MEASURE
+    for at, word in enumerate(reversed(words)):
+        if word in PERCENT:
+            return "%", Decimal(1), ValueKind.PERCENTAGE
+        currency = CURRENCY_CODES.get(word) or CURRENCY_SIGNS.get(word) or CURRENCY_NAMES.get(word)
+        if currency:
+            return currency, Decimal(1), ValueKind.CURRENCY
+        if word in UNITS and (
+            word not in SHORT_KEYS or (at == 0 and word in ("h", "l", "m", "g", "w", "mw"))
+        ):
+            if words[-2:-1] and words[-2].endswith("mol"):
+                return None
+            if (
+                at == 0
+                or words[-1] in (")", "]")
+                or len(words) < 3
+                or (UNITS[word].sort == "time" and at == 1)
+            ):
+                return UNITS[word].sort, UNITS[word].factor, ValueKind.MEASURE
+    return None
+
+
+@lru_cache(maxsize=8192)
+def _values_of_label(label: str) -> tuple[TypedValue, ...]:
+    return tuple(replace(each, start=0, end=0) for each in typed_values(label.title(), language="en"))
+
+
+def _with_shared_units(values: Sequence[TypedValue], own: Sequence[Token]) -> list[TypedValue]:
+    """Return the values; "4" of "4 to 6 minutes" and of "1, 10 and 200 GB" has the unit of the last."""
+    found = list(values)
+    for at in range(len(found) - 2, -1, -1):
+        value, following = found[at], found[at + 1]
+        if value.kind is not ValueKind.COUNT or value.unit or value.nouns or following.kind is ValueKind.DATE:
+            continue
+        between = [token.low for token in own[value.behind : following.first]]
+        if len(between) <= 2 and all(each in _BETWEEN for each in between) and between:
+            if following.unit and following.amounts and following.kind is not ValueKind.COUNT:
+                factor = following.factor if value.factor == 1 else Decimal(1)
+                found[at] = replace(
+                    value, kind=following.kind, unit=following.unit, named=following.named, factor=value.factor * factor,
+                    amounts=tuple(each * factor for each in value.amounts), place=value.place * factor,
+                )  # fmt: skip
+            elif following.nouns:
+                found[at] = replace(value, nouns=following.nouns)
+    return found
+
+
+_BETWEEN = frozenset(
+    (
+        "-",
+        "–",
+        "—",
+        "to",
+        "or",
+        "and",
+        ",",
+        "bis",
+        "und",
+        "à",
+        "et",
+        "a",
+        "y",
+        "out",
+        "of",
+        "→",
+        "/",
+        "oder",
+        "ou",
+        "o",
+    )
+)
+
+
+def _clauses(own: Sequence[Token]) -> list[tuple[int, int]]:
+    """Return ranges of tokens: clauses by marks and conjunctions, not within numbers."""
+    cuts = [0]
+    for at, token in enumerate(own):
+        if (
+            token.sort in (MARK, BREAK) and (token.low in _CLAUSE_MARKS or token.sort == BREAK)
+        ) or token.low in _CLAUSE_WORDS:
+            cuts.append(at)
+    cuts.append(len(own))
+    return [(low, high) for low, high in pairwise(cuts) if low < high]

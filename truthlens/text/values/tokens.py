@@ -1,0 +1,79 @@
+"""Cut a text into numbers, words, runs of Han characters and marks, in one pass. Pure.
+
+The scan behind ``values.quantities``, for whole answers and whole passages: one regular expression, linear in the text. Words
+have no stems here; ``text.words`` has, and is frozen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from truthlens.text.language import FUNCTION_WORDS
+from truthlens.text.scripts import CJK
+
+HAN_DIGITS = "零〇一二两兩三四五六七八九十百千万萬亿億兆"
+NUMBER, WORD, HAN, HAN_NUMBER, MARK, BREAK = "n", "w", "h", "k", "s", "b"
+
+# What parts dates, shares and durations is a token of its own.
+_HAN_MARKS = (
+    "百分之|分之|小时|小時|分钟|分鐘|分間|時間|时间|个月|個月|か月|ヶ月|カ月|季度|四半期|曜日|星期|上午|下午|午前|午後|晚上|早上|凌晨|年度|年間|年间"
+    "|[年月日号號第时時点點分]"
+)
+_TOKEN = re.compile(
+    r"(?P<n>\d{1,3}(?:[\u00a0\u202f']\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)*)"
+    r"|(?P<w>[^\W\d_" + CJK + r"]+(?:['’](?:s|t|re|ll|ve|d)\b)?)"
+    r"|(?P<k>[" + HAN_DIGITS + r"]+)"
+    r"|(?P<h>" + _HAN_MARKS + r"|(?:(?!" + _HAN_MARKS + r"|[" + HAN_DIGITS + r"])[" + CJK + r"])+)"
+    r"|(?P<s>[^\s\w])|(?P<b>\n)"
+)
+_PLAIN = re.compile(
+    r"(?P<n>\d{1,3}(?:[\u00a0\u202f']\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)*)"
+    r"|(?P<w>[^\W\d_]+(?:['’](?:s|t|re|ll|ve|d)\b)?)|(?P<s>[^\s\w])|(?P<b>\n)"
+)
+_WIDE = re.compile(f"[{CJK}]")
+_TOLD = tuple(FUNCTION_WORDS)
+_CODES = {
+    word: tuple(code for code in _TOLD if word in FUNCTION_WORDS[code])
+    for words in FUNCTION_WORDS.values()
+    for word in words
+}
+_FULL_WIDTH = str.maketrans("０１２３４５６７８９％．，：", "0123456789%.,:")
+
+
+class Token(NamedTuple):
+    """Characters ``start`` to ``end``: its sort (``NUMBER``, ``WORD``, …) and its text in lower case."""
+
+    sort: str
+    start: int
+    end: int
+    low: str
+
+
+def tokens(text: str) -> list[Token]:
+    """Return the tokens of ``text`` in order; white space other than line breaks, and ``_``, belong to none."""
+    text = text.translate(_FULL_WIDTH) if not text.isascii() else text
+    pattern = _TOKEN if not text.isascii() and _WIDE.search(text) else _PLAIN
+    low = text.lower()
+    if len(low) != len(text):  # a few letters grow when they are made small
+        low = "".join(each if len(each) == 1 else text[at] for at, each in enumerate(map(str.lower, text)))
+    make = Token._make
+    return [make((match.lastgroup, match.start(), match.end(), match[0])) for match in pattern.finditer(low)]
+
+
+def language_of(listed: Sequence[Token], *, most: int = 2000) -> str:
+    """Return a language's code by script and function words, such as ``en``, ``de``, ``it``, ``zh``; ``""`` where neither tells."""
+    counts = dict.fromkeys(_TOLD, 0)
+    wide = kana = 0
+    for token in listed[:most]:
+        if token.sort == WORD:
+            for code in _CODES.get(token.low, ()):
+                counts[code] += 1
+        elif token.sort == HAN:
+            wide += 2 * (token.end - token.start)
+            kana += any("\u3040" <= each <= "\u30ff" for each in token.low)
+    best = max(counts, key=lambda code: counts[code])
+    if wide > 3 * counts[best]:
+        return "ja" if kana else "zh"
+    return best if counts[best] else ""
