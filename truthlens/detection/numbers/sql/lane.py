@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from truthlens.core.errors import CallError
 from truthlens.core.records.queries import QueryOutcome, QueryRecord
 from truthlens.detection.numbers.sql.cache import TtlCache
 from truthlens.detection.numbers.sql.connection import hang_up, limit_time
-from truthlens.detection.numbers.sql.mapping_check import is_refusal
+from truthlens.detection.numbers.sql.mapping_check import ask_for_nothing, is_refusal
 from truthlens.detection.numbers.sql.options import Database
 from truthlens.detection.numbers.sql.query import (
     ScopeError,
@@ -135,6 +136,18 @@ class Lane:
             return self._without(fetch)
         until = self._clock() + self.database.timeout_s
         return lambda: self._collect(fetch, until)
+
+    def warm_up(self) -> None:
+        """Connect, and send each query once for nothing, so that no exchange waits for that.
+
+        Raises:
+            sqlalchemy.exc.SQLAlchemyError: The database is slow or down, or refuses a query.
+        """
+        with ExitStack() as opened:
+            wanted = min(self.database.pool_size, len(self.queries))
+            connections = [opened.enter_context(self.engine.connect()) for _ in range(wanted)]
+            for place, query in enumerate(self.queries):
+                ask_for_nothing(connections[place % wanted], self.database, query)
 
     def close(self, *, wait: bool = True) -> None:
         """Send nothing more, and let go of threads and connections; what waits for an answer is cut."""

@@ -83,15 +83,24 @@ def _of_table(
 
 def _refusals(connection: sa.Connection, database: Database, query: TableQuery) -> list[str]:
     """Return what the database says to the query itself, asked for a record that hardly exists."""
-    values = {parameter: _HARMLESS[database.scope[key].type] for parameter, key in query.keys.items()}
     try:
-        connection.execute(query.statement, values).fetchall()
+        ask_for_nothing(connection, database, query)
     except DBAPIError as error:
         if not is_refusal(error):
             raise
         connection.rollback()
         return [f"the database refuses to read {_full(query.table)!r} ({type(error.orig).__name__})"]
     return []
+
+
+def ask_for_nothing(connection: sa.Connection, database: Database, query: TableQuery) -> None:
+    """Send a query for a record that hardly exists.
+
+    Raises:
+        sqlalchemy.exc.SQLAlchemyError: The database refuses it, is slow or down.
+    """
+    values = {parameter: _HARMLESS[database.scope[key].type] for parameter, key in query.keys.items()}
+    connection.execute(query.statement, values).fetchall()
 
 
 def is_refusal(error: DBAPIError) -> bool:

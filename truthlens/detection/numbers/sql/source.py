@@ -103,7 +103,7 @@ class SqlSource:
         self._finalizer = weakref.finalize(self, _close, self._lanes, wait=False)
 
     def check(self) -> None:
-        """Compare the mappings with the databases; one that cannot be reached now is reported to ``observe`` and not checked.
+        """Compare the mappings with the databases, and connect to them; one that cannot be reached now is reported to ``observe`` and not checked.
 
         Takes up to some seconds for each database that does not answer.
 
@@ -119,6 +119,7 @@ class SqlSource:
                         f"{each} (database {lane.database.name!r})"
                         for each in mapping_problems(connection, lane.database, lane.queries)
                     ]
+                lane.warm_up()
             except SQLAlchemyError as error:
                 self._observe(
                     QueryRecord(lane.database.name, QueryOutcome.UNAVAILABLE, error=_name_of(error))
