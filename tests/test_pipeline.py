@@ -495,3 +495,30 @@ async def test_citations_of_the_answer_are_evidence() -> None:
     assert rig.metric("truthlens_evidence_total", source="answer") == 1
     without = await rig.pipeline.assess(await rig.request(asked), OK, json.dumps(CITED).encode())
     assert without.outcome.verdict.reason is Reason.NO_CONTEXT
+
+
+async def test_the_scope_comes_from_the_operator_alone() -> None:
+    """Trusted headers and the route's metadata make up the scope; other headers, the body and what clients ask for do not."""
+    rig = Rig(BASE + "trusted_headers: [X-Property-Id, x-truthlens-details]\n", FixedDetector(scored(0.1)))
+    head = RequestHead(
+        "POST",
+        "/v1/chat/completions",
+        {"x-property-id": "7", "x-period-id": "9", "x-truthlens-details": "spans"},
+        {"x-truthlens-scope-period": "3", "truthlens-decision": "default", "truthlens-scope-unit": "a"},
+    )
+    body = json.dumps({**REQUEST, "x-period-id": "9", "scope": {"x-property-id": "8"}}).encode()
+    ticket = await rig.pipeline.prepare(await rig.pipeline.open(rig.pipeline.admit(head), body))
+    assert ticket.exchange is not None
+    assert dict(ticket.exchange.scope) == {
+        "x-property-id": "7",
+        "truthlens-scope-period": "3",
+        "truthlens-scope-unit": "a",
+    }
+
+
+async def test_a_name_of_the_route_goes_before_a_header_and_before_its_twin() -> None:
+    """Of two sources of one name the nearer to the operator's configuration counts."""
+    rig = Rig(BASE + "trusted_headers: [truthlens-scope-unit]\n", FixedDetector(scored(0.1)))
+    metadata = {"truthlens-scope-unit": "route", "x-truthlens-scope-unit": "other"}
+    head = RequestHead("POST", "/v1/chat/completions", {"truthlens-scope-unit": "header"}, metadata)
+    assert dict(rig.holder.current.scope(head)) == {"truthlens-scope-unit": "route"}

@@ -23,6 +23,7 @@ from truthlens.detection.similarity.model import Similarity
 from truthlens.policy import Policy
 from truthlens.settings import Settings, models_folder
 from truthlens.telemetry.metrics import Metrics
+from truthlens.telemetry.queries import QueryWatch
 
 BUNDLED_MODEL = "truthlens-minilm-en-v1"
 SIMILARITY_MODEL = "truthlens-similarity-en-v1"
@@ -78,6 +79,7 @@ class ModelShelf:
     def __init__(self, settings: Settings, signals: Metrics) -> None:
         self._settings = settings
         self._signals = signals
+        self._queries = QueryWatch(signals)
         # Weak, so that a model which no policy names any more leaves memory with its last exchange.
         self._loaded: WeakValueDictionary[tuple[Path, bool, int], EncoderDetector] = WeakValueDictionary()
 
@@ -86,9 +88,10 @@ class ModelShelf:
 
         Raises:
             ModelError: a folder exists but cannot be used.
+            DetectorError: a detector cannot be built with its options.
         """
         plans = [plan for plan in (policy.default, *policy.plans) if plan.enabled]
-        found = DetectorSet(plans, _Encoders(self, policy.limits.max_windows))
+        found = DetectorSet(plans, _Encoders(self, policy.limits.max_windows), observe_query=self._queries)
         self._signals.model_info.clear()
         for plan in plans:
             for _, detector in found.of(plan):

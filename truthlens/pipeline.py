@@ -244,7 +244,8 @@ class Pipeline:
             request_body = set_model(plain, model)
         if not plan.enabled:
             return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
-        reading = LazyRequest(request, plan.evidence, policy.limits, size=len(plain))
+        scope = policy.scope(ticket.head)
+        reading = LazyRequest(request, plan.evidence, policy.limits, size=len(plain), scope=scope)
         kept = plain if plan.calls_models else b""
         return replace(ticket, plan=plan, reading=reading, request_body=request_body, plain=kept, model=model)
 

@@ -20,6 +20,7 @@ import pydantic
 
 from truthlens.core.errors import DetectorError
 from truthlens.core.records.plan import Plan
+from truthlens.core.records.queries import QueryRecord
 
 ENTRY_POINTS = "truthlens.detectors"
 _BUILT_IN = "truthlens.detection.detectors"
@@ -52,11 +53,15 @@ class Models(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a detector is built from: the plan that lists it, its options there, and the loader of models."""
+    """What a detector is built from: the plan that lists it, its options there, and the loader of models.
+
+    ``observe_query`` is told of every look-up in a database, from any thread.
+    """
 
     plan: Plan
     options: Any
     models: Models
+    observe_query: Callable[[QueryRecord], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from truthlens.core.errors import ModelError
+from truthlens.core.errors import DetectorError, ModelError
 from truthlens.core.records.enums import Mode
 from truthlens.core.records.plan import Plan
 from truthlens.detection.building import DetectorSet
@@ -38,7 +38,7 @@ async def make_ready(
         environ: where the keys of models come from.
 
     Raises:
-        InvalidPolicyError: a model that a plan needs cannot be used here; each with the plan that needs it.
+        InvalidPolicyError: a model that a plan needs cannot be used here, or a detector cannot be built; each with its plan.
     """
     errors: list[Diagnostic] = []
     loaded = []  # kept until the detectors hold them
@@ -56,7 +56,14 @@ async def make_ready(
             errors.append(_of_plan(policy, comparing[0], message))
     if errors:
         raise InvalidPolicyError(errors)
-    detectors = await asyncio.to_thread(shelf.detectors_for, policy)
+    try:
+        detectors = await asyncio.to_thread(shelf.detectors_for, policy)
+    except DetectorError as error:
+        plan = policy.plan_named(error.decision) or policy.default
+        remedy = "fix what the message names, or remove it from the detector's options"
+        raise InvalidPolicyError(
+            [_of_plan(policy, plan, f"a detector cannot be built: {error}", remedy)]
+        ) from error
     warnings = [*_elsewhere(policy, shelf), *_keys(policy, environ)]
     return Ready(detectors, tuple(sorted(warnings, key=lambda each: each.line)))
 

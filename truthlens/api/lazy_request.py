@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
 from truthlens.api.requests import Request, exchange_of
 from truthlens.core.limits import Limits
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.plan import EvidenceRules
 
 _DEFAULTS = Limits()
+_NO_SCOPE: Mapping[str, str] = MappingProxyType({})
 
 
 class LazyRequest:
@@ -18,12 +23,20 @@ class LazyRequest:
         rules: what counts as evidence.
         limits: bounds on it.
         size: bytes of the request.
+        scope: what the operator says the exchange is about.
     """
 
     def __init__(
-        self, request: Request, rules: EvidenceRules, limits: Limits = _DEFAULTS, *, size: int
+        self,
+        request: Request,
+        rules: EvidenceRules,
+        limits: Limits = _DEFAULTS,
+        *,
+        size: int,
+        scope: Mapping[str, str] = _NO_SCOPE,
     ) -> None:
         self.size = size
+        self._scope = scope
         self._unread: tuple[Request, EvidenceRules, Limits] | None = (request, rules, limits)
         self._exchange: Exchange | None = None
 
@@ -36,7 +49,7 @@ class LazyRequest:
         """
         unread = self._unread
         if unread is not None:
-            self._exchange = exchange_of(*unread)
+            self._exchange = replace(exchange_of(*unread), scope=self._scope)
             self._unread = None
 
     def give_up(self) -> None:

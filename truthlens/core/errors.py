@@ -3,7 +3,7 @@
 TruthLensError
 ├── PolicyError        the YAML cannot be used; carries file, line, key, remedy
 ├── ModelError         a model folder cannot be loaded
-├── DetectorError      a detector failed on one answer
+├── DetectorError      a detector failed on one answer, or cannot be built
 ├── OverloadedError    a bounded queue is full; the caller reports ``overloaded``
 ├── DialectError       a body is not of an API that is handled
 ├── BodyEncodingError  a body's content-encoding is unknown or its data are damaged
@@ -34,7 +34,11 @@ class ModelError(TruthLensError):
 
 
 class DetectorError(TruthLensError):
-    """A detector failed on one answer."""
+    """A detector failed on one answer, or cannot be built; ``decision`` is then the plan that lists it."""
+
+    def __init__(self, message: str = "", *, decision: str = "") -> None:
+        super().__init__(message)
+        self.decision = decision
 
 
 class OverloadedError(TruthLensError):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
+from truthlens.core.errors import DetectorError
 from truthlens.core.records.plan import DetectorSpec, Plan
+from truthlens.core.records.queries import QueryRecord
 from truthlens.detection.engine import Engine
 from truthlens.detection.interfaces import Detector
 from truthlens.registry import Context, DetectorType, Models, detector_types
@@ -17,13 +19,20 @@ class DetectorSet:
         plans: what has to be scored for; one that is switched off needs no detectors.
         models: loads what detectors run.
         types: the detectors that there are, all registered ones by default.
+        observe_query: told of every look-up in a database, from any thread.
 
     Raises:
         ModelError: a model cannot be used.
+        DetectorError: a detector cannot be built with its options; it names the decision.
     """
 
     def __init__(
-        self, plans: Iterable[Plan], models: Models, *, types: Mapping[str, DetectorType] | None = None
+        self,
+        plans: Iterable[Plan],
+        models: Models,
+        *,
+        types: Mapping[str, DetectorType] | None = None,
+        observe_query: Callable[[QueryRecord], None] | None = None,
     ) -> None:
         self._types = detector_types() if types is None else types
         self._built: dict[Hashable, Detector] = {}
@@ -31,7 +40,10 @@ class DetectorSet:
             for spec in plan.detectors if plan.enabled else ():
                 declared = self._types.get(spec.name)
                 if declared is not None and (key := declared.key(plan, spec.options)) not in self._built:
-                    self._built[key] = declared.build(Context(plan, spec.options, models))
+                    try:
+                        self._built[key] = declared.build(Context(plan, spec.options, models, observe_query))
+                    except DetectorError as error:
+                        raise DetectorError(str(error), decision=plan.decision) from error
 
     @property
     def models(self) -> tuple[str, ...]:

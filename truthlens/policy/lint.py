@@ -39,6 +39,11 @@ def lint(placed: Sequence[PlacedDecision], default: Plan, signals: Signals, repo
 
     ``placed`` come in the order in which they are tried.
     """
+    _check_scopes(
+        [(default, ("hallucination",)), *((item.decision.plan, item.path) for item in placed)],
+        signals,
+        report,
+    )
     above = _Above()
     for item in placed:
         _check_reachable(item, above, report)
@@ -47,6 +52,22 @@ def lint(placed: Sequence[PlacedDecision], default: Plan, signals: Signals, repo
         # In a file with mistakes, a plan may be weak only because part of it was left out.
         for item in placed:
             _check_choosable(item, default, signals, report)
+
+
+def _check_scopes(plans: Iterable[tuple[Plan, KeyPath]], signals: Signals, report: Report) -> None:
+    """Report detectors that take an exchange's scope from headers which a client could send, each header once."""
+    reported: set[tuple[str, str]] = set()
+    for plan, path in plans:
+        for spec in plan.detectors:
+            wanted: frozenset[str] = getattr(spec.options, "scope_headers", frozenset())
+            for header in sorted(wanted - signals.trusted_headers):
+                if (spec.name, header) not in reported:
+                    report.error(
+                        path,
+                        f"the detector {spec.name!r} takes its scope from the header {header!r}, which a client could send",
+                        "list it under trusted_headers if a router before TruthLens sets or removes it, or take it from the route",
+                    )
+                reported.add((spec.name, header))
 
 
 class _Above:

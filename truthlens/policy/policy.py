@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 
 from truthlens.core.limits import Limits
+from truthlens.core.own_headers import DETAILS_HEADER
 from truthlens.core.records.calls import ModelSpec
 from truthlens.core.records.exchange import Facts, RequestHead
 from truthlens.core.records.plan import Plan
-from truthlens.policy.signals.conditions import Signals, View, route_values
+from truthlens.policy.signals.conditions import Signals, View, route_values, scope_values
 from truthlens.policy.signals.matching import UserText
 from truthlens.policy.signals.rules import Atom, Rule, Truth, evaluate
 from truthlens.policy.strictness import strictest, weaknesses
@@ -90,6 +92,16 @@ class Policy:
     def header_names(self) -> frozenset[str]:
         """Every request header (lower-case) that the choice of a plan can depend on."""
         return self.signals.header_names
+
+    def scope(self, head: RequestHead) -> Mapping[str, str]:
+        """Return what the operator says that the exchange is about, by lower-case name.
+
+        That is trusted headers, and what the route's metadata have under ``truthlens-scope-*``. The header that lets clients ask
+        for details is theirs, whether trusted or not.
+        """
+        trusted = self.trusted_headers - {DETAILS_HEADER}
+        found = {name: head.headers[name] for name in trusted if name in head.headers}
+        return MappingProxyType(found | scope_values(head.route))
 
     def early(self, head: RequestHead) -> Plan | None:
         """Return the plan that ``select`` will give whatever the body, or ``None`` if that is undecided."""

@@ -226,6 +226,19 @@ class Metrics:
             ("decision", "result"),
             registry=registry,
         )
+        self.sql_queries = Counter(
+            "truthlens_sql_queries",
+            "Queries of detectors to databases, and look-ups that came to none, by outcome (docs/detectors.md).",
+            ("database", "outcome"),
+            registry=registry,
+        )
+        self.sql_query_seconds = Histogram(
+            "truthlens_sql_query_seconds",
+            "Time of a query to a database, of one that nobody waited for any more to its end.",
+            ("database",),
+            buckets=_LATENCY_BUCKETS,
+            registry=registry,
+        )
         self.held_bytes = Gauge(
             "truthlens_held_bytes", "Bytes of bodies being read or scored.", registry=registry
         )

@@ -38,7 +38,10 @@ def _read(tmp_path: Path, text: str) -> list:
 def test_each_version_stands_against_both_readings(tmp_path: Path) -> None:
     rows = [row for row in twin_examples(_read(tmp_path, GROUP)) if row.kind == "attribute"]
     found = {(row.response, row.context[0].split("costs ")[1][:10]): (row.label, row.spans) for row in rows}
-    first, second = "A domestic wire costs 25 dollars, not more.", "A domestic wire costs 40 dollars, not more."
+    first, second = (
+        "A domestic wire costs 25 dollars, not more.",
+        "A domestic wire costs 40 dollars, not more.",
+    )
     assert found == {
         (first, "25 dollars"): (0, ()),
         (first, "40 dollars"): (1, ((22, 32),)),
@@ -68,7 +71,11 @@ def test_alternatives_may_begin_with_a_clock_time(tmp_path: Path) -> None:
     [
         ("kind: time", "kind: clock", "fact 3: kind 'clock' is none of"),
         ("holds: second", "holds: maybe", "fact 2: an answer without alternatives needs 'holds"),
-        ("⟦Premier clients are exempt⟧", "Premier clients are exempt", "the part that states the fact is not in"),
+        (
+            "⟦Premier clients are exempt⟧",
+            "Premier clients are exempt",
+            "the part that states the fact is not in",
+        ),
         ("25 dollars // 40 dollars⟧, not", "25 dollars // ⟧, not", "an alternative of an answer is empty"),
         ("⟦3: 15:00 // 12:00⟧", "three", "passage has facts [1, 2], facts lists [1, 2, 3]"),
         ("⟦3: 15:00 // 12:00⟧", "⟦3: 15:00 // 15:00⟧", "both readings are the same"),

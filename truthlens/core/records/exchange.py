@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason
 
@@ -69,7 +70,8 @@ class Exchange:
     ``guided_json`` and the like): no warning may be pasted into such an answer. ``echoed`` is text that the
     backend was asked to repeat before the answer (completions with ``echo``). ``choices`` is how many answers were
     asked for (``n``). ``notes`` are codes of what limited the taking of evidence. ``left`` is what is no evidence, and
-    ``unchecked`` why an answer cannot be checked, where the request alone says so.
+    ``unchecked`` why an answer cannot be checked, where the request alone says so. ``scope`` is what the operator says the
+    exchange is about (trusted headers, the route's ``truthlens-scope-*``), by lower-case name; nothing in it is a client's.
     """
 
     endpoint: Endpoint
@@ -84,6 +86,7 @@ class Exchange:
     notes: tuple[str, ...] = ()
     left: tuple[LeftText, ...] = ()
     unchecked: Reason | None = None
+    scope: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     @property
     def not_checkable(self) -> Reason | None:

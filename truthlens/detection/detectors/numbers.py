@@ -5,15 +5,22 @@ from __future__ import annotations
 from truthlens.core.records.enums import DetectorName
 from truthlens.detection.interfaces import Detector
 from truthlens.detection.numbers.options import Options
-from truthlens.registry import Context, DetectorType
+from truthlens.registry import Context, DetectorType, Need
 
 
 def build(context: Context) -> Detector:
     """Return the detector with the plan's options."""
     from truthlens.detection.numbers.detector import NumberDetector
 
-    return NumberDetector(context.options or Options())
+    options = context.options or Options()
+    if not options.databases:
+        return NumberDetector(options)
+    from truthlens.detection.numbers.sql.opening import open_databases
+
+    return NumberDetector(options, [open_databases(options.databases, observe=context.observe_query)])
 
 
-DETECTOR = DetectorType(DetectorName.NUMBERS, build, options=Options, follows=True)
+DETECTOR = DetectorType(
+    DetectorName.NUMBERS, build, options=Options, needs=frozenset({Need.SQL}), follows=True
+)
 """The detector of values: money, percentages, dates, times, ratios, measures and counts. No model."""

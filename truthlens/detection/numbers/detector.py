@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from truthlens.core.cancellation import StopCheck
@@ -95,10 +95,13 @@ class NumberDetector:
             most_items=MOST_EVIDENCE_VALUES,
             most_chars=MOST_EVIDENCE_CHARS,
         )
+        details: dict[str, float | str] = {}
         for source in self._sources:
-            add_known(text, source.values(exchange, self._kinds, stop=stop))
+            known = source.values(exchange, self._kinds, stop=stop)
+            add_known(text, known)
+            details |= getattr(known, "details", {})
         size = sum(len(passage.text) for passage in exchange.passages)
-        return Evidence(text, typed_values(exchange.query[:_MOST_QUERY_CHARS]), size)
+        return Evidence(text, typed_values(exchange.query[:_MOST_QUERY_CHARS]), size, details)
 
     def follow(self, exchange: Exchange) -> NumberFollower:
         """Return a follower of the exchange's answers."""
@@ -119,7 +122,9 @@ class NumberDetector:
         coverage = _coverage(evidence, own, shown)
         told = [each for each in findings if each.outcome is not Outcome.UNKNOWN]
         if not told and coverage is None:
-            return DetectorResult(DetectorName.NUMBERS, None, abstained=True, explanation=_NOTHING)
+            return DetectorResult(
+                DetectorName.NUMBERS, None, abstained=True, explanation=_NOTHING, details=evidence.details
+            )
         return self._told(evidence, findings, first, coverage)
 
     def _told(
@@ -149,6 +154,7 @@ class NumberDetector:
                     "within_tolerance": near,
                     "confidence_adjustment": self.options.confidence_penalty / 100 if flagged else 0.0,
                     "adjusted_confidence": self._adjusted(score, bool(flagged)),
+                    **evidence.details,
                 }
             ),
             claims=tuple(_claim(each, first) for each in findings if each.outcome is not Outcome.UNKNOWN),
@@ -205,9 +211,17 @@ class Evidence:
         text: the values of its passages and sources.
         query: the values of its question.
         size: characters of its passages.
+        details: what a verdict says of its sources.
     """
 
-    def __init__(self, text: Text, query: Sequence[TypedValue], size: int) -> None:
+    def __init__(
+        self,
+        text: Text,
+        query: Sequence[TypedValue],
+        size: int,
+        details: Mapping[str, float | str] = MappingProxyType({}),
+    ) -> None:
+        self.details = details
         self.index, self.query, self.size = Index(text), query, size
         self.complete = text.complete
 

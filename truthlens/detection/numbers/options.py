@@ -8,6 +8,8 @@ from typing import Any
 
 import pydantic
 
+from truthlens.detection.numbers.sql.options import Databases, scope_headers
+
 PREFIX = "HALLUCINATION_"
 _RENAMED = {
     "currency_tolerance": "CURRENCY_TOLERANCE", "percentage_tolerance": "PERCENTAGE_TOLERANCE", "ratio_tolerance": "RATIO_TOLERANCE",
@@ -43,6 +45,12 @@ class Options(pydantic.BaseModel):
     verify_counts: bool = pydantic.Field(default=True, strict=True)
     strict: bool = pydantic.Field(default=False, strict=True)
     floor: bool = pydantic.Field(default=False, strict=True)
+    databases: Databases = ()
+
+    @property
+    def scope_headers(self) -> frozenset[str]:
+        """The headers that scopes are read from; a policy has to trust them."""
+        return scope_headers(self.databases)
 
     @pydantic.model_validator(mode="before")
     @classmethod

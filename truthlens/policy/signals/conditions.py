@@ -16,6 +16,7 @@ from truthlens.policy.signals.matching import Examples, Terms, UserText
 from truthlens.policy.signals.rules import Atom, ConditionType, Truth
 
 _PREFIXES = ("truthlens-", "x-truthlens-")
+_SCOPE = "truthlens-scope-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +191,12 @@ def route_values(metadata: Mapping[str, str], what: str) -> frozenset[str]:
         return frozenset()
     raw = next((metadata[prefix + what] for prefix in _PREFIXES if prefix + what in metadata), "")
     return frozenset(value.strip() for value in raw.split(",") if value.strip())
+
+
+def scope_values(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Return what the route's metadata have under ``truthlens-scope-*`` or ``x-truthlens-scope-*``, by the first of these names."""
+    return {
+        name.removeprefix("x-"): value
+        for name, value in sorted(metadata.items(), reverse=True)  # the name without x- comes last, and stays
+        if name.removeprefix("x-").startswith(_SCOPE)
+    }
