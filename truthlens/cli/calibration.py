@@ -16,7 +16,8 @@ from rich.table import Table
 
 from truthlens import __version__
 from truthlens.cli import options
-from truthlens.cli.calibration_target import Target, find_target, scorer_of, set_threshold
+from truthlens.cli.calibration_target import scorer_of, set_threshold
+from truthlens.cli.plan_target import Target, find_target
 from truthlens.core.errors import TruthLensError
 from truthlens.core.net import Address
 from truthlens.core.scoring_version import SCORING_VERSION

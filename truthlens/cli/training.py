@@ -29,7 +29,7 @@ def train(
         Path | None,
         typer.Option(
             help="Folder for checkpoints; training goes on from there"
-            " (default: runs/minilm; with --blind runs/blind-answer or runs/blind-query).",
+            " (default: runs/minilm; with --blind runs/blind/answer or runs/blind/query).",
             file_okay=False,
             show_default=False,
         ),
@@ -101,7 +101,7 @@ def train(
     chosen = {key: value for key, value in chosen.items() if value is not None}
     settings = TrainSettings(
         data=data,
-        run=run or Path("runs") / (f"blind-{blind}" if blind else "minilm"),
+        run=run or Path("runs") / (f"blind/{blind}" if blind else "minilm"),
         epochs=epochs,
         minutes=minutes,
         limit=limit,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tiny_base import labelled_rows, write_base, write_data
+from tests.fakes.tiny_encoder import write_encoder
 from truthlens.cli import main
 from truthlens.core.errors import ModelError
 from truthlens.training.data.dataset import Example, read_examples
@@ -128,3 +129,30 @@ def test_what_is_taken_away(blind: str, query: str) -> None:
     (found,) = blinded([row], blind)  # type: ignore[arg-type]
     assert (found.context, found.query, found.response, found.spans) == ((), query, "There.", ((0, 5),))
     assert blinded([row], "") == [row]
+
+
+def test_eval_says_what_is_gained_over_blind(place: Path, tmp_path: Path) -> None:
+    """Both models on one file, side by side; twins pass the gate whatever the blind model learnt."""
+    model = write_encoder(tmp_path / "tiny")
+    twins = place / "twins" / "gate.yaml"
+    asked = ("eval", twins, "--model", model, "--blind", place / "run", "--resamples", "0")
+    status, out, err = run(*asked, "--json")
+    assert status == 0, err
+    found = json.loads(out)["pooled"]["blind"]
+    assert (found["auroc"], found["twins"], found["passes"]) == (0.5, 0.5, True)
+    assert found["gained"]["twins"] == 0.0
+    status, out, _ = run(*asked)
+    assert status == 0
+    assert "blind gate passed" in out
+    marked = tmp_path / "marked.jsonl"
+    rows = [
+        {"context": ["c"], "response": f"The tree is {'maple' if n % 2 else 'maple ' * 9}.", "label": n % 2}
+        for n in range(8)
+    ]
+    marked.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    status, out, _ = run(
+        "eval", marked, "--model", model, "--blind", place / "run", "--json", "--resamples", "0"
+    )
+    found = json.loads(out)["pooled"]["blind"]
+    assert status == 0
+    assert found["passes"] is (max(found["auroc"], found["pairwise"]) <= 0.55)

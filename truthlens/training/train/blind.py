@@ -13,9 +13,6 @@ from truthlens.training.data.dataset import Example
 Blind = Literal["", "answer", "query"]
 """What a blind model sees: the answer, or the answer and the query; ``""`` for a model that sees everything."""
 
-MOST_BLIND = 0.55
-"""The blind gate: written data that a blind model ranks better than this is not trained on as it is."""
-
 
 def blinded(rows: Sequence[Example], blind: Blind) -> list[Example]:
     """Return ``rows`` without their evidence, and without their query too where only the answer is to be seen."""
