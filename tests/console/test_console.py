@@ -215,3 +215,27 @@ async def test_a_list_of_what_is_no_text_is_one_problem(client: httpx.AsyncClien
     response = await client.post("/v1/detect", json={"context": [1] * 10_000, "response": "a"})
     assert response.status_code == 422
     assert len(response.content) < 1000
+
+
+async def test_detect_runs_the_plans_whole_list() -> None:
+    """Each detector that the plan lists is in the verdict, and what it found in the score."""
+    parts = Parts()
+    listed = "hallucination: {detectors: [encoder, citations]}"
+    parts.policy.swap(compile_policy(listed, file="p.yaml"))
+    engine = engine_of(
+        {None: FixedDetector(scored(0.5))},
+        detectors={"citations": FixedDetector(scored(0.5, detector="citations"))},
+    )
+    pipeline = pipeline_for(parts.policy, engine, parts.signals, parts.recent)
+    app = console_app(
+        policy=parts.policy,
+        pipeline=pipeline,
+        signals=parts.signals,
+        recent=parts.recent,
+        readiness=parts.readiness,
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://console") as client:
+        body = {"context": ["Tea is free."], "response": "Tea is free."}
+        found = (await client.post("/v1/detect", json=body)).json()
+    assert found["score"] == 0.75
+    assert [one["name"] for one in found["detectors"]] == ["encoder", "citations"]
