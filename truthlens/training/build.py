@@ -23,6 +23,7 @@ from truthlens.detection.encoder.inputs.manifest import (
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.detection.models.loading import load_model
 from truthlens.training.calibrate.calibration import BASE_RATE, FittedCalibration, calibrate, score_answers
+from truthlens.training.calibrate.deciles import calibration_scores, deciles_at_even_odds
 from truthlens.training.data.dataset import Example, Recipe, read_folder, split
 from truthlens.training.evaluate.evaluation import ScoreTable, measure, report
 from truthlens.training.evaluate.metrics import auroc, best_f1, bootstrap, brier, ece
@@ -91,9 +92,12 @@ def finish(
     raw = Manifest(name=out.name, base=summary["base"], input=fmt)
     model = load_model(out, manifest=raw, threads=threads)
     console.print(f"calibrating on {len(fitting)} answers")
-    found = calibrate(score_answers(model, load_tokenizer(out), fitting, fmt=fmt), fitting, main=MAIN_SOURCE)
+    readings = score_answers(model, load_tokenizer(out), fitting, fmt=fmt)
+    found = calibrate(readings, fitting, main=MAIN_SOURCE)
     shift_bias(out / ONNX_NAME, found.shift)
     manifest = _manifest(out, summary, found, fmt=fmt, note=note)
+    scores = calibration_scores(readings, manifest, shift=found.shift)
+    manifest = manifest.model_copy(update={"score_deciles": deciles_at_even_odds(scores, fitting)})
     _write(out, manifest)
     split_folder(out)
     manifest = load_manifest(out)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tests.fakes.tiny_encoder import write_encoder
 from truthlens.core.errors import ModelError
 from truthlens.core.records.enums import Aggregation
 from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest, derive_manifest, load_manifest
@@ -129,3 +130,16 @@ def test_sizes_that_cannot_work_are_refused(sizes: dict[str, int]) -> None:
     """Chunks must move on, and evidence must have room."""
     with pytest.raises(ValidationError, match="must"):
         InputFormat(**sizes)
+
+
+@pytest.mark.parametrize(
+    "deciles",
+    [[0.1] * 8, [0.1] * 10, [0.2, *[0.1] * 8], [0.1] * 8 + [1.5]],
+    ids=["8", "10", "falls", "above"],
+)
+def test_deciles_are_nine_ascending_scores(tmp_path: Path, deciles: list[float]) -> None:
+    """Anything else is a damaged manifest; they may be left out."""
+    folder = write_encoder(tmp_path / "tiny", manifest={"score_deciles": deciles})
+    with pytest.raises(ModelError, match="score_deciles"):
+        load_manifest(folder)
+    assert load_manifest(write_encoder(tmp_path / "plain")).score_deciles is None
