@@ -19,10 +19,11 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric
 
 from truthlens.core.records.calls import CallRecord, Role
-from truthlens.core.records.enums import Reason, Status
+from truthlens.core.records.enums import DetectorName, Reason, Status
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.verdict import Verdict
+from truthlens.telemetry.drift import ScoreDrift
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
 
@@ -220,9 +221,17 @@ class Metrics:
             ("model", "configured"),
             registry=registry,
         )
+        self.score_drift = Gauge(
+            "truthlens_score_drift",
+            "How far the last scores of a model are from those it was calibrated on, 0 to 1, whatever share is unsupported;"
+            " nothing until there are enough.",
+            ("model",),
+            registry=registry,
+        )
+        self.drift = ScoreDrift()
         for result in ("ok", "failed"):
             self.policy_reloads.labels(result)
-        self._collectors: list[Callable[[], None]] = []
+        self._collectors: list[Callable[[], None]] = [self._collect_drift]
 
     def on_scrape(self, collect: Callable[[], None]) -> None:
         """Call ``collect`` before every exposition, to set gauges that are not kept current otherwise."""
@@ -242,6 +251,7 @@ class Metrics:
         self._observe_stream(outcome)
         if verdict.reason is not None and verdict.status is not Status.CHECKED:
             self.unchecked.labels(decision, verdict.reason.value).inc()
+        self._observe_drift(outcome)
         if detectors := _detection_s(outcome.first):
             self.latency.labels(mode, "detection").observe(sum(detectors))
         for counter, verdicts in (
@@ -304,6 +314,17 @@ class Metrics:
         self.stream_hold.labels(stream.streaming.value).observe(stream.held_s)
         for result, count in stream.sentences.items():
             self.stream_sentences.labels(outcome.plan.decision, result).inc(count)
+
+    def _observe_drift(self, outcome: Outcome) -> None:
+        """Take in the encoder's scores of the answers as the backend gave them: calibration saw such answers."""
+        for result in (result for each in outcome.first for result in each.results):
+            if result.detector == DetectorName.ENCODER and result.score is not None:
+                self.drift.observe(outcome.model, outcome.plan.aggregation, result.score)
+
+    def _collect_drift(self) -> None:
+        self.score_drift.clear()
+        for drift in self.drift.figures():
+            self.score_drift.labels(drift.model).set(round(drift.distance, 4))
 
     def exposition(self) -> bytes:
         """Return all metrics in Prometheus text format."""
