@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from truthlens.cli.calibration_target import find_target, scorer_of
+from truthlens.cli.calibration_target import scorer_of
+from truthlens.cli.plan_target import find_target
 from truthlens.core.net import Address
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 from truthlens.training.calibrate.conformal import UnattainableError, control_miss_rate

@@ -251,9 +251,16 @@ def test_rows_that_cannot_be_scored_are_told_and_count_as_missed(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "either --max-miss-rate or --cost-ratio"),
-        (("--max-miss-rate", "0.1", "--cost-ratio", "2"), "either --max-miss-rate or --cost-ratio"),
+        ((), "one of --max-miss-rate, --cost-ratio and --flag-share"),
+        (
+            ("--max-miss-rate", "0.1", "--cost-ratio", "2"),
+            "one of --max-miss-rate, --cost-ratio and --flag-share",
+        ),
         (("--max-miss-rate", "5"), "between 0 and 1"),
+        (("--flag-share", "1"), "between 0 and 1"),
+        (("--flag-share", "0"), "between 0 and 1"),
+        (("--flag-share", "0.2", "--cost-ratio", "2"), "one of"),
+        (("--flag-share", "0.2", "--prior", "0.2"), "--prior goes with"),
         (("--cost-ratio", "-1"), "above 0"),
         (("--max-miss-rate", "0.1", "--prior", "0.2"), "--prior goes with"),
         (("--cost-ratio", "1", "--prior", "1"), "between 0 and 1"),
@@ -296,3 +303,70 @@ def test_one_kind_of_answers_has_no_costs(labelled: Path, shelf: Path) -> None:
     assert "no unsupported answers" in calibrate(labelled, "--max-miss-rate", "0.1", "--models", shelf).error
     labelled.write_text("")
     assert "no rows" in calibrate(labelled, "--max-miss-rate", "0.1", "--models", shelf).error
+
+
+@pytest.fixture
+def traffic(tmp_path: Path) -> Path:
+    """Unlabelled answers: 24 with a wrong word each, 24 calm ones, and two without evidence."""
+    rows = [{"context": ["Room."], "response": f"Tea is {word}."} for word in WORDS]
+    rows += [{"context": ["Room."], "response": "Tea is free."} for _ in WORDS]
+    rows += [{"context": [], "response": "Tea is free."}] * 2
+    path = tmp_path / "traffic.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    return path
+
+
+def test_a_share_of_unlabelled_answers_gives_a_threshold(
+    traffic: Path, shelf: Path, policy: Path, tmp_path: Path
+) -> None:
+    """A quarter of the checked ones; the number goes into the policy, the record says what was measured."""
+    output = tmp_path / "share.json"
+    result = calibrate(
+        traffic, "--flag-share", "0.25", "--config", policy, "--write", "--output", output, "--models", shelf
+    )
+    assert (result.status, result.error.count("Traceback")) == (0, 0)
+    assert "12 of 48" in result.stdout
+    assert "no-context 2" in result.stdout
+    record = record_of(output)
+    assert record.goal.model_dump() == {"flag_share": 0.25}
+    assert (record.measured.flagged, record.measured.miss_rate) == (0.25, None)
+    assert (record.answers.unlabelled, record.answers.unscored, record.answers.unsupported) == (48, 2, 0)
+    assert load_policy(policy).default.threshold == record.threshold
+    assert "# for everyone" in policy.read_text()
+    told = json.loads(calibrate(traffic, "--flag-share", "0.25", "--models", shelf, "--json").stdout)
+    assert (told["threshold"], told["compared"]["chosen"]["flagged"]) == (record.threshold, 0.25)
+    assert (told["record"], told["policy"], told["unscored"]) == (None, None, {"no-context": 2})
+    assert told["flagged_95"][0] < 0.25 < told["flagged_95"][1]
+
+
+def test_a_share_that_cannot_be_had_is_one_message(traffic: Path, shelf: Path, tmp_path: Path) -> None:
+    """Too few answers for so small a share, and none that could be checked."""
+    small = calibrate(traffic, "--flag-share", "0.01", "--models", shelf)
+    assert (small.status, "needs at least 500" in small.error) == (1, True)
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text(json.dumps({"context": [], "response": "Tea is free."}))
+    none = calibrate(bare, "--flag-share", "0.2", "--models", shelf)
+    assert (none.status, "no-context 1" in none.error) == (1, True)
+
+
+def test_the_record_says_which_detectors_with_which_options(
+    labelled: Path, shelf: Path, tmp_path: Path
+) -> None:
+    """The whole list scores; with other options the record is refused, with the command that renews it."""
+    listed = "  detectors: [encoder, {{name: citations, require_citations: true, claim_chars: {}}}]\n"
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("hallucination:\n  threshold: 0.6\n" + listed.format(5))
+    arguments = (labelled, "--max-miss-rate", "0.1", "--config", policy, "--write", "--models", shelf)
+    assert calibrate(*arguments).status == 0
+    record = record_of(tmp_path / "default.threshold.json")
+    assert record.scored_with.detectors == {"encoder": 1.0, "citations": 1.0}
+    assert record.scored_with.options == {"citations": {"require_citations": True, "claim_chars": 5}}
+    # Every answer lacks a citation: the encoder alone would flag no calm one.
+    assert record.measured.supported_flagged == 1.0
+    assert run(check, policy, "--models", shelf).status == 0
+    policy.write_text(policy.read_text().replace("claim_chars: 5", "claim_chars: 6"))
+    told = run(check, policy, "--models", shelf)
+    assert told.status == 1
+    assert "citations.claim_chars 5" in told.stdout
+    assert "and the plan has citations.claim_chars 6" in told.stdout
+    assert "truthlens calibrate LABELLED.jsonl --max-miss-rate 0.1" in told.stdout

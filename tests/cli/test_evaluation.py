@@ -138,3 +138,97 @@ def test_a_report_without_matplotlib_fails_before_scoring(
     assert status == 1
     assert "truthlens[eval]" in err
     assert "2/2" not in err
+
+
+POLICY = """\
+hallucination:
+  threshold: 0.45
+  detectors: [encoder, {name: citations, require_citations: true}]
+"""
+TWINS = """\
+- id: lamp
+  question: Where is the lamp?
+  passage: "The lamp stands in the ⟦1: hall // Zorblax⟧."
+  facts:
+    1:
+      kind: place
+      answers:
+        - near: "The lamp stands in the ⟦hall // Zorblax⟧."
+        - free: "You find the lamp by going to the ⟦hall // Zorblax⟧."
+"""
+
+
+def test_the_whole_list_of_a_policy_is_measured(tmp_path: Path, model: str) -> None:
+    """Threshold and detectors are the policy's; each detector has its figures alone and left out."""
+    config = tmp_path / "policy.yaml"
+    config.write_text(POLICY, encoding="utf-8")
+    file = _file(tmp_path, [_row(number) for number in range(6)])
+    asked = ("eval", file, "--model", model, "--config", str(config), "--resamples", "20")
+    status, out, err = run(*asked, "--json")
+    assert status == 0, err
+    result = json.loads(out)
+    assert (result["threshold"], result["config"], result["decision"]) == (0.45, str(config), "default")
+    assert [one["name"] for one in result["detectors"]] == ["encoder", "citations"]
+    found = result["pooled"]["detectors"]
+    assert found["each"]["encoder"]["alone"]["auroc"] == 1.0
+    assert found["each"]["encoder"]["left_out"]["auroc"] < 1.0
+    assert found["each"]["citations"]["abstained"] == 0.0
+    status, out, _ = run(*asked, "--report", str(tmp_path / "report"))
+    assert status == 0
+    for word in ("without", "alone", "citations", "pairwise", "abst."):
+        assert word in out
+    assert max(map(len, out.splitlines()[:-1])) <= 80
+    text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
+    assert "## What each detector adds" in text
+    assert "## Rankings" in text
+
+
+def test_twin_files_stand_beside_json_lines(tmp_path: Path, model: str) -> None:
+    """Their kinds and styles are told; a model that reads the answer alone ranks twins at chance."""
+    twins = tmp_path / "twins.yaml"
+    twins.write_text(TWINS, encoding="utf-8")
+    file = _file(
+        tmp_path, [{**_row(number), "type": "invented", "model": f"m{number // 4}"} for number in range(8)]
+    )
+    status, out, err = run("eval", str(twins), file, "--model", model, "--json", "--resamples", "0")
+    assert status == 0, err
+    first, second = json.loads(out)["files"]
+    assert (first["rows"], first["ranking"]["twins"], first["ranking"]["twins_rows"]) == (8, 0.5, 4)
+    assert sorted(first["styles"]) == ["free", "near"]
+    assert first["types"]["place"]["unsupported"] == 4
+    assert second["types"]["invented"]["flagged"] == 1.0
+    assert second["within_generators"] == {"auroc": 1.0, "generators": 2, "pairs": 8}
+    status, out, _ = run("eval", str(twins), file, "--model", model, "--resamples", "20")
+    assert status == 0
+    for word in ("place", "near", "within each of 2 generators 1.000", "twins"):
+        assert word in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_damaged_twin_file_is_one_message(tmp_path: Path, model: str) -> None:
+    """File and group are named, and nothing is scored."""
+    twins = tmp_path / "twins.yaml"
+    twins.write_text("- id: a\n", encoding="utf-8")
+    status, out, err = run("eval", str(twins), "--model", model)
+    assert (status, out) == (1, "")
+    assert "twins.yaml, group 1" in err.replace("\n", "")
+
+
+def test_a_decision_needs_a_policy_that_has_it(tmp_path: Path, model: str) -> None:
+    """Both mistakes are told before anything is scored."""
+    file = _file(tmp_path, [_row(0)])
+    assert run("eval", file, "--model", model, "--decision", "careful")[0] == 2
+    config = tmp_path / "policy.yaml"
+    config.write_text(POLICY, encoding="utf-8")
+    status, _, err = run("eval", file, "--model", model, "--config", str(config), "--decision", "careful")
+    assert status == 1
+    assert "no decision 'careful'" in err.replace("\n", " ")
+
+
+def test_a_folder_that_is_no_blind_run_is_refused(tmp_path: Path, model: str) -> None:
+    """Before anything is scored, with the command that makes one."""
+    file = _file(tmp_path, [_row(0), _row(1)])
+    status, _, err = run("eval", file, "--model", model, "--blind", str(tmp_path))
+    assert status == 1
+    assert "truthlens train --blind" in err.replace("\n", " ")
+    assert "2/2" not in err

@@ -14,11 +14,12 @@ from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from truthlens.console import Readiness, console_app
 from truthlens.core.errors import PolicyError
-from truthlens.core.records.enums import Reason
+from truthlens.core.records.enums import Aggregation, Reason
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Span, unchecked
 from truthlens.policy import PolicyHolder, compile_policy
+from truthlens.telemetry.drift import LEAST_ANSWERS, Reference
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 
@@ -215,3 +216,44 @@ async def test_a_list_of_what_is_no_text_is_one_problem(client: httpx.AsyncClien
     response = await client.post("/v1/detect", json={"context": [1] * 10_000, "response": "a"})
     assert response.status_code == 422
     assert len(response.content) < 1000
+
+
+async def test_detect_runs_the_plans_whole_list() -> None:
+    """Each detector that the plan lists is in the verdict, and what it found in the score."""
+    parts = Parts()
+    listed = "hallucination: {detectors: [encoder, citations]}"
+    parts.policy.swap(compile_policy(listed, file="p.yaml"))
+    engine = engine_of(
+        {None: FixedDetector(scored(0.5))},
+        detectors={"citations": FixedDetector(scored(0.5, detector="citations"))},
+    )
+    pipeline = pipeline_for(parts.policy, engine, parts.signals, parts.recent)
+    app = console_app(
+        policy=parts.policy,
+        pipeline=pipeline,
+        signals=parts.signals,
+        recent=parts.recent,
+        readiness=parts.readiness,
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://console") as client:
+        body = {"context": ["Tea is free."], "response": "Tea is free."}
+        found = (await client.post("/v1/detect", json=body)).json()
+    assert found["score"] == 0.75
+    assert [one["name"] for one in found["detectors"]] == ["encoder", "citations"]
+
+
+async def test_the_first_page_tells_of_drift(client: httpx.AsyncClient, parts: Parts) -> None:
+    """Once there are enough scores that no share of errors explains; before, and otherwise, nothing."""
+    heading = "Scores unlike those of the calibration"
+    spread = tuple(step / 10 for step in range(1, 10))
+    parts.signals.drift.use({"<m>": Reference(spread, Aggregation.NOISY_OR)})
+    assert heading not in (await client.get("/")).text
+    for number in range(LEAST_ANSWERS):
+        parts.signals.drift.observe("<m>", None, number / LEAST_ANSWERS)
+    assert heading not in (await client.get("/")).text
+    for _ in range(LEAST_ANSWERS):
+        parts.signals.drift.observe("<m>", None, 0.62)
+    page = (await client.get("/")).text
+    assert heading in page
+    assert "&lt;m&gt;" in page
+    assert f"The last {2 * LEAST_ANSWERS} scores" in page

@@ -12,6 +12,7 @@ import yaml
 from prometheus_client import Counter, Gauge, Histogram
 
 from truthlens.core.records.enums import Reason
+from truthlens.telemetry.drift import DRIFT_LIMIT
 from truthlens.telemetry.metrics import Metrics
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -138,3 +139,9 @@ def test_grafana_and_prometheus_find_their_files() -> None:
     assert all((DEPLOY / "prometheus" / name).is_file() for name in prometheus["rule_files"])
     # The alerts select by these.
     assert [job["job_name"] for job in prometheus["scrape_configs"]] == ["truthlens", "envoy"]
+
+
+def test_the_alert_on_drift_has_the_consoles_limit() -> None:
+    """The page and the alert call the same distance too far."""
+    (rule,) = [rule for rule in _rules() if rule.get("alert") == "TruthLensScoreDrift"]
+    assert rule["expr"].endswith(f">= {DRIFT_LIMIT:g}")

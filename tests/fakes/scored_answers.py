@@ -46,6 +46,13 @@ def made_tally(
         task=np.array(["qa"] * rows, dtype=np.str_),
         source=np.array([source] * rows, dtype=np.str_),
         generator=np.array([f"model-{row % 2}" for row in range(rows)], dtype=np.str_),
+        kind=np.array([f"kind-{row % 3}" for row in range(rows)], dtype=np.str_),
+        style=np.array([""] * rows, dtype=np.str_),
+        twin=np.array([f"answer-{row // 2}" for row in range(rows)], dtype=np.str_),
+        sibling=np.array([f"evidence-{row // 6}" for row in range(rows)], dtype=np.str_),
+        blind=np.full(rows, np.nan),
+        parts=np.zeros((rows, 0, 2)),
+        abstained=np.zeros((rows, 0), dtype=bool),
         readings=readings,
     )
 

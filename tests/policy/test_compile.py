@@ -93,8 +93,8 @@ def test_plugin_inherits() -> None:
     assert plan.policy_version == policy.version
 
 
-def test_costs_give_one_rule_at_every_expected_rate() -> None:
-    """Another expected_rate writes the same decision rule in other numbers, also where the costs are inherited."""
+def test_costs_give_the_threshold_of_proposition_1() -> None:
+    """The same number under every expected_rate, as for a number that is written."""
     policy = compile_policy(
         "hallucination: {threshold: {cost_ratio: 10, prior: 0.2}}\n"
         + ONE
@@ -102,9 +102,9 @@ def test_costs_give_one_rule_at_every_expected_rate() -> None:
         file="f",
     )
     (plan,) = policy.plans
-    assert policy.default.threshold == pytest.approx(1 / 3.5)
-    assert plan.threshold == pytest.approx(1 / 11)
-    assert plan.even_threshold == pytest.approx(policy.default.even_threshold)
+    assert policy.default.threshold == pytest.approx(1 / 41)
+    assert plan.threshold == pytest.approx(1 / 41)
+    assert plan.even_threshold > policy.default.even_threshold
 
 
 def test_a_number_is_a_probability_at_the_plans_own_rate() -> None:

@@ -100,6 +100,18 @@ def test_the_manifest_says_how_and_how_well(folder: Path) -> None:
     assert "0.6" in main["flagged"]
 
 
+def test_the_manifest_has_the_deciles_of_the_calibration(folder: Path) -> None:
+    """Nine, ascending, of scores as they are served; the model tells apart, so they are far from each other."""
+    deciles = load_manifest(folder).score_deciles
+    assert deciles is not None
+    assert len(deciles) == 9
+    assert deciles[0] < deciles[-1]
+    served = {
+        round(_score(folder, f"The tree is {tree}."), 1) for tree in ("maple", "willow", "birch", "rowan")
+    }
+    assert {round(deciles[0], 1), round(deciles[-1], 1)} & served
+
+
 def test_the_card_is_written_from_the_figures(folder: Path) -> None:
     """The card names base, licence, figures, and the command that makes the model again."""
     card = (folder / "MODEL_CARD.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""``calibrate``: the response threshold for a miss rate or a cost ratio, from labelled answers."""
+"""``calibrate``: the response threshold for a miss rate or a cost ratio, or for a share of unlabelled answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from rich.table import Table
 
 from truthlens import __version__
 from truthlens.cli import options
-from truthlens.cli.calibration_target import Target, find_target, scorer_of, set_threshold
+from truthlens.cli.calibration_target import scorer_of, set_threshold
+from truthlens.cli.plan_target import Target, find_target
+from truthlens.cli.share_result import ShareResult
 from truthlens.core.errors import TruthLensError
 from truthlens.core.net import Address
 from truthlens.core.scoring_version import SCORING_VERSION
@@ -27,11 +29,14 @@ from truthlens.policy.plans.threshold_record import (
     MissRateGoal,
     ScoredWith,
     ThresholdRecord,
+    options_of,
 )
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 from truthlens.training.calibrate.conformal import OperatingPoint
+from truthlens.training.calibrate.flag_share import score_traffic, shares_at, threshold_for_share
 from truthlens.training.calibrate.threshold import LabelledScores, ThresholdChoice, choose, score_labelled
 from truthlens.training.data.dataset import DataError, read_examples
+from truthlens.training.data.traffic import read_traffic
 
 out = Console(highlight=False, soft_wrap=True, markup=False)
 # Progress goes where it does not mix with --json.
@@ -42,7 +47,12 @@ _CURVE = {f"{step / 10:.1f}": step / 10 for step in range(1, 10)}
 
 def calibrate(
     file: Annotated[
-        Path, typer.Argument(help="Labelled JSON lines, plain or .gz.", exists=True, dir_okay=False)
+        Path,
+        typer.Argument(
+            help="Labelled JSON lines, plain or .gz; with --flag-share unlabelled ones.",
+            exists=True,
+            dir_okay=False,
+        ),
     ],
     max_miss_rate: Annotated[
         float | None,
@@ -60,6 +70,10 @@ def calibrate(
             help="With --cost-ratio: share of unsupported answers in your traffic (default: the file's).",
             show_default=False,
         ),
+    ] = None,
+    flag_share: Annotated[
+        float | None,
+        typer.Option(help="Share of unlabelled answers that is to be flagged.", show_default=False),
     ] = None,
     config: options.Config = None,
     decision: Annotated[
@@ -90,9 +104,19 @@ def calibrate(
 
     Each line: {context, query, response, label, group}, context a list of texts, label 1 where it does not support all of
     the response. Rows with one group (by default: one context) count together. How to choose: docs/thresholds.md.
+
+    Without labels: --flag-share sets the threshold that flags that share. Each line: {context, query, response}, or a
+    line of the gateway's log with texts.
     """
     _check_options(
-        max_miss_rate, cost_ratio, prior, config=config, decision=decision, write=write, model=model
+        max_miss_rate,
+        cost_ratio,
+        flag_share,
+        prior,
+        config=config,
+        decision=decision,
+        write=write,
+        model=model,
     )
     settings = Settings(
         Address.parse(DEFAULT_EXTPROC, name="--extproc"),
@@ -101,25 +125,29 @@ def calibrate(
         threads=threads,
     )
     target = find_target(settings, config, decision, model)
-    examples = read_examples(file)[:limit]
-    if not examples:
-        raise DataError(f"{file} has no rows; expected labelled JSON lines")
-    with scorer_of(target, threads=threads) as scorer:
-        scored = score_labelled(examples, scorer, console=progress_out, title=file.name)
-    goal = _goal(max_miss_rate, cost_ratio, prior, scored)
     now = {} if target.threshold is None else {"the plan's now": target.threshold}
-    choice = choose(scored, goal, expected_rate=target.plan.expected_rate, others=_CURVE | now)
+    choice: ThresholdChoice | ShareResult
+    if flag_share is not None:
+        choice = _flag_share(file, flag_share, target, now, limit=limit, threads=threads)
+    else:
+        choice = _labelled(file, max_miss_rate, cost_ratio, prior, target, now, limit=limit, threads=threads)
     record = _record(choice, target, file)
-    if output is None and write and isinstance(goal, MissRateGoal):
+    if output is None and write and isinstance(choice.goal, MissRateGoal):
         assert config is not None
         output = config.parent / f"{decision}.threshold.json"
     if output is not None:
         _save(output, record)
     remaining = set_threshold(target, record, output, settings) if write else None
     if as_json:
-        typer.echo(json.dumps(_as_object(record, choice, scored, output, config if write else None)))
+        told = choice.as_object(record) if isinstance(choice, ShareResult) else _as_object(record, choice)
+        files = {"record": output, "policy": config if write else None}
+        places = {key: None if path is None else str(path) for key, path in files.items()}
+        typer.echo(json.dumps({**told, **places}))
         return
-    _show(record, choice, scored)
+    if isinstance(choice, ShareResult):
+        choice.show(record, out)
+    else:
+        _show(record, choice)
     if output is not None:
         out.print(f"record     {output}")
     if write:
@@ -130,9 +158,47 @@ def calibrate(
         )
 
 
+def _labelled(
+    file: Path,
+    max_miss_rate: float | None,
+    cost_ratio: float | None,
+    prior: float | None,
+    target: Target,
+    now: Mapping[str, float],
+    *,
+    limit: int | None,
+    threads: int,
+) -> ThresholdChoice:
+    examples = read_examples(file)[:limit]
+    if not examples:
+        raise DataError(f"{file} has no rows; expected labelled JSON lines")
+    with scorer_of(target, threads=threads) as scorer:
+        scored = score_labelled(examples, scorer, console=progress_out, title=file.name)
+    goal = _goal(max_miss_rate, cost_ratio, prior, scored)
+    return choose(scored, goal, expected_rate=target.plan.expected_rate, others=_CURVE | dict(now))
+
+
+def _flag_share(
+    file: Path,
+    share: float,
+    target: Target,
+    now: Mapping[str, float],
+    *,
+    limit: int | None,
+    threads: int,
+) -> ShareResult:
+    answers = read_traffic(file)[:limit]
+    with scorer_of(target, threads=threads) as scorer:
+        scored = score_traffic(answers, scorer, console=progress_out, title=file.name)
+    choice = threshold_for_share(scored, share)
+    limits = {"chosen": choice.threshold, **_CURVE, **now}
+    return ShareResult(share, choice, scored.unscored, limits, shares_at(scored.scores, limits))
+
+
 def _check_options(
     max_miss_rate: float | None,
     cost_ratio: float | None,
+    flag_share: float | None,
     prior: float | None,
     *,
     config: Path | None,
@@ -140,8 +206,10 @@ def _check_options(
     write: bool,
     model: str | None,
 ) -> None:
-    if (max_miss_rate is None) == (cost_ratio is None):
-        raise typer.BadParameter("give either --max-miss-rate or --cost-ratio")
+    if sum(goal is not None for goal in (max_miss_rate, cost_ratio, flag_share)) != 1:
+        raise typer.BadParameter("give one of --max-miss-rate, --cost-ratio and --flag-share")
+    if flag_share is not None and not 0.0 < flag_share < 1.0:
+        raise typer.BadParameter(f"--flag-share is {flag_share:g}; expected a share between 0 and 1")
     if max_miss_rate is not None and not 0.0 < max_miss_rate < 1.0:
         raise typer.BadParameter(f"--max-miss-rate is {max_miss_rate:g}; expected a share between 0 and 1")
     if cost_ratio is not None and not 0.0 < cost_ratio < float("inf"):
@@ -170,7 +238,7 @@ def _goal(
     return CostGoal(cost_ratio=cost_ratio, prior=scored.base_rate if prior is None else prior)
 
 
-def _record(choice: ThresholdChoice, target: Target, file: Path) -> ThresholdRecord:
+def _record(choice: ThresholdChoice | ShareResult, target: Target, file: Path) -> ThresholdRecord:
     with file.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return ThresholdRecord(
@@ -183,6 +251,7 @@ def _record(choice: ThresholdChoice, target: Target, file: Path) -> ThresholdRec
             model_sha256=target.identity.sha256,
             aggregation=target.plan.aggregation or target.identity.aggregation,
             detectors={spec.name: spec.weight for spec in target.plan.detectors},
+            options=options_of(target.plan),
             scoring_version=SCORING_VERSION,
             expected_rate=target.plan.expected_rate,
         ),
@@ -199,13 +268,7 @@ def _save(path: Path, record: ThresholdRecord) -> None:
         raise TruthLensError(f"{path} cannot be written: {error.strerror}; give another --output") from error
 
 
-def _as_object(
-    record: ThresholdRecord,
-    choice: ThresholdChoice,
-    scored: LabelledScores,
-    output: Path | None,
-    config: Path | None,
-) -> dict[str, Any]:
+def _as_object(record: ThresholdRecord, choice: ThresholdChoice) -> dict[str, Any]:
     left_out = set() if isinstance(record.goal, CostGoal) else {"cost"}
     return {
         **record.model_dump(mode="json"),
@@ -213,13 +276,11 @@ def _as_object(
             name: {key: figure for key, figure in asdict(point).items() if key not in left_out}
             for name, point in choice.compared.items()
         },
-        "unscored": dict(scored.unscored),
-        "record": None if output is None else str(output),
-        "policy": None if config is None else str(config),
+        "unscored": dict(choice.unscored),
     }
 
 
-def _show(record: ThresholdRecord, choice: ThresholdChoice, scored: LabelledScores) -> None:
+def _show(record: ThresholdRecord, choice: ThresholdChoice) -> None:
     counts, measured, made = record.answers, record.measured, record.scored_with
     lines = [
         f"model      {made.model}, aggregation {made.aggregation}",
@@ -227,12 +288,10 @@ def _show(record: ThresholdRecord, choice: ThresholdChoice, scored: LabelledScor
     ]
     texts = f"{counts.unsupported} unsupported from {counts.unsupported_texts} source texts"
     lines.append(f"answers    {texts}, {counts.supported} supported")
-    if scored.unscored:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(scored.unscored.items()))
+    if choice.unscored:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(choice.unscored.items()))
         lines.append(f"unscored   {counts.unscored} ({reasons}); they count as not flagged")
-    lines += (
-        _miss_lines(record) if isinstance(record.goal, MissRateGoal) else _cost_lines(record.goal, choice)
-    )
+    lines += _cost_lines(record.goal, choice) if isinstance(record.goal, CostGoal) else _miss_lines(record)
     alarms = measured.supported_flagged
     share = "unknown, there are no" if alarms is None else f"{alarms:.4f} of the"
     lines.append(f"flagged    {share} supported answers")
@@ -245,6 +304,7 @@ def _show(record: ThresholdRecord, choice: ThresholdChoice, scored: LabelledScor
 def _miss_lines(record: ThresholdRecord) -> list[str]:
     assert isinstance(record.goal, MissRateGoal)
     goal, measured = f"{record.goal.max_miss_rate:g}", record.measured
+    assert measured.miss_rate is not None
     missed = f"{measured.miss_rate:.4f} of the unsupported answers; each source text counts once"
     bound = f"{measured.miss_bound:.4f} with one more text that is missed"
     return [

@@ -1,4 +1,4 @@
-"""The plan that ``calibrate`` works on: its model, its scores, its place in the policy file.
+"""The scores of the plan that ``calibrate`` works on, and the threshold written into its policy file.
 
 It scores as the gateway does, without deadlines, and chooses nothing.
 """
@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from truthlens.cli.plan_target import Target, identifier, load_plain, model_finder, plan_of
 from truthlens.core.errors import PolicyError
 from truthlens.core.records.plan import Plan
-from truthlens.core.records.verdict import ModelIdentity, Verdict
-from truthlens.detection.building import OneModel, build_engine
-from truthlens.detection.models.fingerprint import model_identity
+from truthlens.core.records.verdict import Verdict
+from truthlens.detection.building import LateModel, build_engine
+from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.models.loading import load_encoder
-from truthlens.model_store import find_model, has_model, scoring_folder
-from truthlens.policy import InvalidPolicyError, Policy, Severity, default_policy, load_policy
+from truthlens.policy import Severity
 from truthlens.policy.compile import check_text, read_text
 from truthlens.policy.files import replace_file
 from truthlens.policy.plans.threshold_edit import with_threshold
@@ -29,76 +28,22 @@ from truthlens.policy.plans.threshold_record import MissRateGoal, ThresholdRecor
 from truthlens.settings import Settings
 from truthlens.training.calibrate.threshold import Scorer
 from truthlens.training.data.dataset import as_exchange
-
-_NO_DEADLINE_S = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A plan with its model, and the policy file that it comes from.
-
-    ``threshold`` is the plan's present one, ``None`` where there is no policy or it cannot be used.
-    """
-
-    plan: Plan
-    max_windows: int
-    folder: Path
-    identity: ModelIdentity
-    config: Path | None
-    threshold: float | None
-
-
-def find_target(settings: Settings, config: Path | None, decision: str, model: str | None) -> Target:
-    """Return the plan of ``decision`` (without ``config``: the built-in one), and the model that scores.
-
-    Raises:
-        PolicyError: the policy cannot be used, has no such decision, or detection is off in it.
-        ModelError: there is no such model, or it cannot be used.
-    """
-    policy = _load(config, settings) if config else default_policy()
-    plan = _plan(policy, decision)
-    if not plan.enabled:
-        raise PolicyError(
-            f"{config}: detection is off in the decision {decision!r}; there is no score to set a threshold on"
-        )
-    folder = find_model(model, settings) if model is not None else scoring_folder(plan.model_id, settings)
-    threshold = _threshold_now(config, settings, decision) if config else None
-    return Target(plan, policy.limits.max_windows, folder, model_identity(folder), config, threshold)
-
-
-def _load(config: Path, settings: Settings) -> Policy:
-    """Load the policy without its threshold records: the one to be made may be missing or not fit."""
-    return load_policy(config, model_exists=model_finder(settings), use_records=False)
-
-
-def _threshold_now(config: Path, settings: Settings, decision: str) -> float | None:
-    try:
-        policy = load_policy(config, model_exists=model_finder(settings), identify=identifier(settings))
-    except InvalidPolicyError:
-        return None
-    return _plan(policy, decision).threshold
-
-
-def _plan(policy: Policy, decision: str) -> Plan:
-    plan = policy.plan_named(decision)
-    if plan is None:
-        names = ", ".join(policy.decision_names)
-        raise PolicyError(f"{policy.file}: there is no decision {decision!r}; known: {names}")
-    return plan
+from truthlens.training.evaluate.plan_scorer import NO_DEADLINE_S
 
 
 @contextmanager
 def scorer_of(target: Target, *, threads: int) -> Iterator[Scorer]:
     """Open a scorer that scores as the gateway does, by the target's plan, without its deadline."""
-    encoder = load_encoder(
-        target.folder,
-        use_cpu=target.plan.use_cpu,
-        threads=threads,
-        max_windows=target.max_windows,
-    )
-    encoder.warm_up()
-    plan = replace(target.plan, timeout_s=_NO_DEADLINE_S)
-    engine = build_engine([plan], OneModel(encoder), queue_limit=1)
+
+    def load() -> EncoderDetector:
+        encoder = load_encoder(
+            target.folder, use_cpu=target.plan.use_cpu, threads=threads, max_windows=target.max_windows
+        )
+        encoder.warm_up()
+        return encoder
+
+    plan = replace(target.plan, timeout_s=NO_DEADLINE_S)
+    engine = build_engine([plan], LateModel(load), queue_limit=1)
 
     with asyncio.Runner() as runner:
 
@@ -119,7 +64,7 @@ def set_threshold(target: Target, record: ThresholdRecord, output: Path | None, 
     path, decision = target.config, target.plan.decision
     # Scoring takes a while: what counts is the file as it is now.
     text = read_text(path)
-    plan = _plan(_load(path, settings), decision)
+    plan = plan_of(load_plain(path, settings), decision)
     if _scoring(plan) != _scoring(target.plan):
         raise PolicyError(
             f"{path}: the decision {decision!r} was changed while the answers were scored; run it again"
@@ -150,13 +95,3 @@ def _errors(text: str, path: Path, settings: Settings) -> list[str]:
         text, file=str(path), model_exists=model_finder(settings), identify=identifier(settings)
     )
     return [f"{d.key}: {d.message}; {d.remedy}" for d in found if d.severity is Severity.ERROR]
-
-
-def identifier(settings: Settings) -> Callable[[str | None], ModelIdentity]:
-    """Return a function that says which model scores for a ``model_id``; by default the bundled one."""
-    return lambda model_id: model_identity(scoring_folder(model_id, settings))
-
-
-def model_finder(settings: Settings) -> Callable[[str], bool]:
-    """Return a function that says whether there is a folder for a ``model_id``."""
-    return partial(has_model, settings=settings)

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from truthlens.cli import options
-from truthlens.cli.calibration_target import identifier, model_finder
+from truthlens.cli.plan_target import identifier, model_finder
 from truthlens.core.net import Address
 from truthlens.core.thresholds import EVEN_ODDS
 from truthlens.envoy.checks.timeouts import clock_diagnostics, longest_hold_s, read_envoy

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,17 +17,19 @@ from rich.text import Text
 
 from truthlens.cli import options
 from truthlens.cli.explanations import explanation_lines
+from truthlens.cli.plan_target import plan_of
 from truthlens.core.errors import DialectError
 from truthlens.core.net import Address
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
-from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict, marks_by_detector, marks_of
 from truthlens.delivery import format_score, verdict_object
-from truthlens.detection.building import OneModel, build_engine
+from truthlens.detection.building import LateModel, build_engine
+from truthlens.detection.encoder.detector import EncoderDetector
+from truthlens.detection.encoder.inputs.manifest import load_manifest
 from truthlens.detection.explain.explainer import explained
 from truthlens.detection.models.loading import load_encoder
-from truthlens.model_store import find_model
+from truthlens.model_store import find_model, scoring_folder
 from truthlens.policy import default_policy, load_policy
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 
@@ -77,11 +80,14 @@ def detect(
         ),
     ] = None,
     config: options.Config = None,
+    decision: Annotated[str, typer.Option(help="Decision of the policy whose plan is run.")] = "default",
     model: options.ModelName = None,
     models: options.Models = None,
     threads: options.Threads = 1,
 ) -> None:
     """Score one answer against its evidence, or JSON lines {context, query, response} from standard input.
+
+    All detectors of the plan run: the default decision's of --config, or of the built-in policy.
 
     One answer:   truthlens detect --context evidence.txt --query "When?" --response answer.txt
 
@@ -94,16 +100,24 @@ def detect(
         models,
         threads,
     )
+    if config is None and decision != "default":
+        raise typer.BadParameter("--decision needs --config POLICY")
     policy = load_policy(config) if config else default_policy()
-    plan = policy.default
-    encoder = load_encoder(find_model(model, settings), threads=threads)
+    plan = plan_of(policy, decision)
+    folder = find_model(model, settings) if model is not None else scoring_folder(plan.model_id, settings)
     if threshold is not None or config is None:
-        plan = _with_threshold(
-            plan, encoder.manifest.recommended_threshold if threshold is None else threshold
+        plan = replace(
+            plan, threshold=load_manifest(folder).recommended_threshold if threshold is None else threshold
         )
+
+    def load() -> EncoderDetector:
+        return load_encoder(
+            folder, use_cpu=plan.use_cpu, threads=threads, max_windows=policy.limits.max_windows
+        )
+
     exit_status = 0
     with asyncio.Runner() as runner:
-        engine = build_engine([plan], OneModel(encoder), queue_limit=1)
+        engine = build_engine([plan], LateModel(load), queue_limit=1)
         for exchange, answer in _inputs([*(context or ()), *(more or ())], query, response):
             (verdict,) = explained(exchange, (answer,), runner.run(engine.detect(plan, exchange, (answer,))))
             _print(exchange, answer.text, verdict, as_json=as_json)
@@ -111,12 +125,6 @@ def detect(
         runner.run(engine.aclose())
     if exit_code:
         raise typer.Exit(exit_status)
-
-
-def _with_threshold(plan: Plan, threshold: float) -> Plan:
-    from dataclasses import replace
-
-    return replace(plan, threshold=threshold)
 
 
 def _inputs(context: list[Path], query: str, response: str | None) -> Iterator[tuple[Exchange, Answer]]:

@@ -41,6 +41,7 @@ from truthlens.delivery import evidence_object, format_score, verdict_object
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder
 from truthlens.policy.policy import DEFAULT_DECISION
+from truthlens.telemetry.drift import DRIFT_LIMIT
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.ticket import HeldBytes
@@ -118,6 +119,8 @@ class _Console:
             plans=[*self._policy.current.plans, self._policy.current.default],
             recent=self._recent.entries()[:_SHOWN],
             addresses=self._addresses(),
+            drifts=[drift for drift in self._signals.drift.figures() if drift.beyond],
+            drift_limit=DRIFT_LIMIT,
         )
 
     async def exchange(self, request: Request) -> Response:

@@ -70,6 +70,24 @@ class OneModel:
         return self._encoder
 
 
+class LateModel:
+    """Gives the same encoder to every plan, loaded when a detector first wants one."""
+
+    def __init__(self, load: Callable[[], Detector]) -> None:
+        self._load = load
+        self._encoder: Detector | None = None
+
+    def encoder(self, _plan: Plan) -> Detector:
+        """Return the encoder.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        if self._encoder is None:
+            self._encoder = self._load()
+        return self._encoder
+
+
 def build_engine(
     plans: Iterable[Plan],
     models: Models,

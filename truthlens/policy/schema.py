@@ -40,7 +40,7 @@ class Section(BaseModel):
 
 
 class CostThreshold(Section):
-    """A threshold from costs: that of least expected cost, for scores at the plan's expected_rate."""
+    """A threshold from costs: 1 / (1 + cost_ratio * (1 - prior) / prior)."""
 
     cost_ratio: float = Field(
         gt=0, allow_inf_nan=False, description="Cost of a miss / cost of a false alarm."

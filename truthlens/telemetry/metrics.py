@@ -19,11 +19,12 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric
 
 from truthlens.core.records.calls import CallRecord, Role
-from truthlens.core.records.enums import Reason, Status
+from truthlens.core.records.enums import DetectorName, Reason, Status
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.verdict import ValueClaim, Verdict
 from truthlens.telemetry.citation_figures import CitationFigures, citation_figures
+from truthlens.telemetry.drift import ScoreDrift
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
 
@@ -260,9 +261,17 @@ class Metrics:
             ("model", "configured"),
             registry=registry,
         )
+        self.score_drift = Gauge(
+            "truthlens_score_drift",
+            "How far the last scores of a model are from those it was calibrated on, 0 to 1, whatever share is unsupported;"
+            " nothing until there are enough.",
+            ("model",),
+            registry=registry,
+        )
+        self.drift = ScoreDrift()
         for result in ("ok", "failed"):
             self.policy_reloads.labels(result)
-        self._collectors: list[Callable[[], None]] = []
+        self._collectors: list[Callable[[], None]] = [self._collect_drift]
 
     def on_scrape(self, collect: Callable[[], None]) -> None:
         """Call ``collect`` before every exposition, to set gauges that are not kept current otherwise."""
@@ -282,6 +291,7 @@ class Metrics:
         self._observe_stream(outcome)
         if verdict.reason is not None and verdict.status is not Status.CHECKED:
             self.unchecked.labels(decision, verdict.reason.value).inc()
+        self._observe_drift(outcome)
         if detectors := _detection_s(outcome.first):
             self.latency.labels(mode, "detection").observe(sum(detectors))
         for counter, verdicts in (
@@ -295,15 +305,18 @@ class Metrics:
             return
         self.iterations.labels(decision, mode).observe(outcome.iterations)
         self.models_used.labels(outcome.model, Role.DETECTOR.value).inc()
+        self._observe_verdicts(outcome)
+
+    def _observe_verdicts(self, outcome: Outcome) -> None:
+        decision = outcome.plan.decision
         for each in outcome.verdicts:
             if each.score is not None:
-                self.score.labels(decision, mode).observe(each.score)
-        for claim in value_claims(outcome):
-            self.numeric_claims.labels(claim.claim_type, claim.outcome).inc()
-        for each in outcome.verdicts:
+                self.score.labels(decision, outcome.mode.value).observe(each.score)
             if each.coverage is not None:
                 self.coverage.labels("answer").observe(each.coverage.answer_ratio)
                 self.coverage.labels("evidence").observe(each.coverage.evidence_ratio)
+        for claim in value_claims(outcome):
+            self.numeric_claims.labels(claim.claim_type, claim.outcome).inc()
         for figures in citation_figures(outcome.verdicts):
             self._observe_citations(decision, figures)
 
@@ -360,6 +373,17 @@ class Metrics:
         self.stream_hold.labels(stream.streaming.value).observe(stream.held_s)
         for result, count in stream.sentences.items():
             self.stream_sentences.labels(outcome.plan.decision, result).inc(count)
+
+    def _observe_drift(self, outcome: Outcome) -> None:
+        """Take in the encoder's scores of the answers as the backend gave them: calibration saw such answers."""
+        for result in (result for each in outcome.first for result in each.results):
+            if result.detector == DetectorName.ENCODER and result.score is not None:
+                self.drift.observe(outcome.model, outcome.plan.aggregation, result.score)
+
+    def _collect_drift(self) -> None:
+        self.score_drift.clear()
+        for drift in self.drift.figures():
+            self.score_drift.labels(drift.model).set(round(drift.distance, 4))
 
     def exposition(self) -> bytes:
         """Return all metrics in Prometheus text format."""

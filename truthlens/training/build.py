@@ -30,6 +30,7 @@ from truthlens.training.calibrate.calibration import (
     calibration_figures,
     score_answers,
 )
+from truthlens.training.calibrate.deciles import calibration_scores, deciles_at_even_odds
 from truthlens.training.data.dataset import Example, Recipe, each_source, read_folder, split, spread
 from truthlens.training.data.twins import read_twin_folder, twin_examples
 from truthlens.training.evaluate.evaluation import ScoreTable, measure, report
@@ -121,6 +122,8 @@ def finish(
     found = calibrate(readings, fitting, main=MAIN_SOURCE, kind_of=kind_of)
     shift_bias(out / ONNX_NAME, found.shift)
     manifest = _manifest(out, summary, found, fmt=fmt, note=note)
+    scores = calibration_scores(readings, manifest, shift=found.shift)
+    manifest = manifest.model_copy(update={"score_deciles": deciles_at_even_odds(scores, fitting)})
     _write(out, manifest)
     split_folder(out)
     manifest = load_manifest(out)

@@ -59,6 +59,7 @@ def test_what_changes_scores_is_another_model(folder: Path, changes: dict[str, A
         {"note": "better words"},
         {"figures": {"test": {"auroc": 0.9}}},
         {"recommended_threshold": 0.4},
+        {"score_deciles": [0.1] * 9},
         {"temperature": 1.0},
         {"aggregation": "noisy_or"},
     ],

@@ -143,6 +143,31 @@ def test_weights_of_detectors_count_by_their_ratio(policy: Path) -> None:
     assert "encoder (1), numbers (0.5), and the plan has encoder (3)" in error.message
 
 
+def test_options_of_detectors_count_where_they_differ_from_the_defaults(policy: Path) -> None:
+    """A default that is written out is no other option; a record from before options were kept has the defaults."""
+    record = content()
+    record["scored_with"]["detectors"] = {"citations": 1.0}
+    (policy.parent / "r.json").write_text(json.dumps(record))
+    listed = "  detectors: [{name: citations, claim_chars: %d}]\n"
+    policy.write_text(POLICY + listed % 20)
+    assert check_file(policy, identify=identify) == []
+    policy.write_text(POLICY + listed % 21)
+    (error,) = check_file(policy, identify=identify)
+    assert (
+        "the detector options left at their defaults, and the plan has citations.claim_chars 21"
+        in error.message
+    )
+    assert "--max-miss-rate 0.05" in error.remedy
+
+
+def test_a_record_for_a_share_is_none_for_a_miss_rate(policy: Path) -> None:
+    """It bounds no misses."""
+    goal = {"goal": {"flag_share": 0.2}, "measured": {"flagged": 0.2}, "answers": {"unlabelled": 50}}
+    (policy.parent / "r.json").write_text(json.dumps(content(**goal)))
+    (error,) = check_file(policy, identify=identify)
+    assert "made for a share of flagged answers, not for a miss rate" in error.message
+
+
 def test_another_version_is_a_warning(policy: Path) -> None:
     """The threshold is used all the same."""
     (policy.parent / "r.json").write_text(json.dumps(content(truthlens="0.0.0")))

@@ -31,11 +31,13 @@ def made() -> list[Example]:
 
 
 def test_four_rows_cross_two_answers_with_two_evidences(made: list[Example]) -> None:
-    assert len(made) >= 400 and len(made) % 4 == 0
+    assert len(made) >= 400
+    assert len(made) % 4 == 0
     for place in range(0, len(made), 4):
         four = made[place : place + 4]
         assert [row.label for row in four] == [0, 1, 0, 1]
-        assert len({row.pair for row in four}) == 1 and len({row.group for row in four}) == 1
+        assert len({row.pair for row in four}) == 1
+        assert len({row.group for row in four}) == 1
         true, false, other_true, other_false = four
         assert true.response == false.response != other_true.response == other_false.response
         assert true.context == other_false.context != false.context == other_true.context
@@ -46,7 +48,8 @@ def test_marks_hold_what_was_exchanged(made: list[Example]) -> None:
         assert bool(row.spans) == bool(row.label)
         for start, end in row.spans or ():
             marked = row.response[start:end]
-            assert marked and marked == marked.strip()
+            assert marked
+            assert marked == marked.strip()
     assert {"number", "date", "role", "opposite", "negation"} <= set(Counter(row.kind for row in made))
 
 

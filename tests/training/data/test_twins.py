@@ -48,7 +48,8 @@ def test_each_version_stands_against_both_readings(tmp_path: Path) -> None:
         (second, "40 dollars"): (0, ()),
         (second, "25 dollars"): (1, ((22, 32),)),
     }
-    assert len({row.pair for row in rows}) == 1 and len({row.group for row in rows}) == 1
+    assert len({row.pair for row in rows}) == 1
+    assert len({row.group for row in rows}) == 1
 
 
 def test_a_detail_is_true_of_the_reading_that_has_it(tmp_path: Path) -> None:
@@ -97,7 +98,8 @@ def test_an_id_stands_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("part", "groups"), [("train", 300), ("test", 60)])
 def test_the_files_of_the_repository_are_balanced(part: str, groups: int) -> None:
     read = read_twin_folder(FOLDER / part)
-    assert len(read) >= groups and len({group.id for group in read}) == len(read)
+    assert len(read) >= groups
+    assert len({group.id for group in read}) == len(read)
     rows = twin_examples(read)
     # Each answer of a group is as often true as false, so that it tells nothing by itself.
     balance: dict[tuple[str, str], list[int]] = {}

@@ -11,6 +11,7 @@ import pytest
 
 from tests.fakes.scored_answers import made_tally
 from truthlens.training.data.dataset import DataError
+from truthlens.training.evaluate.comparisons import comparisons
 from truthlens.training.evaluate.evaluation import Evaluation, Tallied
 from truthlens.training.evaluate.reliability import reliability
 from truthlens.training.evaluate.report import ReportError, machine, markdown, prepare, write_report
@@ -25,6 +26,7 @@ SETTINGS: dict[str, Any] = {
 
 def _tallied(name: str, tally: Tally) -> Tallied:
     figures = breakdown(tally, threshold=0.5, token_limit=0.2, base_rate=0.18, rounds=20)
+    figures |= comparisons(tally, threshold=0.5, base_rate=0.18, rounds=20)
     return Tallied(name, tally, {**figures, "left_out": 3, "reliability": reliability(tally, base_rate=0.18)})
 
 
@@ -54,7 +56,7 @@ def test_tables_have_a_row_a_file_and_one_for_all(found: Evaluation) -> None:
     """Every table has as many cells in each row as in its head."""
     text = markdown(found)
     assert re.findall(r"^## (.*)", text, re.MULTILINE) == [
-        "Figures", "By task", "By source", "By generator", "Reliability", "Latency and coverage", "Again",
+        "Figures", "By task", "By source", "By generator", "Rankings", "By type", "Reliability", "Latency and coverage", "Again",
     ]  # fmt: skip
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         widths = {len(re.split(r"(?<!\\)\|", line)) for line in table.splitlines()}

@@ -23,6 +23,9 @@ SAID = ScoreTable(
     scored=np.array([True, True, False]),
     tokens=np.array([30.0, 20.0, 0.0]),
     readings=(None, None, None),
+    detectors=("first", "second"),
+    parts=np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.7, np.nan], [np.nan, 0.7]], [[np.nan, np.nan]] * 2]),
+    abstained=np.array([[False, False], [False, True], [False, False]]),
 )
 
 
@@ -45,7 +48,8 @@ def test_parts_joined_again_are_the_whole() -> None:
     first = whole.source == "made"
     joined = Tally.join([whole.take(first), whole.take(~first)])
     for name in Tally.__dataclass_fields__:
-        assert np.array_equal(getattr(joined, name), getattr(whole, name))
+        floats = name in ("parts", "blind")
+        assert np.array_equal(getattr(joined, name), getattr(whole, name), equal_nan=floats)
 
 
 def test_weights_make_the_base_rate() -> None:
@@ -72,7 +76,29 @@ def test_a_row_keeps_the_model_that_wrote_it() -> None:
 
 def test_no_rows_are_a_tally_too() -> None:
     """An empty file has columns, of no length."""
-    nothing = ScoreTable(np.zeros(0), (), np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0), ())
+    nothing = ScoreTable(
+        np.zeros(0),
+        (),
+        np.zeros(0),
+        np.zeros(0),
+        np.zeros(0, dtype=bool),
+        np.zeros(0),
+        (),
+        (),
+        np.zeros((0, 2, 2)),
+        np.zeros((0, 2), dtype=bool),
+    )
     tally = Tally.of([], nothing)
     assert len(tally) == 0
     assert len(Tally.join([tally, Tally.of(ROWS, SAID)])) == 3
+
+
+def test_rows_know_their_twins_and_siblings() -> None:
+    """Rows of one group share a key with one answer, or with one evidence; no text is kept."""
+    twins = [Example(str(n), "made", "qa", "q", (c,), r, 0, None, "g") for n, (c, r) in enumerate(
+        [("first", "a"), ("second", "a"), ("second", "b")])]  # fmt: skip
+    tally = Tally.of(twins, SAID, blind=[0.1, 0.2, 0.3])
+    assert tally.twin[0] == tally.twin[1] != tally.twin[2]
+    assert tally.sibling[0] != tally.sibling[1] == tally.sibling[2]
+    assert tally.blind.tolist() == [0.1, 0.2, 0.3]
+    assert np.isnan(Tally.of(twins, SAID).blind).all()

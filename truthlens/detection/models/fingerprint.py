@@ -29,6 +29,7 @@ _DESCRIPTIVE = frozenset(
         "files",
         "aggregation",
         "recommended_threshold",
+        "score_deciles",
     }
 )
 _WEIGHTS = (".onnx", ".safetensors")

@@ -13,7 +13,7 @@ import regex
 from truthlens.core.records.calls import ModelSpec
 from truthlens.core.records.enums import DetectorName, Mode
 from truthlens.core.records.plan import DetectorSpec, EvidenceRules, Plan
-from truthlens.core.thresholds import EVEN_ODDS, at_rate, least_cost_threshold
+from truthlens.core.thresholds import EVEN_ODDS, at_rate, threshold_from_cost
 from truthlens.policy.plans.modes import ModeSettings
 from truthlens.policy.plans.streams import check_streams, stream_settings
 from truthlens.policy.plans.threshold_lookup import Calibrations
@@ -55,7 +55,6 @@ class PlanBuilder:
     # The record that a decision's threshold stands in, for the plans that inherit it.
     _records: dict[str, ThresholdRecord] = field(default_factory=dict)
     # Likewise the costs that it follows from, which give another number where expected_rate is another.
-    _costs: dict[str, CostThreshold] = field(default_factory=dict)
 
     def build(self, base: Plan, keys: Behaviour, path: KeyPath) -> Plan:
         """Return ``base`` with the written ``keys`` over it; ``path`` is their place."""
@@ -107,11 +106,9 @@ class PlanBuilder:
     def _threshold(self, base: Plan, keys: Behaviour, path: KeyPath) -> float:
         match keys.threshold:
             case None:
-                inherited = self._costs.get(DEFAULT_DECISION)
-                return base.threshold if inherited is None else _least_cost(inherited, base, keys)
+                return base.threshold
             case CostThreshold(cost_ratio=cost_ratio, prior=prior):
-                self._costs[base.decision] = keys.threshold
-                threshold = _least_cost(keys.threshold, base, keys)
+                threshold = threshold_from_cost(cost_ratio=cost_ratio, prior=prior)
                 rate = _or(keys.expected_rate, base.expected_rate)
                 if at_rate(threshold, EVEN_ODDS, given=rate) < _LOWEST_SENSIBLE_THRESHOLD:
                     self.report.warn(
@@ -258,12 +255,6 @@ class PlanBuilder:
                 f"there is no model folder {plan.model_id!r}; the bundled model is used instead",
                 "put the model there, fix the path, or remove the key",
             )
-
-
-def _least_cost(costs: CostThreshold, base: Plan, keys: Behaviour) -> float:
-    """Return the threshold that follows from ``costs`` at the plan's expected rate."""
-    rate = _or(keys.expected_rate, base.expected_rate)
-    return least_cost_threshold(cost_ratio=costs.cost_ratio, prior=costs.prior, rate=rate)
 
 
 def _listed(written: list[str] | None, inherited: tuple[str, ...]) -> tuple[str, ...]:

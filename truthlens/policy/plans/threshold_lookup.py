@@ -5,6 +5,7 @@ No data file is ever scored here; a record is made beforehand, by ``truthlens ca
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,9 +20,11 @@ from truthlens.core.scoring_version import SCORING_VERSION
 from truthlens.policy.files import UnfitFileError, read_start
 from truthlens.policy.plans.threshold_record import (
     MAX_BYTES,
+    CostGoal,
     MissRateGoal,
     RecordError,
     ThresholdRecord,
+    options_of,
     parse_record,
 )
 from truthlens.policy.schema import MissRateThreshold
@@ -83,7 +86,8 @@ class Calibrations:
             self.report.error(place, message, self._remedy(keys.max_miss_rate, decision, data))
             return None
         if not isinstance(record.goal, MissRateGoal):
-            message = f"{keys.calibration!r} was made for a cost ratio, not for a miss rate"
+            made_for = "a cost ratio" if isinstance(record.goal, CostGoal) else "a share of flagged answers"
+            message = f"{keys.calibration!r} was made for {made_for}, not for a miss rate"
             self.report.error(place, message, self._remedy(keys.max_miss_rate, decision))
             return None
         if not math.isclose(record.goal.max_miss_rate, keys.max_miss_rate, rel_tol=1e-9):
@@ -117,6 +121,11 @@ class Calibrations:
         if _shares(made.detectors) != _shares(detectors):
             found.append(
                 f"with the detectors {_listed(made.detectors)}, and the plan has {_listed(detectors)}"
+            )
+        options = options_of(plan)
+        if made.options != options:
+            found.append(
+                f"with the detector options {_settings(made.options)}, and the plan has {_settings(options)}"
             )
         aggregation = plan.aggregation
         if self.identify is None:
@@ -208,6 +217,15 @@ def _shares(detectors: Mapping[str, float]) -> dict[str, float]:
 
 def _listed(detectors: Mapping[str, float]) -> str:
     return ", ".join(f"{name} ({weight:g})" for name, weight in sorted(detectors.items())) or "none"
+
+
+def _settings(options: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return options in words; those that are left out are the detectors' defaults."""
+    named = sorted((name, key, value) for name, keys in options.items() for key, value in keys.items())
+    return (
+        ", ".join(f"{name}.{key} {json.dumps(value)}" for name, key, value in named)
+        or "left at their defaults"
+    )
 
 
 def _model(model: ModelIdentity) -> str:

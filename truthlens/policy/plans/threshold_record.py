@@ -7,11 +7,12 @@ A policy's ``{max_miss_rate, calibration}`` names such a file. Nothing here comp
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import ModelIdentity
 from truthlens.core.thresholds import EVEN_ODDS
 
@@ -50,39 +51,53 @@ class CostGoal(_Frozen):
     prior: float = Field(gt=0, lt=1)
 
 
+class FlagShareGoal(_Frozen):
+    """The threshold flags about this share of unlabelled answers."""
+
+    flag_share: float = Field(gt=0, lt=1)
+
+
 class Measured(_Frozen):
-    """What the threshold does to the labelled answers.
+    """What the threshold does to the answers.
 
     For a miss rate goal ``miss_rate`` is the mean over source texts and ``miss_bound`` the bound that was
     held against the goal; for a cost goal ``miss_rate`` is the share of answers and there is no bound.
-    ``supported_flagged`` is ``null`` where the data have no supported answers.
+    ``supported_flagged`` is ``null`` where the data have no supported answers. For a flag share goal there is
+    ``flagged`` alone, the share of the checked answers.
     """
 
-    miss_rate: Share
+    miss_rate: Share | None = None
     miss_bound: Share | None = None
     supported_flagged: Share | None = None
+    flagged: Share | None = None
 
 
 class RowCounts(_Frozen):
-    """Counts: answers, the source texts of the unsupported ones, and answers that were not scored."""
+    """Counts: answers, the source texts of the unsupported ones, and answers that were not scored.
 
-    unsupported: int = Field(ge=0)
-    unsupported_texts: int = Field(ge=0)
-    supported: int = Field(ge=0)
-    unscored: int = Field(ge=0)
+    ``unlabelled`` are the checked answers of a flag share goal, which has none of the other kinds.
+    """
+
+    unsupported: int = Field(default=0, ge=0)
+    unsupported_texts: int = Field(default=0, ge=0)
+    supported: int = Field(default=0, ge=0)
+    unscored: int = Field(default=0, ge=0)
+    unlabelled: int | None = Field(default=None, ge=0)
 
 
 class ScoredWith(_Frozen):
     """What the scores came from; a plan with anything else has other scores.
 
     ``scoring_version`` is ``core.scoring_version.SCORING_VERSION`` of the code that scored; 0 where it did
-    not count. ``expected_rate`` is the base rate that the scores are probabilities at.
+    not count. ``detectors`` are the weights; ``options`` holds what differs from a detector's defaults.
+    ``expected_rate`` is the base rate that the scores are probabilities at.
     """
 
     model: str
     model_sha256: Digest
     aggregation: Aggregation
     detectors: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+    options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     scoring_version: int = Field(default=0, ge=0)
     expected_rate: float = Field(default=EVEN_ODDS, gt=0, lt=1)
 
@@ -104,7 +119,7 @@ class ThresholdRecord(_Frozen):
 
     format: Literal[1] = 1
     threshold: Share
-    goal: MissRateGoal | CostGoal
+    goal: MissRateGoal | CostGoal | FlagShareGoal
     measured: Measured
     answers: RowCounts
     scored_with: ScoredWith
@@ -117,6 +132,19 @@ class ThresholdRecord(_Frozen):
         return (
             json.dumps(self.model_dump(mode="json", exclude_none=True), indent=2, ensure_ascii=False) + "\n"
         )
+
+
+def options_of(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Return the options of the plan's detectors that differ from their defaults, as plain JSON data, by detector.
+
+    Defaults are left out, so that an option which a later version adds does not make every record another one's.
+    """
+    found = {
+        spec.name: spec.options.model_dump(mode="json", exclude_defaults=True)
+        for spec in plan.detectors
+        if isinstance(spec.options, BaseModel)
+    }
+    return {name: options for name, options in found.items() if options}
 
 
 def parse_record(content: bytes) -> ThresholdRecord:

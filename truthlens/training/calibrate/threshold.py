@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from truthlens.core.errors import DetectorError
-from truthlens.core.records.enums import Reason
 from truthlens.core.records.verdict import Verdict
 from truthlens.core.thresholds import EVEN_ODDS, least_cost_threshold, threshold_from_cost
 from truthlens.policy.plans.threshold_record import CostGoal, Measured, MissRateGoal, RowCounts
@@ -29,12 +28,10 @@ from truthlens.training.calibrate.conformal import (
     operating_points,
 )
 from truthlens.training.data.dataset import Example
+from truthlens.training.evaluate.plan_scorer import FAILURES
 
 Scorer = Callable[[str, Sequence[str], str], Verdict]
 """From query, passages and answer to the verdict."""
-
-# With one of these the score is not what the plan gives when nothing goes wrong.
-_FAILURES = frozenset({Reason.DETECTOR_ERROR, Reason.TIMEOUT, Reason.OVERLOADED})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +59,7 @@ class ThresholdChoice:
 
     ``compared`` has the chosen and other thresholds by name; it is empty where the answers are all of one
     kind. Its costs are for the goal's ratio and prior; for a miss rate both kinds of mistakes count alike.
+    ``unscored`` counts the answers without a score by their reason.
     """
 
     threshold: float
@@ -69,6 +67,7 @@ class ThresholdChoice:
     measured: Measured
     counts: RowCounts
     compared: Mapping[str, OperatingPoint]
+    unscored: Mapping[str, int]
 
 
 def score_labelled(
@@ -85,7 +84,7 @@ def score_labelled(
     with Progress(*columns, console=console or Console(quiet=True)) as progress:
         for row, example in enumerate(progress.track(examples, description=title), 1):
             verdict = scorer(example.query, example.context, example.response)
-            if verdict.reason in _FAILURES:
+            if verdict.reason in FAILURES:
                 raise DetectorError(
                     f"the detector failed on row {row} ({verdict.reason}); fix the model or remove that row"
                 )
@@ -144,13 +143,13 @@ def choose(
         costs = {"cost_ratio": goal.cost_ratio, "prior": goal.prior}
         all_others = {
             "least cost": threshold,
-            "costs in a policy": least_cost_threshold(**costs, rate=expected_rate),
             "proposition 1": threshold_from_cost(**costs),
+            "calibrated scores": least_cost_threshold(**costs, rate=expected_rate),
             "flag everything": 0.0,
             **(others or {}),
         }
         compared = _compare(scored, all_others, cost_ratio=goal.cost_ratio, prior=goal.prior)
-    return ThresholdChoice(threshold, goal, measured, counts, compared)
+    return ThresholdChoice(threshold, goal, measured, counts, compared, scored.unscored)
 
 
 def _compare(

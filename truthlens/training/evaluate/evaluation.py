@@ -20,8 +20,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from truthlens.core.records.verdict import Coverage, Span
 from truthlens.training.data.dataset import DataError, Example, read_examples
+from truthlens.training.data.twins import read_twins, twin_examples
+from truthlens.training.evaluate.comparisons import comparisons
 from truthlens.training.evaluate.reliability import reliability
-from truthlens.training.evaluate.score_table import ScoreTable, Tally
+from truthlens.training.evaluate.score_table import DetectorShare, ScoreTable, Tally
 from truthlens.training.evaluate.served_encoder import TokenReading
 from truthlens.training.evaluate.summary import breakdown, describe
 
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 POOLED = "all files"
+_TWIN_SUFFIXES = (".yaml", ".yml")
 _CONTRACT = ("rows", "example", "span", "char", "ece", "coverage")
 
 
@@ -71,6 +74,18 @@ class Readable(Protocol):
     def reading(self, gold: Sequence[tuple[int, int]] | None) -> TokenReading | None:
         """Return the token scores and the marked spans, ``None`` if nothing was scored."""
 
+
+@runtime_checkable
+class Composed(Protocol):
+    """What several detectors say of one answer: a ``PlanAnswer``."""
+
+    @property
+    def shares(self) -> Sequence[DetectorShare]:
+        """What each had in the score, in the plan's order; empty where none ran."""
+
+
+Blind = Callable[[Sequence[Example]], Sequence[float]]
+"""From labelled answers to the scores of a model that never sees their evidence."""
 
 Score = Callable[[str, Sequence[str], str], ScoredAnswer]
 """From query, passages and answer to what the detector says."""
@@ -117,6 +132,8 @@ def evaluate(
     quality: Quality = Quality.ALL,
     rounds: int = 1000,
     about: Mapping[str, Any] | None = None,
+    detectors: Sequence[str] = (),
+    blind: Blind | None = None,
     console: Console | None = None,
 ) -> Evaluation:
     """Score every row of ``files``, one after another, and work out the figures.
@@ -125,7 +142,7 @@ def evaluate(
     once. One file's text is held at a time.
 
     Args:
-        files: labelled JSON lines, gzip'd or not.
+        files: labelled JSON lines, gzip'd or not, or twin files (``*.yaml``).
         score: the detector.
         model: its name, for the report.
         threshold: response score from which an answer counts as flagged.
@@ -136,6 +153,8 @@ def evaluate(
         quality: which rows to measure.
         rounds: resamples of the 95 % intervals; 0 for none.
         about: more that the report should say of the settings; plain data.
+        detectors: the names of those that ``score`` tells the shares of, in their order.
+        blind: a blind model, to say what is gained over it.
         console: shows a progress bar.
 
     Raises:
@@ -153,12 +172,15 @@ def evaluate(
         found = breakdown(
             tally, threshold=threshold, token_limit=token_limit, base_rate=base_rate, rounds=rounds
         )
-        return {**found, "left_out": left_out, "reliability": reliability(tally, base_rate=base_rate)}
+        compared = comparisons(tally, threshold=threshold, base_rate=base_rate, rounds=rounds)
+        rest = {"left_out": left_out, "reliability": reliability(tally, base_rate=base_rate)}
+        return {**found, **compared, **rest}
 
     tallied: list[Tallied] = []
     for file, without in zip(files, left_out, strict=True):
         examples = _read(file, quality)[:limit]
-        tally = Tally.of(examples, measure(examples, score, console=console, title=file.name))
+        measured = measure(examples, score, detectors=detectors, console=console, title=file.name)
+        tally = Tally.of(examples, measured, blind=None if blind is None else blind(examples))
         tallied.append(Tallied(str(file), tally, figures(tally, without)))
     return Evaluation(
         settings={
@@ -177,15 +199,22 @@ def evaluate(
 
 
 def measure(
-    examples: Sequence[Example], score: Score, *, console: Console | None = None, title: str = "scoring"
+    examples: Sequence[Example],
+    score: Score,
+    *,
+    detectors: Sequence[str] = (),
+    console: Console | None = None,
+    title: str = "scoring",
 ) -> ScoreTable:
-    """Score ``examples`` one after another, with the wall time of each."""
+    """Score ``examples`` one after another, with the wall time of each, and the shares of ``detectors``."""
+    parts = np.full((len(examples), len(detectors), 2), np.nan)
+    abstained = np.zeros((len(examples), len(detectors)), dtype=bool)
     scores, spans, coverage, seconds, tokens = [], [], [], [], []
     scored: list[bool] = []
     readings: list[TokenReading | None] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console or Console(quiet=True)) as progress:
-        for example in progress.track(examples, description=title):
+        for row, example in enumerate(progress.track(examples, description=title)):
             started = time.perf_counter()
             said = score(example.query, example.context, example.response)
             seconds.append(time.perf_counter() - started)
@@ -195,6 +224,11 @@ def measure(
             coverage.append(_coverage(said))
             tokens.append(_tokens(said))
             readings.append(said.reading(example.spans) if isinstance(said, Readable) else None)
+            for place, share in enumerate(said.shares if detectors and isinstance(said, Composed) else ()):
+                parts[row, place] = [
+                    np.nan if each is None else each for each in (share.alone, share.without)
+                ]
+                abstained[row, place] = share.abstained
     return ScoreTable(
         scores=np.array(scores, dtype=np.float64),
         spans=tuple(spans),
@@ -203,6 +237,9 @@ def measure(
         scored=np.array(scored, dtype=bool),
         tokens=np.array(tokens, dtype=np.float64),
         readings=tuple(readings),
+        detectors=tuple(detectors),
+        parts=parts,
+        abstained=abstained,
     )
 
 
@@ -237,9 +274,11 @@ def _wanted(example: Example, quality: Quality) -> bool:
 def _examples(file: Path) -> list[Example]:
     if not file.is_file():
         raise DataError(
-            f"{file} is no regular file; expected JSON lines on disk, because they are read twice"
+            f"{file} is no regular file; expected JSON lines or twins on disk, because they are read twice"
         )
     try:
+        if file.suffix in _TWIN_SUFFIXES:
+            return twin_examples(read_twins(file))
         return read_examples(file)
     except (OSError, EOFError, zlib.error) as error:
         kind = "gzip'd JSON lines" if file.suffix == ".gz" else "JSON lines"

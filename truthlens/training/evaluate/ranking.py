@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from truthlens.training.data.dataset import Example
+from truthlens.training.evaluate.metrics import Floats
 
 
 def twin_ranking(rows: Sequence[Example], scores: Sequence[float]) -> float | None:
@@ -22,7 +24,7 @@ def twin_ranking(rows: Sequence[Example], scores: Sequence[float]) -> float | No
     Returns:
         The share, or ``None`` where no answer has rows of both labels.
     """
-    return _ranking(rows, scores, lambda row: (row.group, row.query, row.response))
+    return _ranking(rows, scores, twin_key)
 
 
 def pairwise_ranking(rows: Sequence[Example], scores: Sequence[float]) -> float | None:
@@ -30,19 +32,40 @@ def pairwise_ranking(rows: Sequence[Example], scores: Sequence[float]) -> float 
 
     Arguments and ties as of ``twin_ranking``; every unsupported answer counts alike.
     """
-    return _ranking(rows, scores, lambda row: (row.group, row.context))
+    return _ranking(rows, scores, sibling_key)
+
+
+def outranked(
+    labels: Sequence[bool] | NDArray[np.bool_], scores: Sequence[float] | Floats, keys: Sequence[Hashable]
+) -> Floats:
+    """Return, per row, the share of its supported siblings that score lower, ties counted half; shape (rows,).
+
+    Siblings share a key. ``NaN`` for supported rows, and for unsupported ones without a supported sibling.
+    """
+    supported: dict[Hashable, list[float]] = defaultdict(list)
+    for label, score, key in zip(labels, scores, keys, strict=True):
+        if not label:
+            supported[key].append(float(score))
+    shares = np.full(len(keys), np.nan)
+    for row, (label, score, key) in enumerate(zip(labels, scores, keys, strict=True)):
+        if label and key in supported:
+            others = np.array(supported[key])
+            shares[row] = float(((score > others) + 0.5 * (score == others)).mean())
+    return shares
+
+
+def twin_key(row: Example) -> Hashable:
+    """Return what the two rows of a twin share: the answer."""
+    return row.group, row.query, row.response
+
+
+def sibling_key(row: Example) -> Hashable:
+    """Return what answers that are compared with each other share: the evidence."""
+    return row.group, row.context
 
 
 def _ranking(
     rows: Sequence[Example], scores: Sequence[float], key: Callable[[Example], Hashable]
 ) -> float | None:
-    supported: dict[Hashable, list[float]] = defaultdict(list)
-    for row, score in zip(rows, scores, strict=True):
-        if not row.label:
-            supported[key(row)].append(score)
-    shares = [
-        float(np.mean([(score > other) + 0.5 * (score == other) for other in supported[key(row)]]))
-        for row, score in zip(rows, scores, strict=True)
-        if row.label and key(row) in supported
-    ]
-    return float(np.mean(shares)) if shares else None
+    shares = outranked([bool(row.label) for row in rows], scores, [key(row) for row in rows])
+    return None if np.isnan(shares).all() else float(np.nanmean(shares))

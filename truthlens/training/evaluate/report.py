@@ -104,6 +104,7 @@ def markdown(found: Evaluation, plots: Sequence[tuple[str, str]] = ()) -> str:
         if named:
             own = [{"name": name, **figures} for name, figures in named.items()]
             parts += [f"## By {_NAMES[key]}\n", _answers(own, _NAMES[key]), _places(own, _NAMES[key])]
+    parts += _comparisons(found.pooled.figures, rows)
     parts += [_reliability(found.pooled.figures["reliability"]), _latency(rows)]
     if plots:
         parts.append("## Plots\n")
@@ -132,6 +133,7 @@ def _settings(settings: Mapping[str, Any]) -> str:
         + ("" if settings["limit"] is None else f"; the first {settings['limit']} of each file"),
         f"- **Intervals**: 95 %, {settings['resamples']} resamples of whole source texts" if settings["resamples"]
         else "- **Intervals**: none",
+        *([f"- **Detectors**: {', '.join(one['name'] for one in settings['detectors'])}"] if settings.get("detectors") else []),
         *([f"- **Machine**: {settings['machine']}"] if "machine" in settings else []),
         f"- **TruthLens** {__version__}",
     ]  # fmt: skip
@@ -205,6 +207,93 @@ def _hindsight(rows: Sequence[Row]) -> str:
         "Best F1 in hindsight. **Optimistic**: the threshold is chosen on the rows that it is measured on.\n\n"
         + _table(["file", "F1", "at threshold"], body)
     )
+
+
+def _comparisons(pooled: Row, rows: Sequence[Row]) -> list[str]:
+    """Return the sections that compare answers, detectors and models, each only where it has rows."""
+    parts = [_rankings(rows)]
+    for key, title in (("types", "type"), ("styles", "style")):
+        if pooled[key]:
+            parts += [f"## By {title}\n", _types(pooled[key], title)]
+    if (within := pooled["within_generators"]) is not None:
+        count = f"{within['generators']} generators, {within['pairs']} pairs"
+        parts.append(f"AUROC over pairs of answers of one generator: {_number(within['auroc'])} ({count}).\n")
+    if len(pooled["detectors"].get("each", ())) > 1:
+        parts += ["## What each detector adds\n", _detectors(pooled["detectors"])]
+    if pooled["blind"] is not None:
+        parts += ["## Gained over a blind model\n", _blind(rows)]
+    return [part for part in parts if part]
+
+
+def _rankings(rows: Sequence[Row]) -> str:
+    ranked = [row for row in rows if row["ranking"]["pairwise_rows"] or row["ranking"]["twins_rows"]]
+    if not ranked:
+        return ""
+    body = [
+        [_cell(row["name"])]
+        + [
+            cell
+            for name in ("pairwise", "twins")
+            for cell in (_with_interval(row["ranking"], name), str(row["ranking"][f"{name}_rows"]))
+        ]
+        for row in ranked
+    ]
+    head = ["file", "pairwise", "errors", "twins", "errors"]
+    return "## Rankings\n\nHow often an error outranks its supported siblings, and its twin:\n\n" + _table(
+        head, body
+    )
+
+
+def _types(named: Mapping[str, Row], first: str) -> str:
+    body = [
+        [
+            _cell(name), str(row["unsupported"]), _number(row["flagged"]), str(row["supported"]),
+            _number(row["supported_flagged"]), _number(row["pairwise"]), _number(row["twins"]),
+        ]
+        for name, row in named.items()
+    ]  # fmt: skip
+    head = [first, "errors", "flagged", "supported", "supported flagged", "pairwise", "twins"]
+    return _table(head, body)
+
+
+def _detectors(found: Row) -> str:
+    keys = ("auroc", "precision", "recall", "f1", "supported_flagged", "pairwise", "twins", "scored")
+    body = [["all", *(_number(found["all"][key]) for key in keys), ""]]
+    for name, part in found["each"].items():
+        alone = [f"{_cell(name)} alone", *(_number(part["alone"][key]) for key in keys)]
+        body += [
+            [*alone, _number(part["abstained"])],
+            [f"without {_cell(name)}", *(_number(part["left_out"][key]) for key in keys), ""],
+        ]
+    head = [
+        "detectors",
+        "AUROC",
+        "P",
+        "R",
+        "F1",
+        "supported flagged",
+        "pairwise",
+        "twins",
+        "scored",
+        "abstained",
+    ]
+    return _table(head, body)
+
+
+def _blind(rows: Sequence[Row]) -> str:
+    body = []
+    for row in rows:
+        blind = row["blind"]
+        cells = [
+            cell
+            for name in ("auroc", "pairwise", "twins")
+            for cell in (_number(blind[name]), _number(blind["gained"][name]))
+        ]
+        passed = {True: "passed", False: "exceeded", None: "–"}[blind["passes"]]
+        body.append([_cell(row["name"]), *cells, passed])
+    gate = rows[0]["blind"]["gate"]
+    head = ["file", "AUROC", "gained", "pairwise", "gained", "twins", "gained", f"gate {gate:g}"]
+    return "The blind model never saw the evidence; chance is .5.\n\n" + _table(head, body)
 
 
 def _reliability(rows: Sequence[Row]) -> str:

@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError
 from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.detector import EncoderDetector
@@ -56,10 +57,14 @@ class TokenReading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServedAnswer:
-    """What the detector said of one answer, and the windows and log-odds that it said it from."""
+    """What the detector said of one answer, and the windows and log-odds that it said it from.
+
+    ``aggregation`` is the one that it was scored by.
+    """
 
     result: DetectorResult
     manifest: Manifest
+    aggregation: Aggregation
     query: str
     evidence: Sequence[str]
     text: str
@@ -113,7 +118,7 @@ class ServedAnswer:
         if shown is not None:
             offsets = np.array([shown.source(start, end) for start, end in offsets]).reshape(-1, 2)
             spans = shown.sourced(spans)
-        self._compare(scores[manifest.aggregation], spans)
+        self._compare(scores[self.aggregation], spans)
         union = None if gold is None else merge_ranges(gold)
         return TokenReading(
             p=p.astype(np.float32),
@@ -136,24 +141,35 @@ class ServedAnswer:
 class ServedEncoder:
     """The encoder detector of a model folder; a function from query, passages and answer to ``ServedAnswer``.
 
-    Not for several threads at once: it remembers the windows of the answer that is being scored.
+    It is also a ``detection.interfaces.Detector``, for plans that list further detectors: ``watch`` says of
+    which answer ``served`` is to be kept. Not for several threads at once.
 
     Args:
         model: the loaded weights.
         tokenizer: the model's own, as ``load_tokenizer`` gives it.
         manifest: of the model.
+        max_windows: most windows for one answer.
     """
 
-    def __init__(self, model: TokenModel, tokenizer: Tokenizer, manifest: Manifest) -> None:
+    def __init__(
+        self, model: TokenModel, tokenizer: Tokenizer, manifest: Manifest, *, max_windows: int = 256
+    ) -> None:
         self.manifest = manifest
+        self.served: ServedAnswer | None = None
+        self._watched: Answer | None = None
         self._tokenizer = tokenizer
         self._model = _Remembering(model)
-        self._detector = EncoderDetector(self._model, tokenizer, manifest)
+        self._detector = EncoderDetector(self._model, tokenizer, manifest, max_windows=max_windows)
 
     @property
     def runtime(self) -> str:
         """Kind of runtime and weights file."""
         return self._model.name
+
+    @property
+    def model(self) -> str:
+        """The model's name, from its manifest."""
+        return self.manifest.name
 
     def __call__(self, query: str, passages: Sequence[str], answer: str) -> ServedAnswer:
         """Score one answer.
@@ -161,20 +177,47 @@ class ServedEncoder:
         Raises:
             DetectorError: the model failed.
         """
-        self._model.forget()
         exchange, asked = as_exchange(query, passages, answer)
-        result = self._detector.detect(exchange, asked)
-        return ServedAnswer(
-            result=result,
-            manifest=self.manifest,
-            query=query,
-            evidence=evidence_texts(exchange),
-            text=answer,
-            tokenizer=self._tokenizer,
-            rendering=render(answer, ValueWordings(evidence_texts(exchange), query=query)),
-            windows=self._model.windows,
-            odds=self._model.odds,
-        )
+        self.watch(asked)
+        self.detect_all(exchange, [asked])
+        assert self.served is not None
+        return self.served
+
+    def watch(self, answer: Answer) -> None:
+        """Forget what was served, and keep what ``detect_all`` next says of this very ``answer``."""
+        self.served, self._watched = None, answer
+
+    def reads(self, exchange: Exchange, answer: Answer) -> bool:
+        """Return whether the model reads the language of the answer."""
+        return self._detector.reads(exchange, answer)
+
+    def detect_all(
+        self,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        *,
+        aggregation: Aggregation | None = None,
+        stop: StopCheck = never,
+    ) -> list[DetectorResult]:
+        """Return the detector's own results, one per answer."""
+        self._model.forget()
+        results = self._detector.detect_all(exchange, answers, aggregation=aggregation, stop=stop)
+        if len(answers) == 1 and answers[0] is self._watched:
+            (answer,), (result,) = answers, results
+            evidence = evidence_texts(exchange)
+            self.served = ServedAnswer(
+                result=result,
+                manifest=self.manifest,
+                aggregation=aggregation or self.manifest.aggregation,
+                query=exchange.query,
+                evidence=evidence,
+                text=answer.text,
+                tokenizer=self._tokenizer,
+                rendering=render(answer.text, ValueWordings(evidence, query=exchange.query)),
+                windows=self._model.windows,
+                odds=self._model.odds,
+            )
+        return results
 
     def warm_up(self) -> None:
         """Score texts of our own, so that the first answer's latency is that of warmed-up weights.
@@ -185,7 +228,9 @@ class ServedEncoder:
         self._detector.warm_up()
 
 
-def load_served(folder: Path, *, threads: int = 1) -> ServedEncoder:
+def load_served(
+    folder: Path, *, use_cpu: bool = True, threads: int = 1, max_windows: int = 256
+) -> ServedEncoder:
     """Load the encoder of a model folder; it is not yet warm.
 
     Raises:
@@ -193,9 +238,8 @@ def load_served(folder: Path, *, threads: int = 1) -> ServedEncoder:
     """
     manifest = load_manifest(folder)
     verify_files(folder, manifest.files)
-    return ServedEncoder(
-        load_model(folder, manifest=manifest, threads=threads), load_tokenizer(folder), manifest
-    )
+    model = load_model(folder, manifest=manifest, use_cpu=use_cpu, threads=threads)
+    return ServedEncoder(model, load_tokenizer(folder), manifest, max_windows=max_windows)
 
 
 class _Remembering:

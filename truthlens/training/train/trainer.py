@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -39,6 +39,7 @@ from truthlens.training.data.twins import read_twin_folder, twin_examples
 from truthlens.training.evaluate.metrics import auroc, best_f1
 from truthlens.training.evaluate.ranking import twin_ranking
 from truthlens.training.train.batches import Batch, Item, encode_examples, iterate, make_batches
+from truthlens.training.train.blind import Blind, blinded, check_sight
 from truthlens.training.train.loss import batch_loss
 from truthlens.training.train.model import BUNDLED_BASE, TokenClassifier, build_model, find_base
 from truthlens.training.train.predict import predict, response_hazard
@@ -50,9 +51,6 @@ from truthlens.training.train.recipe import (
     train_format,
 )
 from truthlens.training.train.warm_start import load_exported
-
-Blind = Literal["", "answer", "query"]
-"""What a blind model sees beside nothing of the evidence: the answer, or the answer and the query."""
 
 CHECKPOINT = "checkpoint.pt"
 WEIGHTS = "model.pt"
@@ -125,7 +123,7 @@ def train(
 
     Raises:
         DataError: the data folder cannot be used.
-        ModelError: the base model cannot be found.
+        ModelError: the base model cannot be found, or the run folder is of a training that saw something else.
     """
     console = console or Console()
     torch.set_num_threads(settings.threads)
@@ -190,15 +188,6 @@ def train(
     return settings.run
 
 
-def blinded(rows: list[Example], blind: Blind) -> list[Example]:
-    """Return ``rows`` without their evidence, and without their query too where only the answer is to be seen."""
-    if not blind:
-        return rows
-    return [
-        replace(row, context=(), query=row.query if blind == "query" else "", spans=row.spans) for row in rows
-    ]
-
-
 def _twin_rows(settings: TrainSettings) -> list[Example]:
     if settings.twins is None or not settings.generated:
         return []
@@ -240,6 +229,7 @@ def _start(settings: TrainSettings, folder: Path) -> _State:
     path = settings.run / CHECKPOINT
     if settings.resume and path.is_file():
         saved = torch.load(path, weights_only=True)
+        check_sight(saved.get("blind", ""), settings.blind, path)
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         state.epoch, state.batch, state.step = saved["epoch"], saved["batch"], saved["step"]
@@ -263,6 +253,7 @@ def _save(state: _State, settings: TrainSettings) -> None:
             "rows": dict(state.rows),
             "mean": state.mean,
             "in_mean": state.in_mean,
+            "blind": settings.blind,
         },
         partial,
     )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tests.fakes.tiny_encoder import write_encoder
 from truthlens.core.errors import ModelError
 from truthlens.core.records.enums import Aggregation
 from truthlens.detection.encoder.inputs.manifest import (
@@ -174,3 +175,16 @@ def test_every_calibration_says_how_much_a_sure_token_counts(tmp_path: Path, sur
     folder = _manifest_of(tmp_path / "m", format=2, response={"noisy_or": own})
     with pytest.raises(ModelError, match="sure"):
         load_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    "deciles",
+    [[0.1] * 8, [0.1] * 10, [0.2, *[0.1] * 8], [0.1] * 8 + [1.5]],
+    ids=["8", "10", "falls", "above"],
+)
+def test_deciles_are_nine_ascending_scores(tmp_path: Path, deciles: list[float]) -> None:
+    """Anything else is a damaged manifest; they may be left out."""
+    folder = write_encoder(tmp_path / "tiny", manifest={"score_deciles": deciles})
+    with pytest.raises(ModelError, match="score_deciles"):
+        load_manifest(folder)
+    assert load_manifest(write_encoder(tmp_path / "plain")).score_deciles is None

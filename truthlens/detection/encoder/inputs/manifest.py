@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from truthlens.core.errors import ModelError
 from truthlens.core.records.enums import Aggregation
@@ -107,6 +107,8 @@ class Manifest(_Frozen):
     aggregation to even odds; without an entry it is the formula alone. ``format`` 1 had none, or calibrations to another
     base rate, which are refused. ``figures`` are results on held-out data, by split.
     ``files`` maps relative names to SHA-256 digests (hex); the loader refuses a file that differs.
+    ``score_deciles`` are those of the response scores of the calibration answers at even odds, ascending; without them
+    the gateway says nothing of drift.
     """
 
     format: Literal[1, 2] = 2
@@ -129,6 +131,14 @@ class Manifest(_Frozen):
     recommended_threshold: Unit = 0.5
     figures: dict[str, Any] = Field(default_factory=dict)
     files: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(default_factory=dict)
+    score_deciles: Annotated[tuple[Unit, ...], Field(min_length=9, max_length=9)] | None = None
+
+    @field_validator("score_deciles")
+    @classmethod
+    def _ascending(cls, deciles: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        if deciles is not None and list(deciles) != sorted(deciles):
+            raise ValueError("score_deciles must ascend")
+        return deciles
 
     @property
     def scoring(self) -> Scoring:

@@ -1,0 +1,130 @@
+"""Compare the scores of live answers with those that a model was calibrated on; no text, a bounded window a model.
+
+The distance is Kolmogorov and Smirnov's: the largest difference of the two cumulative distributions, 0..1. A population
+stability index would need bins that are never empty, and grows without bound where one nearly is; this one reads
+straight off nine deciles, says "so many of the answers are on another side", and does not depend on bins. The share of
+unsupported answers is not known and must not count as drift: scores are probabilities at even odds, so the distribution
+at any other share follows from the deciles, and the distance is the least over all shares up to a half.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from truthlens.core.records.enums import Aggregation
+
+WINDOW = 1000
+"""Scores that are kept of a model, the last ones."""
+LEAST_ANSWERS = 200
+"""Scores below which nothing is said: chance alone makes a distance of about .1 with so many."""
+DRIFT_LIMIT = 0.2
+"""Distance from which live scores count as distributed unlike the calibration's."""
+_SHARES = tuple(step / 50 for step in range(26))
+_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a model was calibrated on: the nine deciles of its scores at even odds, under ``aggregation``."""
+
+    deciles: tuple[float, ...]
+    aggregation: Aggregation
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far the last scores of a model are from its calibration's; ``distance`` 0..1 over ``answers`` scores."""
+
+    model: str
+    distance: float
+    answers: int
+
+    @property
+    def beyond(self) -> bool:
+        """Whether an operator should look at it."""
+        return self.distance >= DRIFT_LIMIT
+
+
+class ScoreDrift:
+    """The last scores of each model that has a reference."""
+
+    def __init__(self) -> None:
+        self._references: dict[str, Reference] = {}
+        self._scores: dict[str, deque[float]] = {}
+
+    def use(self, references: Mapping[str, Reference]) -> None:
+        """Compare with these from now on; scores of models whose reference stays the same are kept."""
+        kept = {
+            name: self._scores[name]
+            for name, reference in references.items()
+            if self._references.get(name) == reference
+        }
+        self._scores = {name: kept.get(name, deque(maxlen=WINDOW)) for name in references}
+        self._references = dict(references)
+
+    def observe(self, model: str, aggregation: Aggregation | None, score: float) -> None:
+        """Take in the encoder's score of one answer, 0..1 at even odds.
+
+        It counts where ``model`` has a reference, and ``aggregation`` (``None``: the model's own) is that of it.
+        """
+        reference = self._references.get(model)
+        if reference is not None and aggregation in (None, reference.aggregation):
+            self._scores[model].append(score)
+
+    def figures(self) -> list[Drift]:
+        """Return the drift of every model with enough scores, by name."""
+        return [
+            Drift(name, distance(scores, self._references[name].deciles), len(scores))
+            for name, scores in sorted(self._scores.items())
+            if len(scores) >= LEAST_ANSWERS
+        ]
+
+
+def distance(scores: Sequence[float] | deque[float], deciles: Sequence[float]) -> float:
+    """Return the least Kolmogorov–Smirnov distance of ``scores`` from what the deciles allow, 0..1.
+
+    Many answers may have one score, that of no suspicious token, and then several deciles are equal: of the
+    distribution below and at such a score only bounds are known, and only what lies outside of them counts.
+
+    Args:
+        scores: of live answers, 0..1; at least one.
+        deciles: the nine deciles of the calibration's scores at even odds, ascending.
+    """
+    values = sorted(scores)
+    points = sorted(set(deciles))
+    below = [bisect_left(values, point - _TOLERANCE) / len(values) for point in points]
+    up_to = [bisect_right(values, point + _TOLERANCE) / len(values) for point in points]
+    first = [bisect_left(deciles, point) for point in points]
+    last = [bisect_right(deciles, point) - 1 for point in points]
+
+    def from_share(share: float) -> float:
+        expected = _at_share(deciles, share)
+        return max(
+            max(expected[last[place]] - up_to[place], below[place] - expected[first[place]])
+            for place in range(len(points))
+        )
+
+    return max(0.0, min(from_share(share) for share in _SHARES))
+
+
+def _at_share(deciles: Sequence[float], share: float) -> list[float]:
+    """Return the cumulative distribution at each decile if ``share`` of the answers were unsupported.
+
+    An answer of score s at even odds is unsupported with probability s, so among answers of which ``share`` are, such
+    scores are 2 · (share · s + (1 − share) · (1 − s)) times as frequent. The mean score between two deciles is taken
+    to be in their middle.
+    """
+    edges = (0.0, *deciles, 1.0)
+    middles = [(low + high) / 2 for low, high in pairwise(edges)]
+    weights = [share * middle + (1.0 - share) * (1.0 - middle) for middle in middles]
+    total = sum(weights)
+    sums: list[float] = []
+    so_far = 0.0
+    for weight in weights[:-1]:
+        so_far += weight
+        sums.append(so_far / total)
+    return sums
