@@ -65,7 +65,7 @@ hallucination:
         model_exists=lambda name: name == "models/mine",
     ).default
     assert (plan.enabled, plan.mode, plan.expected_rate) == (False, Mode.PREMIUM, 0.2)
-    assert plan.even_threshold == pytest.approx(1 / (1 + 1 * 0.25 / 0.75))
+    assert plan.threshold == pytest.approx(0.25)
     assert (plan.model_id, plan.use_cpu, plan.aggregation) == ("models/mine", False, Aggregation.SPAN_MAX)
     assert (plan.streaming, plan.on_unchecked, plan.details) == (Streaming.BUFFER, OnUnchecked.BLOCK, True)
     assert plan.detectors == (DetectorSpec("encoder", 2.0),)
