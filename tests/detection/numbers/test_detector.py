@@ -20,7 +20,7 @@ from truthlens.detection.numbers.options import VARIABLES, Options
 from truthlens.detection.numbers.sources import KnownValue
 from truthlens.policy import InvalidPolicyError
 from truthlens.policy.compile import compile_policy
-from truthlens.registry import detector_types
+from truthlens.registry import Need, detector_types
 from truthlens.text.values.quantities import ValueKind
 
 WRONG = "The NOI was $1.5M for the property."
@@ -221,4 +221,4 @@ def test_an_answer_of_thousands_of_values_is_judged_in_part() -> None:
 def test_it_is_declared() -> None:
     """Without a model, and able to follow a stream."""
     declared = detector_types()["numbers"]
-    assert (declared.follows, declared.needs, declared.options) == (True, frozenset(), Options)
+    assert (declared.follows, declared.needs, declared.options) == (True, {Need.SQL}, Options)
