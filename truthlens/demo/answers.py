@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from truthlens.core.records.exchange import Exchange
 from truthlens.demo.conversations import CONVERSATIONS, Conversation, PromptLayout
 from truthlens.demo.correction_replies import second_look
-from truthlens.demo.requests import UNGROUNDED_MODEL
+from truthlens.demo.requests import GROUNDED_MODEL, REWORDED_MODEL, UNGROUNDED_MODEL
 from truthlens.text.scripts import HAN
 from truthlens.text.sentences import is_chinese, sentences
 from truthlens.text.words import STOP_WORDS
@@ -38,8 +38,8 @@ def answer(exchange: Exchange, *, has_tools: bool, choice: int = 0) -> DemoAnswe
     """Return the demo's answer to a request.
 
     Args:
-        exchange: The parsed request; its model picks the grounded or the ungrounded answer. The model
-            ``demo`` gives the grounded one first and takes turns where several choices are asked for. On a
+        exchange: The parsed request; its model picks the grounded, the reworded (where there is one) or the
+            ungrounded answer. The model ``demo`` gives the grounded one first and takes turns where several choices are asked for. On a
             second look (``correction_replies``) every model gives the grounded one.
         has_tools: Whether the request offers tools.
         choice: Which of several choices this is, from 0.
@@ -54,11 +54,13 @@ def answer(exchange: Exchange, *, has_tools: bool, choice: int = 0) -> DemoAnswe
         return DemoAnswer(_own_answer(exchange, ungrounded=ungrounded))
     if conversation.layout is PromptLayout.TOOL and has_tools and not exchange.passages:
         return DemoAnswer(calls=conversation)
+    if exchange.model == REWORDED_MODEL and conversation.reworded:
+        return DemoAnswer(conversation.reworded)
     return DemoAnswer(conversation.ungrounded if ungrounded else conversation.grounded)
 
 
 def _takes_turns(model: str) -> bool:
-    return model not in ("demo-grounded", "demo-ungrounded")
+    return model not in (GROUNDED_MODEL, REWORDED_MODEL, UNGROUNDED_MODEL)
 
 
 def _matching(exchange: Exchange) -> Conversation | None:

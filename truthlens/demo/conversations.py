@@ -24,7 +24,11 @@ class PromptLayout(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One example; ``tool`` names the function that a tool conversation calls first, with its arguments."""
+    """One example.
+
+    ``tool`` names the function that a tool conversation calls first, with its arguments. ``reworded``, where it is
+    not empty, says what ``grounded`` says with few of the passages' words.
+    """
 
     name: str
     domain: str
@@ -35,6 +39,7 @@ class Conversation:
     ungrounded: str
     tool: str = ""
     arguments: str = "{}"
+    reworded: str = ""
 
 
 CONVERSATIONS: tuple[Conversation, ...] = (
@@ -96,6 +101,10 @@ CONVERSATIONS: tuple[Conversation, ...] = (
         grounded=(
             "A domestic wire transfer costs 12 dollars and an international one 40 dollars. Between two Brightwater"
             " accounts a transfer is free."
+        ),
+        reworded=(
+            "Sending money inside the country sets you back 12 dollars; abroad it is 40. Moving it from one of the bank's"
+            " accounts to another costs nothing."
         ),
         ungrounded=(
             "A domestic wire transfer costs 75 dollars plus a 9 percent security surcharge, and you must visit the branch"
