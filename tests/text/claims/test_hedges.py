@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from truthlens.text.claims.hedges import overreach
@@ -48,3 +50,10 @@ def test_certainty_where_the_evidence_hedges_is_found(
 def test_what_is_no_overreach_is_not_found(claim: str, evidence: str) -> None:
     """Hedges of the same kind, denials, conditions, bounds, and words of other things."""
     assert overreach(claim, evidence) is None
+
+
+def test_a_text_that_repeats_itself_takes_no_longer_than_its_length() -> None:
+    """What a model in a loop writes: thousands of certain words, and none of them speaks of what is hedged."""
+    started = time.process_time()
+    assert overreach("all q " * 2000, "some x " * 30) is None
+    assert time.process_time() - started < 5.0

@@ -7,6 +7,7 @@ compares a claim with the one sentence that speaks of the same thing, and a hedg
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from truthlens.text.words import words
@@ -77,6 +78,7 @@ def overreach(claim: str, evidence: str) -> Overreach | None:
 
     Both words must stand beside the same word of content, and neither text may hold the other's kind of word there.
     """
+    mine, theirs = _Content(claim), _Content(evidence)
     for hedges, certain in _PATTERNS:
         sure = [
             match
@@ -88,22 +90,31 @@ def overreach(claim: str, evidence: str) -> Overreach | None:
         if certain.search(evidence) or _BOUND.search(evidence):
             continue
         unsure = [match for match in hedges.finditer(evidence) if not _DENIED.match(evidence, match.end())]
-        for mine in sure:
-            near = _content(claim, mine)
-            for theirs in unsure:
-                if near & _content(evidence, theirs):
-                    return Overreach(*mine.span(), theirs.span())
+        beside: dict[str, int] = {}  # by stem, the first hedge that stands beside it
+        for place, match in enumerate(unsure):
+            for stem in theirs.near(match):
+                beside.setdefault(stem, place)
+        for match in sure:
+            shared = [beside[stem] for stem in mine.near(match) if stem in beside]
+            if shared:
+                return Overreach(*match.span(), unsure[min(shared)].span())
     return None
 
 
-def _content(text: str, match: re.Match[str]) -> frozenset[str]:
-    """Return the stems of the nearest words of content around a match."""
-    listed = [
-        word for word in words(text) if not word.stop and not (match.start() <= word.start < match.end())
-    ]
-    before = [word.stem for word in listed if word.end <= match.start()][-1:]
-    behind = [word.stem for word in listed if word.start >= match.end()][:_NEAR]
-    return frozenset((*before, *behind))
+class _Content:
+    """The words of content of one text, read once however many places are asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._words = [word for word in words(text) if not word.stop]
+        self._starts = [word.start for word in self._words]
+        self._ends = [word.end for word in self._words]
+
+    def near(self, match: re.Match[str]) -> frozenset[str]:
+        """Return the stems of the nearest ones around a match."""
+        before = bisect_right(self._ends, match.start())
+        behind = bisect_left(self._starts, match.end())
+        found = (*self._words[max(before - 1, 0) : before], *self._words[behind : behind + _NEAR])
+        return frozenset(word.stem for word in found)
 
 
 _PATTERNS = tuple(
