@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,3 +132,27 @@ def test_the_gauge_follows_the_encoders_scores() -> None:
     assert found == pytest.approx(distance([0.62], EVEN), abs=1e-4)
     signals.drift.use({})
     assert 'truthlens_score_drift{model="m1"}' not in signals.exposition().decode()
+
+
+def test_references_may_change_on_another_thread() -> None:
+    """Whatever line a reload has come to, counting an answer and reading the figures go on."""
+    drift = ScoreDrift()
+    drift.use({"m0": Reference(EVEN, OWN)})
+    for _ in range(LEAST_ANSWERS):
+        drift.observe("m0", None, 0.5)
+
+    def between(_frame: FrameType, _event: str, _what: object) -> Any:
+        sys.settrace(None)
+        for name in ("m0", "m1"):
+            drift.observe(name, None, 0.5)
+        drift.figures()
+        sys.settrace(between)
+        return between
+
+    sys.settrace(between)
+    try:
+        drift.use({"m0": Reference(EVEN, OWN), "m1": Reference(EVEN, OWN)})
+        drift.use({"m1": Reference(EVEN, OWN)})
+    finally:
+        sys.settrace(None)
+    assert drift.figures() == []

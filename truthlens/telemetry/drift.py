@@ -50,36 +50,35 @@ class Drift:
 
 
 class ScoreDrift:
-    """The last scores of each model that has a reference."""
+    """The last scores of each model that has a reference; ``use`` may be called on another thread than the rest."""
 
     def __init__(self) -> None:
-        self._references: dict[str, Reference] = {}
-        self._scores: dict[str, deque[float]] = {}
+        # Replaced as a whole, so that nobody sees references without their scores.
+        self._models: dict[str, tuple[Reference, deque[float]]] = {}
 
     def use(self, references: Mapping[str, Reference]) -> None:
         """Compare with these from now on; scores of models whose reference stays the same are kept."""
-        kept = {
-            name: self._scores[name]
-            for name, reference in references.items()
-            if self._references.get(name) == reference
-        }
-        self._scores = {name: kept.get(name, deque(maxlen=WINDOW)) for name in references}
-        self._references = dict(references)
+        before = self._models
+        found: dict[str, tuple[Reference, deque[float]]] = {}
+        for name, reference in references.items():
+            known, scores = before.get(name, (None, deque[float]()))
+            found[name] = (reference, scores if known == reference else deque[float](maxlen=WINDOW))
+        self._models = found
 
     def observe(self, model: str, aggregation: Aggregation | None, score: float) -> None:
         """Take in the encoder's score of one answer, 0..1 at even odds.
 
         It counts where ``model`` has a reference, and ``aggregation`` (``None``: the model's own) is that of it.
         """
-        reference = self._references.get(model)
-        if reference is not None and aggregation in (None, reference.aggregation):
-            self._scores[model].append(score)
+        found = self._models.get(model)
+        if found is not None and aggregation in (None, found[0].aggregation):
+            found[1].append(score)
 
     def figures(self) -> list[Drift]:
         """Return the drift of every model with enough scores, by name."""
         return [
-            Drift(name, distance(scores, self._references[name].deciles), len(scores))
-            for name, scores in sorted(self._scores.items())
+            Drift(name, distance(scores, reference.deciles), len(scores))
+            for name, (reference, scores) in sorted(self._models.items(), key=lambda each: each[0])
             if len(scores) >= LEAST_ANSWERS
         ]
 
