@@ -65,6 +65,15 @@ def test_a_folder_of_the_earlier_scale_is_served_again(folder: Path, data: Path)
     assert manifest.figures["calibration"]["kinds"]["other"]["rows"] == len(WORDS)
 
 
+def test_the_deciles_are_those_of_the_new_calibration(folder: Path, data: Path) -> None:
+    """Live scores are compared with what the folder gives now, not with what it gave before."""
+    fitted = refit(folder, read_examples(data)).score_deciles
+    assert fitted is not None
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"score_deciles": [0.5] * 9}))
+    assert refit(folder, read_examples(data)).score_deciles == fitted
+
+
 def test_the_command_refits(folder: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It says what was fitted; what cannot be used is an error with status 1."""
     assert main([str(folder), "--data", str(data.parent)]) == 0

@@ -29,6 +29,7 @@ from truthlens.training.calibrate.calibration import (
     one_kind,
     score_answers,
 )
+from truthlens.training.calibrate.deciles import calibration_scores, deciles_at_even_odds
 from truthlens.training.data.dataset import DataError, Example, each_source, read_folder, split
 from truthlens.training.train.recipe import BUNDLED_RECIPE, calibrates, kind_of
 
@@ -73,6 +74,8 @@ def refit(
             "figures": manifest.figures | {"calibration": calibration_figures(found, len(examples))},
         }
     )
+    scores = calibration_scores(readings, written, shift=0.0)
+    written = written.model_copy(update={"score_deciles": deciles_at_even_odds(scores, examples)})
     text = json.dumps(written.model_dump(mode="json"), indent=2, ensure_ascii=False)
     replace_file(path, text + "\n")
     return written
