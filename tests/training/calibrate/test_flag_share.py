@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from truthlens.core.errors import DetectorError
 from truthlens.core.records.enums import Reason, Status
-from truthlens.core.records.verdict import Verdict, unchecked
+from truthlens.core.records.verdict import DetectorResult, Verdict, unchecked
 from truthlens.training.calibrate.conformal import UnattainableError
 from truthlens.training.calibrate.flag_share import (
     MOST_EXCESS,
@@ -20,7 +20,8 @@ from truthlens.training.calibrate.flag_share import (
     shares_at,
     threshold_for_share,
 )
-from truthlens.training.data.dataset import DataError
+from truthlens.training.calibrate.threshold import score_labelled
+from truthlens.training.data.dataset import DataError, Example
 from truthlens.training.data.traffic import TrafficAnswer
 
 
@@ -109,3 +110,14 @@ def test_answers_are_counted_by_why_they_were_not_checked() -> None:
     assert (found.scores.tolist(), found.unscored) == ([0.4, 0.4], {"no-context": 1})
     with pytest.raises(DetectorError, match="answer 2"):
         score_traffic([TrafficAnswer("", ("c",), each) for each in ("good", "fails")], scorer)
+
+
+def test_a_failure_behind_another_shortfall_is_an_error_too() -> None:
+    """The verdict names one reason; the detector that failed may be another."""
+    failed = DetectorResult("numbers", None, reason=Reason.DETECTOR_ERROR)
+    verdict = Verdict(Status.PARTIAL, Reason.LANGUAGE, 0.4, results=(failed,))
+    with pytest.raises(DetectorError, match="detector-error"):
+        score_traffic([TrafficAnswer("", ("c",), "a")], lambda *_: verdict)
+    row = Example("1", "own", "", "", ("c",), "a", 1, None, "g")
+    with pytest.raises(DetectorError, match="detector-error"):
+        score_labelled([row], lambda *_: verdict)

@@ -21,7 +21,7 @@ from truthlens.training.calibrate.conformal import UnattainableError
 from truthlens.training.calibrate.threshold import Scorer
 from truthlens.training.data.dataset import DataError
 from truthlens.training.data.traffic import TrafficAnswer
-from truthlens.training.evaluate.plan_scorer import FAILURES
+from truthlens.training.evaluate.plan_scorer import failure_of
 
 LEAST_ANSWERS = 20
 """Checked answers below which no share is measured."""
@@ -77,9 +77,9 @@ def score_traffic(
     bar = track(answers, description=title, console=console or Console(quiet=True))
     for number, answer in enumerate(bar, start=1):
         verdict = scorer(answer.query, answer.context, answer.response)
-        if verdict.reason in FAILURES:
+        if (failure := failure_of(verdict)) is not None:
             raise DetectorError(
-                f"a detector failed on answer {number} ({verdict.reason}); fix the model or remove that answer"
+                f"a detector failed on answer {number} ({failure}); fix the model or remove that answer"
             )
         if verdict.score is None:
             unscored[str(verdict.reason)] += 1

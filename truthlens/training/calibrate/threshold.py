@@ -28,7 +28,7 @@ from truthlens.training.calibrate.conformal import (
     operating_points,
 )
 from truthlens.training.data.dataset import Example
-from truthlens.training.evaluate.plan_scorer import FAILURES
+from truthlens.training.evaluate.plan_scorer import failure_of
 
 Scorer = Callable[[str, Sequence[str], str], Verdict]
 """From query, passages and answer to the verdict."""
@@ -84,9 +84,9 @@ def score_labelled(
     with Progress(*columns, console=console or Console(quiet=True)) as progress:
         for row, example in enumerate(progress.track(examples, description=title), 1):
             verdict = scorer(example.query, example.context, example.response)
-            if verdict.reason in FAILURES:
+            if (failure := failure_of(verdict)) is not None:
                 raise DetectorError(
-                    f"the detector failed on row {row} ({verdict.reason}); fix the model or remove that row"
+                    f"the detector failed on row {row} ({failure}); fix the model or remove that row"
                 )
             if verdict.score is None:
                 unscored[str(verdict.reason)] += 1

@@ -29,6 +29,12 @@ FAILURES = frozenset({Reason.DETECTOR_ERROR, Reason.TIMEOUT, Reason.OVERLOADED})
 """With one of these the score is not what the plan gives when nothing goes wrong."""
 
 
+def failure_of(verdict: Verdict) -> Reason | None:
+    """Return why a detector failed, whatever else kept the verdict from being whole; ``None`` where none did."""
+    reasons = (verdict.reason, *(result.reason for result in verdict.results))
+    return next((reason for reason in reasons if reason in FAILURES), None)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanAnswer:
     """The verdict on one answer, with what the encoder said where the plan has one."""
