@@ -24,6 +24,7 @@ from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.mitigation_result import Assessment, Correction, Stop
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
+from truthlens.core.thresholds import EVEN_ODDS
 from truthlens.detection.engine import Engine
 from truthlens.detection.similarity.model import Similarity
 from truthlens.llm.budget import Budget
@@ -199,9 +200,11 @@ class Mitigator:
             first,
             time_s=case.deadline.remaining_s * _SHARE_TO_EXPLAIN,
         )
+        # How rare errors are says nothing of whether one text supports another.
+        even = replace(case, plan=replace(case.plan, expected_rate=EVEN_ODDS))
         comparer = Comparer(
             self._load_similarity,
-            lambda exchange, answers: self._detect(case, answers, exchange),
+            lambda exchange, answers: self._detect(even, answers, exchange),
             case.exchange,
         )
         tools = Tools(caller, lambda texts: self._rescore(case, texts), comparer, case.deadline)

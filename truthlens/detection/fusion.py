@@ -44,6 +44,7 @@ def fuse(results: Sequence[DetectorResult], *, threshold: float, expected_rate: 
             reason=reason or Reason.NO_CONTEXT,
             threshold=threshold,
             results=tuple(results),
+            expected_rate=expected_rate,
         )
     return Verdict(
         status=Status.CHECKED if reason is None else Status.PARTIAL,
@@ -55,6 +56,7 @@ def fuse(results: Sequence[DetectorResult], *, threshold: float, expected_rate: 
         ),
         coverage=_least([result.coverage for result in results if result.coverage is not None]),
         results=tuple(results),
+        expected_rate=expected_rate,
     )
 
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from truthlens.core.records.enums import Aggregation, DetectorName, Reason, Status
 from truthlens.core.records.explanation import Difference, Explanation
+from truthlens.core.thresholds import EVEN_ODDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,10 @@ class ValueClaim:
     outcome: str
     verified: bool
 
+    def moved(self, start: Callable[[int], int], end: Callable[[int], int]) -> ValueClaim:
+        """Return the claim in a text in which its characters stand elsewhere, as ``Span.moved`` does."""
+        return replace(self, start=start(self.start), end=end(self.end))
+
 
 @dataclass(frozen=True, slots=True)
 class DetectorResult:
@@ -175,12 +180,19 @@ class DetectorResult:
     details: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
     claims: tuple[ValueClaim, ...] = ()
 
+    def moved(self, start: Callable[[int], int], end: Callable[[int], int]) -> DetectorResult:
+        """Return the result with its spans and claims in a text in which their characters stand elsewhere."""
+        if not self.spans and not self.claims:
+            return self
+        spans = tuple(each.moved(start, end) for each in self.spans)
+        return replace(self, spans=spans, claims=tuple(each.moved(start, end) for each in self.claims))
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The fused result for one answer.
 
-    ``score`` and ``threshold`` are at the plan's ``expected_rate``, the scores of ``spans`` and ``results`` at even odds.
+    ``score`` and ``threshold`` are at ``expected_rate``, the plan's, the scores of ``spans`` and ``results`` at even odds.
     ``score`` is ``None`` exactly where ``status`` is ``unchecked`` or ``pending``; ``reason`` is ``None``
     exactly where it is ``checked``. ``flagged`` is ``score >= threshold``.
     """
@@ -192,6 +204,7 @@ class Verdict:
     spans: tuple[Span, ...] = ()
     coverage: Coverage | None = None
     results: tuple[DetectorResult, ...] = ()
+    expected_rate: float = EVEN_ODDS
 
     @property
     def flagged(self) -> bool:

@@ -14,6 +14,7 @@ from truthlens.core.records.enums import Endpoint
 from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.explanation import Difference
 from truthlens.core.records.verdict import Mark, Span, Verdict, marks_of
+from truthlens.core.thresholds import EVEN_ODDS, at_rate
 from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.prompts.evidence_selection import relevant
 from truthlens.text.sentences import is_json, sentences
@@ -94,7 +95,8 @@ def with_spans(text: str, verdict: Verdict) -> Verdict:
     if verdict.spans or verdict.score is None or not text.strip():
         return verdict
     start = len(text) - len(text.lstrip())
-    return replace(verdict, spans=(Span(start, len(text.rstrip()), verdict.score),))
+    score = at_rate(verdict.score, EVEN_ODDS, given=verdict.expected_rate)
+    return replace(verdict, spans=(Span(start, len(text.rstrip()), score),))
 
 
 def evidence_for(

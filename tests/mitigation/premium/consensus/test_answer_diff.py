@@ -13,7 +13,8 @@ from tests.fakes.consensus_voices import THRESHOLD, compared, voice
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.calls import Completion, ModelRequest
 from truthlens.core.records.enums import Reason, Status
-from truthlens.core.records.verdict import Span, Verdict, unchecked
+from truthlens.core.records.verdict import DetectorResult, Span, Verdict, unchecked
+from truthlens.core.thresholds import at_rate
 from truthlens.mitigation.interfaces import Tools
 from truthlens.mitigation.premium.consensus import answer_diff as module
 from truthlens.mitigation.premium.consensus.answer_diff import (
@@ -133,6 +134,19 @@ async def test_grounding_is_the_worse_of_the_claims_score_and_a_span_of_its_answ
     comparison = await compare([first, voice("Hello!")], Scripted().tools)
     assert [round(view.grounding, 2) for view in comparison.views[0]] == [0.9, 0.1, 0.5, 0.3]
     assert [view.scored for view in comparison.views[0]] == [True, True, False, True]
+
+
+async def test_spans_are_weighed_on_the_scale_of_the_threshold_and_facts_keep_their_floor() -> None:
+    """Spans' scores are at even odds; where errors are rare, only a fact is as much as it was."""
+    text = "The hall is red. The roof is old."
+    hall, roof = text.index("hall"), text.index("roof")
+    spans = (Span(hall, hall + 4, 0.7), Span(roof, roof + 4, 0.7, "numbers"))
+    results = (DetectorResult("encoder", 0.7, spans[:1]), DetectorResult("numbers", 0.7, spans[1:], floor=0.7))
+    verdict = Verdict(
+        Status.CHECKED, score=0.7, threshold=THRESHOLD, spans=spans, results=results, expected_rate=0.1
+    )
+    comparison = await compare([Voice("m", text, 0.5, verdict), voice("Hello!")], Scripted().tools)
+    assert [round(view.grounding, 2) for view in comparison.views[0]] == [round(1 - at_rate(0.7, 0.1), 2), 0.3]
 
 
 async def test_an_ungrounded_claim_that_most_do_not_hold_is_contested_and_a_grounded_one_is_not() -> None:

@@ -13,7 +13,8 @@ from enum import StrEnum
 from itertools import combinations
 from typing import TypeVar
 
-from truthlens.core.records.verdict import Verdict
+from truthlens.core.records.verdict import Span, Verdict
+from truthlens.core.thresholds import at_rate
 from truthlens.mitigation.interfaces import Compare, Rescore, Tools
 from truthlens.mitigation.premium.consensus.alignment import Figures, Table, assembled
 from truthlens.mitigation.premium.consensus.comparison import ClaimView, Comparison, Stance, Voice
@@ -162,8 +163,14 @@ async def _groundings(
 
 def _grounding(claim: Claim, alone: Verdict, whole: Verdict) -> float | None:
     own = () if alone.score is None else (1.0 - alone.score,)
-    flagged = (1.0 - span.score for span in whole.spans if _overlap(claim, span.start, span.end))
+    flagged = (1.0 - _score(span, whole) for span in whole.spans if _overlap(claim, span.start, span.end))
     return min((*own, *flagged), default=None)
+
+
+def _score(span: Span, whole: Verdict) -> float:
+    """Return the span's score on the scale of its verdict, which thresholds are on; a fact is not shifted below its floor."""
+    floor = max((each.floor for each in whole.results if each.detector == span.detector), default=0.0)
+    return max(at_rate(span.score, whole.expected_rate), min(span.score, floor))
 
 
 def _overlap(claim: Claim, start: int, end: int) -> bool:
