@@ -22,7 +22,7 @@ from truthlens.core.records.enums import (
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.mitigation_result import Assessment
 from truthlens.core.records.plan import Plan, StreamSettings
-from truthlens.core.records.verdict import Span, Verdict, unchecked
+from truthlens.core.records.verdict import DetectorResult, Span, ValueClaim, Verdict, unchecked
 from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
 
 PLAN = Plan("p", threshold=0.5, streaming=Streaming.OBSERVE, warning_template="Beware.")
@@ -104,6 +104,20 @@ def test_a_span_that_holds_a_mark_ends_behind_it() -> None:
     assert told.details is not None
     (choice,) = told.details["choices"]
     assert choice["spans"][0]["text"] == "nine euros. [?] It is blue"
+
+
+def test_claims_stand_where_they_were_received() -> None:
+    """Values that a detector compared count the marks as spans do."""
+    said = ValueClaim(22, 26, "money", 9.0, "contradicted", verified=False)
+    late = replace(said, start=34, end=38)
+    seen = replace(
+        verdict(0.9, (16, 26)), results=(DetectorResult("numbers", 0.9, claims=(said, late)),)
+    )
+    gated = Gated(texts={0: TEXT}, insertions={0: [(27, " [?]")]}, marked=frozenset({0}))
+    told = ending(seen, gated=gated)
+    assert told.details is not None
+    claims = told.details["choices"][0]["detectors"][0]["flagged_claims"]
+    assert [claim["original_text"] for claim in claims] == [TEXT[22:26], "blue"]
 
 
 def test_a_withheld_sentence_is_a_replacement_with_the_first_score() -> None:

@@ -13,7 +13,7 @@ from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.mitigation_result import Assessment
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
-from truthlens.core.records.verdict import Span, unchecked
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.delivery import Delivery, Warned, outcome_of, truthlens_object, warn
 
 WITHHELD = "withheld"
@@ -178,12 +178,7 @@ def _as_received(warned: Warned, gated: Gated) -> Warned:
                 warned=delivery.warned or bool(insertions),
             )
         )
-        verdicts.append(
-            replace(
-                verdict,
-                spans=tuple(_placed(span, insertions) for span in verdict.spans),
-            )
-        )
+        verdicts.append(_placed(verdict, insertions))
     return Warned(replace(warned.outcome, verdicts=tuple(verdicts)), tuple(deliveries))
 
 
@@ -195,8 +190,8 @@ def _inserted(text: str, insertions: Sequence[tuple[int, str]]) -> str:
     return "".join([*pieces, text[place:]])
 
 
-def _placed(span: Span, insertions: Sequence[tuple[int, str]]) -> Span:
-    """The span where it stands among the insertions; one that stands right behind it is no part of it."""
+def _placed(verdict: Verdict, insertions: Sequence[tuple[int, str]]) -> Verdict:
+    """The verdict with spans and claims where they stand among the insertions; one right behind them is no part of them."""
 
     def start(place: int) -> int:
         return place + sum(len(inserted) for at, inserted in insertions if at <= place)
@@ -204,4 +199,8 @@ def _placed(span: Span, insertions: Sequence[tuple[int, str]]) -> Span:
     def end(place: int) -> int:
         return place + sum(len(inserted) for at, inserted in insertions if at < place)
 
-    return span.moved(start, end)
+    return replace(
+        verdict,
+        spans=tuple(span.moved(start, end) for span in verdict.spans),
+        results=tuple(result.moved(start, end) for result in verdict.results),
+    )

@@ -223,7 +223,7 @@ class StreamScorer:
             kept = limited(await self._verdicts(answers), reason)
             # Of an answer that was withheld as a whole, what is known is the verdict on it; no place in it was received.
             verdicts = tuple(
-                new if answer.text.strip() else replace(old, spans=())
+                new if answer.text.strip() else _placeless(old)
                 for answer, new, old in zip(answers, kept, first, strict=True)
             )
         if self._details:
@@ -326,3 +326,9 @@ def _gated(gate: Gate, *, cut: bool = False) -> Gated:
         logprobs_dropped=gate.logprobs_dropped,
         fields_dropped=gate.fields_dropped,
     )
+
+
+def _placeless(verdict: Verdict) -> Verdict:
+    """The verdict without anything that says where in the answer it was found."""
+    results = tuple(replace(result, spans=(), claims=()) for result in verdict.results)
+    return replace(verdict, spans=(), results=results)

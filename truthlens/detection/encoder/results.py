@@ -94,8 +94,8 @@ def claimless() -> DetectorResult:
 
 
 def shifted(result: DetectorResult, by: int) -> DetectorResult:
-    """Return the result with its spans shifted by ``by``: where the piece begins in its text."""
-    return replace(result, spans=tuple(span.shifted(by) for span in result.spans))
+    """Return the result with its spans and claims shifted by ``by``: where the piece begins in its text."""
+    return result.moved(lambda place: place + by, lambda place: place + by)
 
 
 def _tokens_of(offsets: NDArray[np.int64], start: int, end: int) -> slice:
