@@ -54,7 +54,6 @@ class PlanBuilder:
     calibrations: Calibrations | None = None
     # The record that a decision's threshold stands in, for the plans that inherit it.
     _records: dict[str, ThresholdRecord] = field(default_factory=dict)
-    # Likewise the costs that it follows from, which give another number where expected_rate is another.
 
     def build(self, base: Plan, keys: Behaviour, path: KeyPath) -> Plan:
         """Return ``base`` with the written ``keys`` over it; ``path`` is their place."""
