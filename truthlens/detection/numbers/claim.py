@@ -105,6 +105,11 @@ class Claim:
         self.is_points = item.value.kind is ValueKind.PERCENTAGE and "point" in sentence
         self._weigh()
 
+    @property
+    def start(self) -> int:
+        """The character at which its sentence begins."""
+        return self._place.start
+
     def _idf(self, word: str) -> float:
         """Return the rarity of a word among the places of the evidence, > 0."""
         postings = self._evidence.postings.get(word)
