@@ -182,3 +182,14 @@ def test_a_passage_that_shares_a_word_takes_nothing_from_the_database() -> None:
     """Its own value is surely of the same."""
     (span,) = judged("The NOI was $1.5M for the property.", "A report; property 1, period 1.").spans
     assert span.score == 0.9
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [("Wednesday", True), ("Wednesday.", True), ("On Wednesday", True), ("Tuesday", False)],
+)
+def test_a_date_that_is_the_whole_answer_is_held_against_those_of_its_sort(answer: str, wrong: bool) -> None:
+    """The white paper's first example, to the letter."""
+    found = result("the meeting is on Tuesday", answer, query="When is the meeting?")
+    assert ((found.score or 0.0) >= 0.6) is wrong
+    assert result("The meeting is in Room 204.", answer).abstained

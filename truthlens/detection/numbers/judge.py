@@ -12,8 +12,9 @@ from truthlens.detection.numbers.claim import Claim, Found
 from truthlens.detection.numbers.comparison import Comparer
 from truthlens.detection.numbers.derivation import count_follows, follows, reckoned
 from truthlens.detection.numbers.places import KNOWN, Index, Item, Place
-from truthlens.detection.numbers.precedence import DECIDED_SCORE, Decider, Decision
+from truthlens.detection.numbers.precedence import DECIDED_SCORE, Decider, Decision, stems
 from truthlens.detection.numbers.risk import (
+    BARE_SCORE,
     CITED_SCORE,
     MISPLACED_SCORE,
     REPORTED,
@@ -159,6 +160,9 @@ class Judge:
         period = self._decider.other_period(value, before, [equals[each.number] for each in siblings])
         if period is not None:
             return Finding(item, Outcome.CONTRADICTED, period, 1.0, 1.0, DECIDED_SCORE)
+        instead = self._instead(claim, before + sentence[value.end - claim.start :])
+        if instead is not None:
+            return Finding(item, Outcome.CONTRADICTED, instead, 1.0, 0.0, BARE_SCORE)
         if _CITED.search(before) and value.parts.keys() == {"year"}:
             return Finding(item, Outcome.ABSENT, None, 1.0, 0.0, CITED_SCORE)
         if (
@@ -175,6 +179,14 @@ class Judge:
         if other is not None and other[0] >= _CONTRADICTS:
             return Finding(item, Outcome.CONTRADICTED, other[1], chance, other[0], score)
         return Finding(item, Outcome.ABSENT, None, chance, 0.0 if other is None else other[0], score)
+
+    def _instead(self, claim: Claim, rest: str) -> Item | None:
+        """Return a date of the evidence where the answer is a date of its sort and says nothing else: "Wednesday"."""
+        value = claim.item.value
+        if not claim.is_bare or stems(rest) or value.kind not in (ValueKind.DATE, ValueKind.TIME):
+            return None
+        keys = value.parts.keys()
+        return next((each for each in self._evidence.items if each.value.parts.keys() == keys), None)
 
     def _derived(self, claim: Claim, *, sums: bool) -> bool:
         value = claim.item.value

@@ -153,16 +153,17 @@ def _alternatives(labels: tuple[str, ...]) -> list[frozenset[str]]:
     found: list[frozenset[str]] = []
     for label in labels:
         about, _, named = label.rpartition(": ")
-        row = _stems(about) - _GENERAL
+        row = stems(about) - _GENERAL
         for each in named.split("; "):
-            words = _stems(each)
+            words = stems(each)
             words = row | (words - _GENERAL) if row else words
             if words:
                 found.append(words)
     return found
 
 
-def _stems(text: str) -> frozenset[str]:
+def stems(text: str) -> frozenset[str]:
+    """Return the stems of a text's words that say something."""
     found: set[str] = set()
     for token in tokens(text):
         if token.sort == WORD and token.low not in STOPS:
