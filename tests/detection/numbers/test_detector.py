@@ -141,7 +141,7 @@ class Books:
     ) -> Sequence[KnownValue]:
         return [
             KnownValue(ValueKind.CURRENCY, [Decimal(1200000)], "dollar", "net_operating_income", "books"),
-            KnownValue(ValueKind.PERCENTAGE, [Decimal("0.85")], "%", "occupancy_rate", "books"),
+            KnownValue(ValueKind.PERCENTAGE, [Decimal(85)], "%", "occupancy_rate", "books"),
         ]
 
 
@@ -222,3 +222,16 @@ def test_it_is_declared() -> None:
     """Without a model, and able to follow a stream."""
     declared = detector_types()["numbers"]
     assert (declared.follows, declared.needs, declared.options) == (True, {Need.SQL}, Options)
+
+
+def test_item_33_a_switch_is_no_figure_and_no_time_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`currency_tolerance: true` is a mistake, and so is a target of 0 ms."""
+    with pytest.raises(InvalidPolicyError, match="a number is expected"):
+        compile_policy(
+            "hallucination:\n  detectors: [{name: numbers, currency_tolerance: true}]\n", file="p.yaml"
+        )
+    monkeypatch.setenv("HALLUCINATION_TARGET_TIME_MS", "0")
+    with pytest.raises(
+        InvalidPolicyError, match="HALLUCINATION_TARGET_TIME_MS is 0; expected a number above 0, up to 60000"
+    ):
+        compile_policy("hallucination:\n  detectors: [{name: numbers}]\n", file="p.yaml")

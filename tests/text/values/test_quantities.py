@@ -182,3 +182,9 @@ def test_any_text_is_read_without_failure(text: str) -> None:
     found = typed_values(text)
     assert all(0 <= each.start < each.end <= len(text) for each in found)
     assert all(one.end <= other.start for one, other in pairwise(found))
+
+
+@pytest.mark.parametrize("text", ["at ²", "9999-12-31 ²\nk", "half ③ 15:30 ②.", "1/² of it", "5:³", "May ²."])
+def test_digits_that_are_no_decimals_are_no_mistake(text: str) -> None:
+    """Superscripts and circled figures say nothing, and reading goes on."""
+    assert all(value.end <= len(text) for value in typed_values(text))

@@ -105,6 +105,16 @@ class Claim:
         self.is_points = item.value.kind is ValueKind.PERCENTAGE and "point" in sentence
         self._weigh()
 
+    @property
+    def start(self) -> int:
+        """The character at which its sentence begins."""
+        return self._place.start
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is the only value, and no sentence stands before its own."""
+        return not (self._siblings or self._place.context)
+
     def _idf(self, word: str) -> float:
         """Return the rarity of a word among the places of the evidence, > 0."""
         postings = self._evidence.postings.get(word)

@@ -37,6 +37,8 @@ _NUMERIC = frozenset(
     )
 )
 _DATED = frozenset((ValueKind.DATE, ValueKind.TIME))
+_SHARES = frozenset((ValueKind.RATIO, ValueKind.PERCENTAGE))
+"""What may be written one way or the other: a leverage of 1.4x is 140 %."""
 _BOUNDED = Decimal("0.34")
 """How far a bound ("more than 50,000") may stand from the figure that it is said of, relative to it."""
 
@@ -90,10 +92,14 @@ class Comparer:
         return self._amounts_equal(claim, actual)
 
     def stated_alike(self, claim: TypedValue, actual: TypedValue) -> bool:
-        """Return whether the two have the same amount or the same parts, to the digit."""
+        """Return whether the two have the same amount or the same parts, as far as the claim has digits."""
         if claim.kind in _DATED:
             return True
-        return any(one == other for one in claim.amounts for other in _converted(actual, claim))
+        return any(
+            one == other or _is_rounding(one, other, claim.place, actual.place)
+            for one in claim.amounts
+            for other in _converted(actual, claim)
+        )
 
     def _amounts_equal(self, claim: TypedValue, actual: TypedValue) -> bool:
         if not claim.amounts or not actual.amounts or not lenient(claim, actual):
@@ -158,7 +164,7 @@ def lenient(claim: TypedValue, actual: TypedValue) -> bool:
         )
     if claim.kind in _DATED or actual.kind in _DATED:
         return claim.kind in (ValueKind.COUNT, *_DATED) and actual.kind in (ValueKind.COUNT, *_DATED)
-    return claim.kind is actual.kind
+    return claim.kind is actual.kind or {claim.kind, actual.kind} == _SHARES
 
 
 def _converted(actual: TypedValue, claim: TypedValue) -> tuple[Decimal, ...]:
@@ -172,6 +178,10 @@ def _converted(actual: TypedValue, claim: TypedValue) -> tuple[Decimal, ...]:
         return tuple(each * 9 / 5 + 32 for each in amounts)
     if claim.unit == "degree" and actual.unit == "fahrenheit":
         return tuple((each - 32) * 5 / 9 for each in amounts)
+    if claim.kind is ValueKind.PERCENTAGE and actual.kind is ValueKind.RATIO:
+        return tuple(each * _HUNDRED for each in amounts)
+    if claim.kind is ValueKind.RATIO and actual.kind is ValueKind.PERCENTAGE:
+        return tuple(each / _HUNDRED for each in amounts)
     if claim.kind is ValueKind.PERCENTAGE and actual.kind is ValueKind.COUNT:
         return (*amounts, *(each * _HUNDRED for each in amounts if each <= 1))
     if claim.kind is ValueKind.COUNT and actual.kind is ValueKind.PERCENTAGE and not claim.nouns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from truthlens.detection.numbers.options import Options
 from truthlens.detection.numbers.places import KNOWN, PASSAGE_CONFIDENCE, Index, Text
 from truthlens.detection.numbers.reading import add_known, read
 from truthlens.detection.numbers.sources import Source
-from truthlens.text.values.quantities import TypedValue, ValueKind, typed_values
+from truthlens.text.values.quantities import Bound, TypedValue, ValueKind, typed_values
 
 MOST_EVIDENCE_CHARS, MOST_EVIDENCE_VALUES = 400_000, 20_000
 MOST_ANSWER_CHARS, MOST_ANSWER_VALUES = 100_000, 400
@@ -34,6 +35,9 @@ _REASONS = {
     Outcome.MISPLACED: "the evidence gives this value for something else, and another one for this",
     Outcome.ABSENT: "the evidence does not give this value, and it does not follow from the values that it gives",
 }
+_DECIDED = (
+    "the database gives another value for the same thing, and it decides, though a passage gives this one"
+)
 _KINDS = {
     Outcome.CONTRADICTED: SpanKind.CONTRADICTED,
     Outcome.MISPLACED: SpanKind.CONTRADICTED,
@@ -142,7 +146,7 @@ class NumberDetector:
             spans=tuple(spans),
             coverage=coverage,
             floor=score if self.options.floor else 0.0,
-            explanation=_summary(counts, near),
+            explanation=_summary(counts, near, sum(each.decided for each in findings)),
             details=MappingProxyType(
                 {
                     "has_hallucinations": float(bool(flagged)),
@@ -173,7 +177,7 @@ class NumberDetector:
         exact = (
             self._comparer.tolerance(value.kind) > 0
             and value.kind is actual.kind
-            and value.place <= actual.place
+            and value.bound is actual.bound is Bound.EXACT
         )
         return exact and not self._comparer.stated_alike(value, actual)
 
@@ -194,7 +198,7 @@ class NumberDetector:
             explanation=Explanation(
                 _KINDS[finding.outcome],
                 confidence=round(confidence * finding.sureness, 4),
-                reason=_REASONS[finding.outcome],
+                reason=_DECIDED if finding.decided else _REASONS[finding.outcome],
                 sentence=(place.start, place.end) if place is not None and known else None,
                 similarity=min(1.0, round(finding.similarity, 4)),
                 differences=(
@@ -308,13 +312,14 @@ def _claim(finding: Finding, first: int) -> ValueClaim:
 def _shown(value: TypedValue) -> float | str:
     """Return a value in its base unit, or the parts of a date."""
     if value.amounts and not value.parts:
-        return float(value.amounts[0])
+        amount = float(value.amounts[0])
+        return amount if math.isfinite(amount) else f"{value.amounts[0]:.6E}"  # JSON has no infinity
     if value.kind is ValueKind.VERSION:
         return value.unit
     return " ".join(f"{part}={number}" for part, number in sorted(value.parts.items()))
 
 
-def _summary(counts: Counter[Outcome], near: int) -> str:
+def _summary(counts: Counter[Outcome], near: int, decided: int) -> str:
     verified = sum(counts[outcome] for outcome in SUPPORTED)
     parts = [f"{_counted(verified, 'value')} verified"]
     parts += [
@@ -330,6 +335,8 @@ def _summary(counts: Counter[Outcome], near: int) -> str:
         parts.append(
             f"{_counted(near, 'verified value')} not the evidence's figure, but within its tolerance"
         )
+    if decided:
+        parts.append(f"{_counted(decided, 'value')} decided by the database, where a passage gives another")
     return "; ".join(parts)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,8 +11,11 @@ from truthlens.core.cancellation import checkpoint
 from truthlens.detection.numbers.claim import Claim, Found
 from truthlens.detection.numbers.comparison import Comparer
 from truthlens.detection.numbers.derivation import count_follows, follows, reckoned
-from truthlens.detection.numbers.places import Index, Item, Place
+from truthlens.detection.numbers.places import KNOWN, Index, Item, Place
+from truthlens.detection.numbers.precedence import DECIDED_SCORE, Decider, Decision, stems
 from truthlens.detection.numbers.risk import (
+    BARE_SCORE,
+    CITED_SCORE,
     MISPLACED_SCORE,
     REPORTED,
     STRICT_SCORE,
@@ -42,7 +46,8 @@ class Finding:
     """What was found of one value of the answer.
 
     ``evidence`` is the value of the evidence that decides, ``sureness`` how sure the outcome is, 0..1, ``similarity`` the share of
-    the claim's words that stand with that value. ``score`` is 0 unless the value is flagged.
+    the claim's words that stand with that value. ``score`` is 0 unless the value is flagged. ``decided`` says that a source
+    decided against a passage.
     """
 
     item: Item
@@ -51,9 +56,16 @@ class Finding:
     sureness: float = 1.0
     similarity: float = 0.0
     score: float = 0.0
+    decided: bool = False
 
 
 _MOST_OPERANDS = 120
+_OTHER = re.compile(
+    r"\b(?:other|another|not|no|neither|except|excluding|without|before|after|was once)\b|n't\b",
+    re.IGNORECASE,
+)
+# What a year behind it is of: a work that the answer cites.
+_CITED = re.compile(r"(?:\bet al\.?|\baccording to [^.;()]{1,60}),?\s*\($", re.IGNORECASE)
 _CONTRADICTS = 0.35  # alignment at which another value of the same sort is what the evidence says instead
 
 
@@ -71,7 +83,13 @@ class Judge:
         self, evidence: Index, comparer: Comparer, query: Sequence[TypedValue] = (), *, strict: bool = False
     ) -> None:
         self._evidence, self._comparer, self._query, self._strict = evidence, comparer, query, strict
-        self._operands_of_all = [item for item in evidence.items if not item.is_label][:_MOST_OPERANDS]
+        self._decider = Decider(evidence, comparer)
+        # Of a source with many figures of many things, anything comes in two steps.
+        self._operands_of_all = [
+            item
+            for item in evidence.items
+            if not item.is_label and evidence.places[item.place].passage != KNOWN
+        ][:_MOST_OPERANDS]
 
     def findings(self, text: str, items: Sequence[Item], places: Sequence[Place]) -> list[Finding]:
         """Return what is found of the values of an answer.
@@ -96,10 +114,32 @@ class Judge:
             claim = Claim(
                 item, place, sentence, evidence=self._evidence, comparer=self._comparer, found=known
             )
-            found.append(self._finding(claim))
+            siblings = [each for each in by_place[item.place] if each is not item]
+            found.append(
+                self._decided(claim, siblings, sentence) or self._finding(claim, siblings, equals, sentence)
+            )
         return found
 
-    def _finding(self, claim: Claim) -> Finding:
+    def _decided(self, claim: Claim, siblings: Sequence[Item], sentence: str) -> Finding | None:
+        """Return the finding where a source surely speaks of the same thing, whatever passages say."""
+        item, same = claim.item, claim.same()
+        given = [same[1]] if same is not None else []
+        decision = self._decider.decide(item, siblings, plain=_is_plain(claim, sentence))
+        if decision is None:
+            return None
+        if not decision.agrees:
+            decided = self._decider.disagrees(given)
+            return (
+                _against(item, decision, decided=decided) if decided or self._decider.knows(given) else None
+            )
+        rivals = [each for aligned, each in claim.others() if aligned >= _CONTRADICTS]
+        return Finding(
+            item, Outcome.VERIFIED, decision.item, 1.0, 1.0, decided=self._decider.disagrees(rivals)
+        )
+
+    def _finding(
+        self, claim: Claim, siblings: Sequence[Item], equals: Mapping[int, Sequence[Item]], sentence: str
+    ) -> Finding:
         same, others = claim.same(), claim.others()
         item, value, other = claim.item, claim.item.value, others[0] if others else None
         if same is not None:
@@ -113,6 +153,18 @@ class Judge:
         sums = follows(value, claim.operands, cued=True)
         if self._derived(claim, sums=sums):
             return Finding(item, Outcome.DERIVED)
+        decision = self._decider.decide(item, siblings, plain=_is_plain(claim, sentence))
+        if decision is not None and not decision.agrees:
+            return _against(item, decision, decided=False)
+        before = sentence[: value.start - claim.start]
+        period = self._decider.other_period(value, before, [equals[each.number] for each in siblings])
+        if period is not None:
+            return Finding(item, Outcome.CONTRADICTED, period, 1.0, 1.0, DECIDED_SCORE)
+        instead = self._instead(claim, before + sentence[value.end - claim.start :])
+        if instead is not None:
+            return Finding(item, Outcome.CONTRADICTED, instead, 1.0, 0.0, BARE_SCORE)
+        if _CITED.search(before) and value.parts.keys() == {"year"}:
+            return Finding(item, Outcome.ABSENT, None, 1.0, 0.0, CITED_SCORE)
         if (
             other is not None
             and value.bound is Bound.EXACT
@@ -127,6 +179,14 @@ class Judge:
         if other is not None and other[0] >= _CONTRADICTS:
             return Finding(item, Outcome.CONTRADICTED, other[1], chance, other[0], score)
         return Finding(item, Outcome.ABSENT, None, chance, 0.0 if other is None else other[0], score)
+
+    def _instead(self, claim: Claim, rest: str) -> Item | None:
+        """Return a date of the evidence where the answer is a date of its sort and says nothing else: "Wednesday"."""
+        value = claim.item.value
+        if not claim.is_bare or stems(rest) or value.kind not in (ValueKind.DATE, ValueKind.TIME):
+            return None
+        keys = value.parts.keys()
+        return next((each for each in self._evidence.items if each.value.parts.keys() == keys), None)
 
     def _derived(self, claim: Claim, *, sums: bool) -> bool:
         value = claim.item.value
@@ -152,6 +212,15 @@ class Judge:
         return [each for each in found.values() if self._comparer.equal(value, each.value)]
 
 
+def _is_plain(claim: Claim, sentence: str) -> bool:
+    """Return whether a sentence says what is, and neither compares nor supposes nor speaks of something else."""
+    return not (claim.compares or claim.each or claim.supposes or _OTHER.search(sentence))
+
+
+def _against(item: Item, decision: Decision, *, decided: bool) -> Finding:
+    return Finding(item, Outcome.CONTRADICTED, decision.item, 1.0, 1.0, DECIDED_SCORE, decided=decided)
+
+
 def _is_precise(value: TypedValue) -> bool:
     """Return whether a number has three digits or more that were counted."""
     if not value.amounts or value.kind in (ValueKind.DATE, ValueKind.TIME, ValueKind.LABEL):
@@ -168,6 +237,8 @@ def _ranges(value: TypedValue, amount: float, reach: float) -> list[tuple[float,
         factors.append(30.4375 * 86400)
     elif value.kind is ValueKind.PERCENTAGE:
         factors.append(0.01)
+    elif value.kind is ValueKind.RATIO or (value.kind is ValueKind.COUNT and not value.nouns):
+        factors.append(100.0)
     found = []
     for factor in factors:
         slack = float(value.place) / 2 * factor

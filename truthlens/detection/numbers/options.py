@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import pydantic
 
@@ -25,17 +25,26 @@ _SWITCHES = frozenset(
 )
 
 
+def _no_switch(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number is expected")  # noqa: TRY004  # pydantic reports a ValueError at its place
+    return value
+
+
+_Figure = Annotated[float, pydantic.BeforeValidator(_no_switch)]
+
+
 class Options(pydantic.BaseModel):
     """Options of the detector. A key of the policy goes before an environment variable, that before the source's figure."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
-    currency_tolerance: float = pydantic.Field(default=5.0, ge=0, le=100)
-    percentage_tolerance: float = pydantic.Field(default=2.0, ge=0, le=100)
-    ratio_tolerance: float = pydantic.Field(default=5.0, ge=0, le=100)
-    confidence_penalty: float = pydantic.Field(default=20.0, ge=0, le=100)
-    target_time_ms: float = pydantic.Field(default=100.0, gt=0, le=60_000)
-    target_rate: float = pydantic.Field(default=0.05, ge=0, le=1)
+    currency_tolerance: _Figure = pydantic.Field(default=5.0, ge=0, le=100)
+    percentage_tolerance: _Figure = pydantic.Field(default=2.0, ge=0, le=100)
+    ratio_tolerance: _Figure = pydantic.Field(default=5.0, ge=0, le=100)
+    confidence_penalty: _Figure = pydantic.Field(default=20.0, ge=0, le=100)
+    target_time_ms: _Figure = pydantic.Field(default=100.0, gt=0, le=60_000)
+    target_rate: _Figure = pydantic.Field(default=0.05, ge=0, le=1)
     verify_currency: bool = pydantic.Field(default=True, strict=True)
     verify_percentages: bool = pydantic.Field(default=True, strict=True)
     verify_dates: bool = pydantic.Field(default=True, strict=True)
@@ -82,13 +91,13 @@ def _switch(variable: str, written: str) -> bool:
 
 def _figure(option: str, variable: str, written: str) -> float:
     field = Options.model_fields[option]
-    low = next((each.ge for each in field.metadata if hasattr(each, "ge")), 0)
     high = next((each.le for each in field.metadata if hasattr(each, "le")), 100)
-    expected = f"expected a number of {low:g} to {high:g}"
+    above = any(hasattr(each, "gt") for each in field.metadata)
+    expected = f"expected a number {'above 0, up to' if above else 'of 0 to'} {high:g}"
     try:
         value = float(written)
     except ValueError:
         raise ValueError(f"the environment variable {variable} is {written!r}; {expected}") from None
-    if not low <= value <= high:
+    if not 0 <= value <= high or (above and value == 0):
         raise ValueError(f"the environment variable {variable} is {written}; {expected}")
     return value

@@ -63,10 +63,7 @@ def add_known(found: Text, known: Iterable[KnownValue]) -> None:
     for each in known:
         record += 1
         words = frozenset(_label_words(spaced(each.label)))
-        amounts = tuple(each.amounts)
-        if each.kind is ValueKind.PERCENTAGE and amounts and abs(amounts[0]) <= 1:
-            amounts = (amounts[0] * 100, *amounts)  # 0.85 in a table is 85 %
-        value = TypedValue(each.kind, 0, 0, amounts, each.unit, parts=each.parts)
+        value = TypedValue(each.kind, 0, 0, tuple(each.amounts), each.unit, parts=each.parts)
         found.places.append(
             Place(KNOWN, 0, 0, words, frozenset(), record, (spaced(each.label),), each.confidence)
         )

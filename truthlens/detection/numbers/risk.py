@@ -71,6 +71,10 @@ REPORTED = 0.5
 """Probability from which a value is reported as wrong; below it nothing can be told."""
 _POINTS = ((0.0, 0.0), (REPORTED, 0.3), (0.76, 0.6), (0.92, 0.9), (1.0, 0.99))
 MISPLACED_SCORE, SWAPPED_SCORE = 0.75, 0.9
+CITED_SCORE = 0.75
+"""Score of the year of a work that the answer cites and no evidence has."""
+BARE_SCORE = 0.75
+"""Score of a date that is the whole answer, where the evidence has others of its sort and not this one."""
 STRICT_SCORE = 0.7
 """Score of every value that stands nowhere, where the policy is strict."""
 

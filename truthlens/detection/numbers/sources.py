@@ -17,7 +17,7 @@ from truthlens.text.values.quantities import ValueKind
 class KnownValue:
     """A value that a source knows.
 
-    ``amounts`` are the readings of a number (of a share both 0.85 and 85 are one value), ``parts`` those of a date
+    ``amounts`` are the readings of a number: of a percentage in percent (85), and 0.85 beside it where the source cannot tell, ``parts`` those of a date
     (``text.values.moments``). ``unit`` is a currency's name (``dollar``), ``x`` for ratios, or ``""``. ``label`` names what it is of,
     in words or as a column: ``net_operating_income``. ``source`` is the source's own name, from configuration. ``confidence``
     (0..1) is how sure a finding from it is: 1.0 for a database, 0.8 for passages.

@@ -62,7 +62,7 @@ class ClockReader:
 
     def _number(self, place: int, digits: int = 2) -> int | None:
         low = self._low(place)
-        return int(low) if low.isascii() and low.isdigit() and len(low) <= digits else None
+        return int(low) if low.isascii() and low.isdecimal() and len(low) <= digits else None
 
     def _joined(self, place: int) -> bool:
         """Return whether the token at ``place`` stands right behind the one before."""
@@ -72,9 +72,9 @@ class ClockReader:
         low, behind, minute = self._low(place), place + 1, 0
         hour_text, point, minute_text = low.partition(".")
         unsure_point = bool(point)
-        if not (hour_text.isdigit() and len(hour_text) <= 2 and int(hour_text) <= 24):
+        if not (hour_text.isdecimal() and len(hour_text) <= 2 and int(hour_text) <= 24):
             return None
-        if point and not (len(minute_text) == 2 and minute_text.isdigit() and int(minute_text) < 60):
+        if point and not (len(minute_text) == 2 and minute_text.isdecimal() and int(minute_text) < 60):
             return None
         hour = int(hour_text)
         marked = False

@@ -275,7 +275,7 @@ class Reader(AmountReader):
         if self._low(behind) == "/" and self._joined(behind) and self._joined(behind + 1):
             under = self._low(behind + 1)
             if (
-                under.isdigit()
+                under.isdecimal()
                 and under not in ("0", "00")
                 and len(under) <= 2
                 and len(token.low) == 1
@@ -289,12 +289,12 @@ class Reader(AmountReader):
     def _spaced(self, place: int) -> tuple[str, int]:
         """Return the digits of a number and the token behind it: "1 234,50" is one where decimals have a comma."""
         low, behind = self._low(place), place + 1
-        if self._language not in ("fr", "es", "de") or not low.isdigit() or len(low) > 3:
+        if self._language not in ("fr", "es", "de") or not low.isdecimal() or len(low) > 3:
             return low, behind
         while behind < min(len(self._listed), place + _MOST_GROUPS) and self._listed[behind].sort == NUMBER:
             digits = self._low(behind)
             gap = self._text[self._listed[behind - 1].end : self._listed[behind].start]
-            if gap != " " or not (digits[:3].isdigit() and len(digits.split(",")[0]) == 3):
+            if gap != " " or not (digits[:3].isdecimal() and len(digits.split(",")[0]) == 3):
                 break
             low, behind = low + digits, behind + 1
             if "," in digits:
@@ -350,7 +350,7 @@ class Reader(AmountReader):
             return True
         if before in "_/\\" and before:
             return True
-        if after in ".):、" and token.low.isdigit() and len(token.low) <= 2:
+        if after in ".):、" and token.low.isdecimal() and len(token.low) <= 2:
             line = text[text.rfind("\n", 0, start) + 1 : start] if start else ""
             return (
                 len(line) < 12

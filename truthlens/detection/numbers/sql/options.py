@@ -11,15 +11,12 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from truthlens.text.values.units import CURRENCY_CODES
+
 _SCOPE_METADATA = re.compile(r"truthlens-scope-[a-z0-9_.-]{1,64}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _LONGEST_IDENTIFIER = 63
 _MOST_SCALE = Decimal(10) ** 12
-# Names of currencies as values of answers have them; "$" says no more than dollar.
-_CURRENCIES = {
-    "usd": "dollar", "cad": "dollar", "aud": "dollar", "hkd": "dollar", "eur": "euro", "gbp": "pound", "cny": "yen", "rmb": "yen",
-    "jpy": "yen", "chf": "franc", "sek": "crown", "nok": "crown", "dkk": "crown", "inr": "rupee", "krw": "won",
-}  # fmt: skip
 _ANY_CURRENCY = "money"
 
 
@@ -111,8 +108,8 @@ class Column(_Section):
             raise ValueError("a date has no scale; remove it")
         if self.unit and self.type is not ValueType.CURRENCY:
             raise ValueError(f"a {self.type} has no unit; remove it, and name what is counted under `label`")
-        if self.unit and self.unit.lower() not in (*_CURRENCIES, *_CURRENCIES.values()):
-            known = ", ".join(sorted(name.upper() for name in _CURRENCIES))
+        if self.unit and self.unit.lower() not in (*CURRENCY_CODES, *CURRENCY_CODES.values()):
+            known = ", ".join(sorted(name.upper() for name in CURRENCY_CODES))
             raise ValueError(
                 f"the currency {self.unit!r} is not known; known: {known}; without a unit it is compared with any"
             )
@@ -121,7 +118,7 @@ class Column(_Section):
     @property
     def currency(self) -> str:
         """The name of the currency, or the word for any."""
-        return _CURRENCIES.get(self.unit.lower(), self.unit.lower()) or _ANY_CURRENCY
+        return CURRENCY_CODES.get(self.unit.lower(), self.unit.lower()) or _ANY_CURRENCY
 
 
 class Period(_Section):
