@@ -129,7 +129,10 @@ class Claim:
         for word, weight in self._known.items():
             for number in postings[word][:_MOST_POSTINGS]:
                 scores[number] = scores.get(number, 0.0) + weight
-        self._nearest = heapq.nlargest(_MOST_PLACES, scores, key=scores.__getitem__)
+        # Rounded, and earlier places first: no verdict hangs on the order of a set.
+        self._nearest = heapq.nlargest(
+            _MOST_PLACES, scores, key=lambda number: (round(scores[number], 9), -number)
+        )
 
     def _aligned(self, item: Item) -> float:
         """Return the share of the claim's words that stand with a value of the evidence, 0..1."""
