@@ -45,18 +45,20 @@ _NOTHING = frozenset(("",))
 _WIDE = frozenset((HAN, HAN_NUMBER))
 
 
-def read(texts: Sequence[tuple[str, str]], *, most_items: int, most_chars: int) -> Text:
-    """Return the places and values of texts, each with its title, up to a number of values and characters."""
+def read(texts: Sequence[tuple[str, str]], *, most_items: int, most_chars: int, most_places: int) -> Text:
+    """Return the places and values of texts, each with its title, up to a number of values, characters and places."""
     found = Text()
     room, record = most_chars, 0
     for number, (whole, title) in enumerate(texts):
-        if room <= 0 or len(found.items) >= most_items:
+        if room <= 0 or len(found.items) >= most_items or len(found.places) >= most_places:
             found.complete = False
             break
         text = whole[:room]
         found.complete = found.complete and len(text) == len(whole)
         room -= len(text)
-        record = _Reading(found, number, text, most_items=most_items).read(title, record)
+        record = _Reading(found, number, text, most_items=most_items, most_places=most_places).read(
+            title, record
+        )
     return found
 
 
@@ -84,11 +86,14 @@ class _Reading:
         passage: its number.
         text: all of it.
         most_items: values at which reading ends.
+        most_places: sentences, cells and keys at which it ends.
     """
 
-    def __init__(self, found: Text, passage: int, text: str, *, most_items: int) -> None:
-        self._found, self._passage, self._text, self._most = found, passage, text, most_items
-        self._listed = tokens(text)
+    def __init__(self, found: Text, passage: int, text: str, *, most_items: int, most_places: int) -> None:
+        self._found, self._passage, self._text = found, passage, text
+        self._most_items, self._most_places = most_items, most_places
+        self._segments = Cutter(text, most=most_places - len(found.places) + 1).segments()
+        self._listed = tokens(text[: max((segment.end for segment in self._segments), default=0)])
         self._starts = [start for _, start, _, _ in self._listed]
         self._language = language_of(self._listed, most=600)
         self._wide = any(sort in _WIDE for sort, _, _, _ in self._listed)
@@ -103,13 +108,13 @@ class _Reading:
             title: words that count for all of the text.
             record: the number of its first record.
         """
-        segments = Cutter(self._text).segments()
+        segments = self._segments
         titled = frozenset(_label_words(title)) if title else _NO_WORDS
         shared = self._shared_words(segments)
         before = titled
         for segment in segments:
             checkpoint()
-            if len(self._found.items) >= self._most:
+            if self._is_full():
                 self._found.complete = False
                 break
             in_record = segment.record >= 0
@@ -117,13 +122,17 @@ class _Reading:
             number = segment.record + record if in_record else -1
             own = self._part_of(segment)
             for part in own.parts():
-                if len(self._found.items) >= self._most:
+                if self._is_full():
                     self._found.complete = False
                     break
                 words = self._add(segment, part, context, number)
                 if not in_record:
                     before = words | titled
         return record + max((segment.record for segment in segments), default=0) + 1
+
+    def _is_full(self) -> bool:
+        found = self._found
+        return len(found.items) >= self._most_items or len(found.places) >= self._most_places
 
     def _part_of(self, segment: Segment) -> _Part:
         low, high = bisect_left(self._starts, segment.start), bisect_left(self._starts, segment.end)

@@ -31,6 +31,7 @@ _SEPARATORS = ("\t", ";", ",")
 _MOST_KEY_WORDS = 6
 _MOST_COLUMNS = 60
 _DEEPEST = 40
+_WINDOW = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,11 @@ class Cutter:
 
     Args:
         text: a passage or an answer.
+        most: segments at which cutting ends.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, *, most: int) -> None:
+        self._text, self._most = text, most
         self._record = 0
 
     def segments(self) -> list[Segment]:
@@ -72,6 +74,8 @@ class Cutter:
         for opening in _JSON.finditer(self._text):
             if opening.start() < tried:
                 continue
+            if len(found) >= self._most:
+                return found
             inner = list(self._json(opening.start() + (2 if opening[0].startswith("- ") else 0)))
             tried = inner[-1][1]
             leaves = [segment for segment, _ in inner if segment is not None]
@@ -80,7 +84,7 @@ class Cutter:
             found += self._lines(place, opening.start())
             found += leaves
             place = tried
-        return found + self._lines(place, len(self._text))
+        return (found + self._lines(place, len(self._text)))[: self._most]
 
     def _json(self, start: int) -> Iterator[tuple[Segment | None, int]]:
         """Yield the leaves of what opens at ``start``, each with the place behind; the last place is the end."""
@@ -89,7 +93,7 @@ class Cutter:
         stack: list[tuple[str, int, int]] = []
         start += len(self._text[start : start + 80]) - len(self._text[start : start + 80].lstrip(" \t"))
         key: str | None = None
-        at = start
+        at, count = start, 0
         for part in _PART.finditer(text, start):
             checkpoint()
             mark = part["mark"]
@@ -130,6 +134,9 @@ class Cutter:
                 if first < last:
                     path = tuple(spaced(each) for each in ([key] if key else []) + keys[::-1])
                     yield Segment(first, last, path, stack[-1][1]), at
+                    count += 1
+                    if count >= self._most:
+                        break
         yield None, at
 
     def _lines(self, start: int, end: int) -> list[Segment]:
@@ -139,7 +146,7 @@ class Cutter:
         number = prose = 0
         parents: list[tuple[int, str]] = []
         own: dict[int, int] = {}
-        while number < len(lines):
+        while number < len(lines) and len(found) < self._most:
             checkpoint()
             first, last = lines[number]
             line = self._text[first:last]
@@ -155,7 +162,7 @@ class Cutter:
                 continue
             found += self._prose(lines, prose, number)
             if height:
-                found += self._table(lines[number : number + height])
+                found += self._table(lines[number : number + min(height, self._most)])
                 number += height
                 prose = number
                 continue
@@ -203,7 +210,7 @@ class Cutter:
         if first >= behind:
             return []
         start, end = lines[first][0], lines[behind - 1][1]
-        return [Segment(start + low, start + high) for low, high in sentences(self._text[start:end])]
+        return [Segment(low, high) for low, high in _sentences(self._text, start, end, most=self._most)]
 
     def _table_height(self, lines: list[tuple[int, int]], number: int) -> int:
         """Return how many lines from ``number`` on are a table, 0 for less than two rows."""
@@ -259,6 +266,25 @@ class Cutter:
         if headed:
             found += [Segment(start, end) for start, end in rows[0] if start < end]
         return found
+
+
+def _sentences(text: str, start: int, end: int, *, most: int) -> list[tuple[int, int]]:
+    """Return the sentences of a part of a text, a few more than ``most`` at the most.
+
+    It is cut in windows. The last sentence of a window is cut again with what follows, so that windows change no sentence.
+    """
+    found: list[tuple[int, int]] = []
+    size = _WINDOW
+    while start < end and len(found) < most:
+        stop = min(end, start + size)
+        pieces = sentences(text[start:stop])
+        if stop < end and len(pieces) < 2:
+            size *= 2
+            continue
+        found += [(start + low, start + high) for low, high in (pieces if stop == end else pieces[:-1])]
+        start = end if stop == end else start + pieces[-1][0]
+        size = _WINDOW
+    return found
 
 
 def _separators(line: str, separator: str) -> int:
