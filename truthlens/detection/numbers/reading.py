@@ -96,7 +96,7 @@ class _Reading:
         self._listed = tokens(text[: max((segment.end for segment in self._segments), default=0)])
         self._starts = [start for _, start, _, _ in self._listed]
         self._language = language_of(self._listed, most=600)
-        self._wide = any(sort in _WIDE for sort, _, _, _ in self._listed)
+        self._wide = not text.isascii() and any(sort in _WIDE for sort, _, _, _ in self._listed)
         # Of each token; "" for what is no word that says anything.
         self._stems = [""] * len(self._listed) if self._wide else _word_stems(self._listed)
         self._beginnings = beginnings(self._listed, self._language)

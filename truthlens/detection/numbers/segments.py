@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from truthlens.core.cancellation import checkpoint
 from truthlens.text.sentences import sentences
@@ -76,7 +77,8 @@ class Cutter:
                 continue
             if len(found) >= self._most:
                 return found
-            inner = list(self._json(opening.start() + (2 if opening[0].startswith("- ") else 0)))
+            first = opening.start() + (2 if opening[0].startswith("- ") else 0)
+            inner = list(islice(self._json(first), self._most))
             tried = inner[-1][1]
             leaves = [segment for segment, _ in inner if segment is not None]
             if not any(segment.labels for segment in leaves):
@@ -93,7 +95,7 @@ class Cutter:
         stack: list[tuple[str, int, int]] = []
         start += len(self._text[start : start + 80]) - len(self._text[start : start + 80].lstrip(" \t"))
         key: str | None = None
-        at, count = start, 0
+        at = start
         for part in _PART.finditer(text, start):
             checkpoint()
             mark = part["mark"]
@@ -134,9 +136,6 @@ class Cutter:
                 if first < last:
                     path = tuple(spaced(each) for each in ([key] if key else []) + keys[::-1])
                     yield Segment(first, last, path, stack[-1][1]), at
-                    count += 1
-                    if count >= self._most:
-                        break
         yield None, at
 
     def _lines(self, start: int, end: int) -> list[Segment]:
@@ -191,7 +190,9 @@ class Cutter:
         """Return the value behind a key, in sentences; objects and lists within it by their own keys."""
         if self._text[start] in "{[":
             inner = [
-                segment for segment, _ in self._json(start) if segment is not None and segment.end <= end
+                segment
+                for segment, _ in islice(self._json(start), self._most)
+                if segment is not None and segment.end <= end
             ]
             return [
                 Segment(

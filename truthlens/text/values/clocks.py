@@ -16,7 +16,9 @@ NOONS = MappingProxyType({
     "noon": 1, "midday": 1, "midnight": 0, "mittag": 1, "mitternacht": 0, "midi": 1, "minuit": 0, "mediodía": 1, "medianoche": 0,
 })  # fmt: skip
 _MORNING = word_set("morning matin mañana morgens früh vormittags madrugada")
-_LATER = word_set("afternoon evening night soir abends nachmittags tarde noche après-midi")
+_LATER = word_set("afternoon evening soir abends nachmittags tarde après-midi")
+_NIGHT = word_set("night noche nuit")
+_DAWN = 6  # "three at night" is before it, "nine at night" is not
 CLOCK_GOES_ON = word_set(": ： h am pm a p uhr heures heure o'clock o in de du por at")
 """What stands behind the hour of a time of day in digits."""
 _HAN_HALF = {
@@ -146,10 +148,12 @@ class ClockReader:
             ):
                 if word in _MORNING:
                     return 0, place + ahead + 1, True
+                if word in _NIGHT:
+                    return _half_at_night(hour), place + ahead + 1, True
                 if word in _LATER:
                     return 1, place + ahead + 1, True
         if low == "at" and self._lows[place + 1] == "night":
-            return 1, place + 2, True
+            return _half_at_night(hour), place + 2, True
         return None, place, False
 
     def _worded_clock(self, place: int) -> Moment | None:
@@ -246,6 +250,10 @@ class ClockReader:
         ):
             return Moment(place, place + 3, {"quarter": value}) if 1 <= value <= 4 else None
         return None
+
+
+def _half_at_night(hour: int) -> int:
+    return int(_DAWN <= hour < 12)
 
 
 def _clock_parts(hour: int, minute: int, half: int | None, *, early: bool = False) -> dict[str, int]:

@@ -109,8 +109,12 @@ class Reader(AmountReader):
             amounts = (Decimal(parts["time"] // 60 or 12),)
         kind = ValueKind.TIME if moment.is_clock else ValueKind.DATE
         start, end = self._listed[first].start, self._listed[behind - 1].end
+        # A bare year, whose amount is compared as well, keeps what is said of amounts.
+        bound = (
+            self._bound(first) if amounts else _BOUND_OF_TIME.get(self._lows[first - 1]) or self._bound(first)
+        )
         return TypedValue(
-            kind, start, end, amounts, parts=MappingProxyType(parts), bound=self._bound(first), unsure=moment.unsure,
+            kind, start, end, amounts, parts=MappingProxyType(parts), bound=bound, unsure=moment.unsure,
             first=first, behind=behind,
         )  # fmt: skip
 
@@ -377,6 +381,10 @@ _YEAR_BEFORE = word_set(
     "in since by until of from during and to before after between till around about early late mid the seit ab bis im en depuis"
     " desde hasta jusqu entre"
 )
+_BOUND_OF_TIME = {
+    **dict.fromkeys(("before", "until", "till", "by", "vor", "bis", "avant", "antes", "hasta"), Bound.BELOW),
+    **dict.fromkeys(("after", "nach", "après"), Bound.ABOVE),
+}
 _HALF = frozenset(("half", "halbe", "halben", "halb", "halbes", "demi", "demie"))
 _HALVES_BEFORE = frozenset(("first", "second", "other", "better", "past"))
 _ORDINAL = frozenset(("st", "nd", "rd", "th", "º", "ª", "er", "ème", "e"))

@@ -55,7 +55,7 @@ class Token(NamedTuple):
 
 _BEHIND = [""] * 16
 # ``Token._make`` without its check: texts have hundreds of thousands of them.
-_made: Callable[[Iterable[object]], Token] = partial(tuple.__new__, Token)  # type: ignore[arg-type]
+_made: Callable[[Iterable[object]], Token] = partial(tuple.__new__, Token)
 
 
 def tokens(text: str) -> list[Token]:
