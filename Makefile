@@ -8,7 +8,7 @@ WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile bench-evidence ablation train clean setup-test setup-dev test-attack
+.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-detectors bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile bench-evidence ablation train clean setup-test setup-dev test-attack
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ bench: bench-detect bench-gateway ## All benchmarks; results go to bench/results
 
 bench-detect: $(VENV)/.test ## Latency of one scoring on one core
 	$(BIN)/python -m bench.detection.run $(ARGS)
+
+bench-detectors: $(VENV)/.dev ## CPU time of one scoring: the encoder alone, and all default detectors, side by side
+	$(BIN)/python -m bench.detection.detectors $(ARGS)
 
 bench-gateway: $(VENV)/.test ## Added latency, CPU a request and throughput through Envoy
 	$(BIN)/python -m bench.gateway.run $(ARGS)

@@ -110,9 +110,7 @@ def test_claims_stand_where_they_were_received() -> None:
     """Values that a detector compared count the marks as spans do."""
     said = ValueClaim(22, 26, "money", 9.0, "contradicted", verified=False)
     late = replace(said, start=34, end=38)
-    seen = replace(
-        verdict(0.9, (16, 26)), results=(DetectorResult("numbers", 0.9, claims=(said, late)),)
-    )
+    seen = replace(verdict(0.9, (16, 26)), results=(DetectorResult("numbers", 0.9, claims=(said, late)),))
     gated = Gated(texts={0: TEXT}, insertions={0: [(27, " [?]")]}, marked=frozenset({0}))
     told = ending(seen, gated=gated)
     assert told.details is not None

@@ -15,12 +15,14 @@ from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.explanation import SpanKind
 from truthlens.delivery.bodies import verdict_object
 from truthlens.detection.fusion import fuse
-from truthlens.detection.numbers.detector import NumberDetector
+from truthlens.detection.numbers.detector import Evidence, NumberDetector
 from truthlens.detection.numbers.options import VARIABLES, Options
+from truthlens.detection.numbers.segments import Cutter
 from truthlens.detection.numbers.sources import KnownValue
 from truthlens.policy import InvalidPolicyError
 from truthlens.policy.compile import compile_policy
 from truthlens.registry import Need, detector_types
+from truthlens.text.sentences import sentences
 from truthlens.text.values.quantities import ValueKind
 
 WRONG = "The NOI was $1.5M for the property."
@@ -216,6 +218,28 @@ def test_an_answer_of_thousands_of_values_is_judged_in_part() -> None:
     found = result(NOI, "It costs $5, " * 3000)
     assert found.coverage is not None
     assert found.coverage.answer_ratio < 1.0
+
+
+def test_evidence_is_not_read_for_an_answer_without_values() -> None:
+    """It abstains at once."""
+    evidence = Evidence(lambda: pytest.fail("the evidence was read"), (), 0)
+    text = "The office is closed."
+    assert NumberDetector(Options()).result(evidence, text, 0, len(text)).abstained
+
+
+def test_long_prose_is_cut_as_its_sentences_are() -> None:
+    """Whatever stands where a window ends."""
+    text = (
+        'Dr. Lim paid $3.5M to Acme Inc. in May... and left! "Why?" she asked.  No. 5 is next.\n你好。！走吧；'
+        * 900
+    )
+    assert [(each.start, each.end) for each in Cutter(text, most=10**6).segments()] == sentences(text)
+
+
+def test_no_more_is_cut_than_is_read() -> None:
+    """Of sentences, keys, tables and JSON."""
+    for text in ("A is 1. " * 9_000, "key: 3\n" * 9_000, "a,b,c\n" * 9_000, '{"a": [' + "1, " * 9_000):
+        assert len(Cutter(text, most=50).segments()) == 50
 
 
 def test_it_is_declared() -> None:

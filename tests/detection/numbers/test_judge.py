@@ -63,6 +63,8 @@ SUPPORTED = [
     (LIBRARY, "It is open for eight and a half hours a day."),
     (LIBRARY, "It opens at half past nine."),
     (LEASE, "The rent is 1,500 dollars."),
+    ("02:35 Alarm on panel.", "The alarm came at twenty-five to three in the night."),
+    ("The group ticket is good until 03:00.", "The ticket is good until three at night."),
     ("The trip takes 1.5 hours.", "The trip takes 90 minutes."),
     ("The pool is 25 metres long.", "The pool is 82 feet long."),
     (
@@ -96,6 +98,8 @@ WRONG = [
     ("Boxes must be emptied by 30 May 2025.", "Boxes must be emptied by 13 May 2025.", "13 May 2025"),
     ("Steam trains run from 12 April to 26 October.", "Steam trains run from 12 April to 26 September.", "26 September"),
     ("A wire costs 25 dollars.", "A wire costs 25 euros.", "25 euros"),
+    ("We pay for dental treatment up to 650 euros.", "The limit for dental treatment is 400 euros.", "400 euros"),
+    ("The siege of Halmar lasted from 3 May to 9 August 1641.", "The siege of Halmar ended on 19 July 1641.", "19 July 1641"),
     (DE, "Die Miete beträgt 1.500 Euro im Monat.", "1.500 Euro"),
     (FR, "Le loyer est de 1 500 euros par mois.", "1 500 euros"),
     (ES, "El alquiler es de 1.500 euros al mes.", "1.500 euros"),
@@ -109,6 +113,8 @@ UNTOLD = [
     (NOI, "The bridge has 7 lanes."),
     (LEASE, "A year's rent would be $18,000 in total."),
     (LEASE, "The lease lasts two years."),
+    ("Phones stay in the lockers until noon.", "At nine in the morning, phones have to be in the lockers."),
+    ("The museum pays for a hotel up to 110 euros.", "A hotel for 90 euros is paid for by the museum."),
 ]
 
 

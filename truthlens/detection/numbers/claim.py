@@ -48,6 +48,16 @@ _EACH = re.compile(
     r"\b(?:each|every|per|for (?:two|three|four|five|six|seven|a)|of (?:these|those|them|which)|je|pro|chaque|cada)\b",
     re.IGNORECASE,
 )
+_LIMITS = re.compile(
+    r"\b(?:limit\w*|maximum|minimum|most|least|longest|shortest|largest|smallest|highest|biggest|latest|earliest|ceiling|cap|deadline"
+    r"|last day|ends?|ended|begins?|began|starts?|started|expires?|effect"
+    r"|period|up to|no (?:more|less|later|fewer)|höchstens|mindestens|maximal|spätestens|au plus|au moins"
+    r"|máximo|mínimo|plazo)\b|最多|至少|上限|不超过",
+    re.IGNORECASE,
+)
+_STRICTLY = re.compile(
+    r"\b(?:before|after|than|vor|nach|avant|après|antes de|después de)(?: the)? *$", re.IGNORECASE
+)
 _SUPPOSES = re.compile(
     r"\b(?:would|could|someone|somebody|anyone|if|for instance|example|suppose|whoever|wenn|würde|si|ejemplo)\b|如果|例如",
     re.IGNORECASE,
@@ -102,6 +112,11 @@ class Claim:
         if item.place not in found.cues:
             found.cues[item.place] = _cues(sentence)
         self.compares, self.total, self.each, self.supposes = found.cues[item.place]
+        said = item.value.start - place.start
+        self.limits = _LIMITS.search(sentence) is not None
+        self._is_strict = (
+            bool(item.value.parts) and _STRICTLY.search(sentence[max(0, said - 16) : said]) is not None
+        )
         self.is_points = item.value.kind is ValueKind.PERCENTAGE and "point" in sentence
         self._weigh()
 
@@ -139,7 +154,10 @@ class Claim:
         for word, weight in self._known.items():
             for number in postings[word][:_MOST_POSTINGS]:
                 scores[number] = scores.get(number, 0.0) + weight
-        self._nearest = heapq.nlargest(_MOST_PLACES, scores, key=scores.__getitem__)
+        # Rounded, and earlier places first: no verdict hangs on the order of a set.
+        self._nearest = heapq.nlargest(
+            _MOST_PLACES, scores, key=lambda number: (round(scores[number], 9), -number)
+        )
 
     def _aligned(self, item: Item) -> float:
         """Return the share of the claim's words that stand with a value of the evidence, 0..1."""
@@ -190,7 +208,8 @@ class Claim:
 
     def _may_be_elsewhere(self, other: Item) -> bool:
         value = self.item.value
-        plain = not value.unsure and value.unit != "share" and value.bound is Bound.EXACT
+        exact = value.bound is Bound.EXACT or (bool(value.parts) and not self._is_strict)
+        plain = not value.unsure and value.unit != "share" and exact
         return plain and other.number not in self._taken
 
     def is_swapped(self, same: tuple[float, Item], other: tuple[float, Item]) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 
 from truthlens.core.cancellation import StopCheck
@@ -22,8 +23,8 @@ from truthlens.detection.numbers.reading import add_known, read
 from truthlens.detection.numbers.sources import Source
 from truthlens.text.values.quantities import Bound, TypedValue, ValueKind, typed_values
 
-MOST_EVIDENCE_CHARS, MOST_EVIDENCE_VALUES = 400_000, 20_000
-MOST_ANSWER_CHARS, MOST_ANSWER_VALUES = 100_000, 400
+MOST_EVIDENCE_CHARS, MOST_EVIDENCE_VALUES, MOST_EVIDENCE_PLACES = 200_000, 8_000, 8_000
+MOST_ANSWER_CHARS, MOST_ANSWER_VALUES, MOST_ANSWER_PLACES = 100_000, 400, 2_000
 _MOST_QUERY_CHARS = 4_000
 _MOST_SPANS = 100
 # Characters before a part of a stream that say what its values are of.
@@ -94,18 +95,25 @@ class NumberDetector:
 
     def evidence(self, exchange: Exchange, *, stop: StopCheck) -> Evidence:
         """Return the values of an exchange's passages, its question and the sources."""
-        text = read(
-            [(passage.text, passage.title) for passage in exchange.passages],
-            most_items=MOST_EVIDENCE_VALUES,
-            most_chars=MOST_EVIDENCE_CHARS,
-        )
+        size = sum(len(passage.text) for passage in exchange.passages)
+        query = typed_values(exchange.query[:_MOST_QUERY_CHARS])
+        if not self._sources:
+            return Evidence(lambda: self._read(exchange), query, size)
+        text = self._read(exchange)
         details: dict[str, float | str] = {}
         for source in self._sources:
             known = source.values(exchange, self._kinds, stop=stop)
             add_known(text, known)
             details |= getattr(known, "details", {})
-        size = sum(len(passage.text) for passage in exchange.passages)
-        return Evidence(text, typed_values(exchange.query[:_MOST_QUERY_CHARS]), size, details)
+        return Evidence(lambda: text, query, size, details)
+
+    def _read(self, exchange: Exchange) -> Text:
+        return read(
+            [(passage.text, passage.title) for passage in exchange.passages],
+            most_items=MOST_EVIDENCE_VALUES,
+            most_chars=MOST_EVIDENCE_CHARS,
+            most_places=MOST_EVIDENCE_PLACES,
+        )
 
     def follow(self, exchange: Exchange) -> NumberFollower:
         """Return a follower of the exchange's answers."""
@@ -115,20 +123,26 @@ class NumberDetector:
         """Return the result on the values that begin at characters ``start`` to ``end`` of an answer."""
         first = max(0, text.rfind("\n", 0, max(0, start - _BEFORE)) + 1) if start > _BEFORE else 0
         shown = text[first:end]
-        own = read([(shown, "")], most_items=MOST_ANSWER_VALUES, most_chars=MOST_ANSWER_CHARS)
+        own = read(
+            [(shown, "")],
+            most_items=MOST_ANSWER_VALUES,
+            most_chars=MOST_ANSWER_CHARS,
+            most_places=MOST_ANSWER_PLACES,
+        )
         items = [
             item
             for item in own.items
             if item.value.kind in self._kinds and item.value.start + first >= start and not item.is_label
         ]
+        if not items and own.complete:
+            # Nothing to compare: the evidence need not be read.
+            return _abstained(evidence)
         judge = Judge(evidence.index, self._comparer, evidence.query, strict=self.options.strict)
         findings = judge.findings(shown, items, own.places)
         coverage = _coverage(evidence, own, shown)
         told = [each for each in findings if each.outcome is not Outcome.UNKNOWN]
         if not told and coverage is None:
-            return DetectorResult(
-                DetectorName.NUMBERS, None, abstained=True, explanation=_NOTHING, details=evidence.details
-            )
+            return _abstained(evidence)
         return self._told(evidence, findings, first, coverage)
 
     def _told(
@@ -209,10 +223,10 @@ class NumberDetector:
 
 
 class Evidence:
-    """What the answers of one exchange are compared with.
+    """What the answers of one exchange are compared with, read when an answer has a value.
 
     Args:
-        text: the values of its passages and sources.
+        text: gives the values of its passages and sources.
         query: the values of its question.
         size: characters of its passages.
         details: what a verdict says of its sources.
@@ -220,14 +234,23 @@ class Evidence:
 
     def __init__(
         self,
-        text: Text,
+        text: Callable[[], Text],
         query: Sequence[TypedValue],
         size: int,
         details: Mapping[str, float | str] = MappingProxyType({}),
     ) -> None:
-        self.details = details
-        self.index, self.query, self.size = Index(text), query, size
-        self.complete = text.complete
+        self.details, self.query, self.size = details, query, size
+        self._text = text
+
+    @cached_property
+    def index(self) -> Index:
+        """The values and places by amount and word."""
+        return Index(self._text())
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the passages was read."""
+        return self.index.text.complete
 
 
 class NumberFollower:
@@ -277,6 +300,12 @@ class NumberFollower:
         if self._known is None:
             self._known = self._detector.evidence(self._exchange, stop=stop)
         return self._known
+
+
+def _abstained(evidence: Evidence) -> DetectorResult:
+    return DetectorResult(
+        DetectorName.NUMBERS, None, abstained=True, explanation=_NOTHING, details=evidence.details
+    )
 
 
 def _coverage(evidence: Evidence, own: Text, shown: str) -> Coverage | None:

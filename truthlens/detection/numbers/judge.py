@@ -169,8 +169,9 @@ class Judge:
             other is not None
             and value.bound is Bound.EXACT
             and other[1].value.bound in (Bound.ABOVE, Bound.BELOW)
+            and not claim.limits
         ):
-            # A case that a rule is applied to: "at least 350 mm" says nothing against a seat at 370 mm.
+            # A case that a rule is applied to: "at least 350 mm" says nothing against a seat at 370 mm. "The limit is" states the rule.
             return Finding(item, Outcome.UNKNOWN)
         chance = probability(claim.signs(others, sums=sums))
         if chance < REPORTED and not self._strict:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from truthlens.text.values.quantities import TypedValue, ValueKind
@@ -50,6 +52,12 @@ class Text:
     complete: bool = True
 
 
+def _amounts(value: TypedValue) -> list[float]:
+    """Return all amounts of a value, with and without its unit."""
+    found = [float(amount) for amount in value.amounts]
+    return found if value.factor == 1 else [*found, *map(float, value.written)]
+
+
 class Index:
     """Finds items by amount, by part of a date, and places by words.
 
@@ -60,13 +68,7 @@ class Index:
     def __init__(self, text: Text) -> None:
         self.text = text
         self.places, self.items = text.places, text.items
-        amounts = sorted(
-            {
-                (float(amount), item.number)
-                for item in text.items
-                for amount in (*item.value.amounts, *item.value.written)
-            }
-        )
+        amounts = sorted({(amount, item.number) for item in text.items for amount in _amounts(item.value)})
         self._amounts = [amount for amount, _ in amounts]
         self._owners = [number for _, number in amounts]
         self._by_part: dict[tuple[str, int], list[int]] = {}
@@ -85,10 +87,11 @@ class Index:
                 self._by_part.setdefault(part, []).append(item.number)
             if item.value.kind is ValueKind.VERSION:
                 self._versions.setdefault(item.value.unit, []).append(item.number)
-        self.postings: dict[str, list[int]] = {}
+        postings: defaultdict[str, list[int]] = defaultdict(list)
         for number, place in enumerate(text.places):
             for word in place.words | place.context if place.record >= 0 else place.words:
-                self.postings.setdefault(word, []).append(number)
+                postings[word].append(number)
+        self.postings: Mapping[str, list[int]] = dict(postings)
 
     def between(self, low: float, high: float, *, most: int = 40) -> list[Item]:
         """Return the items with an amount of ``low`` to ``high``, both included: of many, those nearest to the middle."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
@@ -13,8 +13,8 @@ from truthlens.core.cancellation import checkpoint
 from truthlens.detection.numbers.places import KNOWN, Item, Place, Text
 from truthlens.detection.numbers.segments import Cutter, Segment, spaced
 from truthlens.detection.numbers.sources import KnownValue
-from truthlens.text.values.quantities import Reader, TypedValue, ValueKind, typed_values
-from truthlens.text.values.tokens import BREAK, HAN, HAN_NUMBER, MARK, WORD, Token, language_of, tokens
+from truthlens.text.values.quantities import Reader, TypedValue, ValueKind, beginnings, typed_values
+from truthlens.text.values.tokens import BREAK, HAN, HAN_NUMBER, WORD, Token, language_of, tokens
 from truthlens.text.values.units import (
     CURRENCY_CODES,
     CURRENCY_NAMES,
@@ -32,6 +32,7 @@ _CLAUSE_MARKS = frozenset(",;:()—–、，；：（）|/")
 _CLAUSE_WORDS = word_set(
     "and but while whereas although or with which who whereby und aber während et mais tandis y pero mientras"
 )
+_CLAUSE_CUTS = _CLAUSE_MARKS | _CLAUSE_WORDS
 _LEAST_WORDS = 2
 _FEW_CHARS = 160
 
@@ -40,20 +41,24 @@ _LONGEST = 80  # tokens; longer sentences are texts without full stops
 _MOST_SHARED = 150  # words that the values of one record share
 _LONGEST_LABEL = 60
 _NO_WORDS = frozenset[str]()
+_NOTHING = frozenset(("",))
+_WIDE = frozenset((HAN, HAN_NUMBER))
 
 
-def read(texts: Sequence[tuple[str, str]], *, most_items: int, most_chars: int) -> Text:
-    """Return the places and values of texts, each with its title, up to a number of values and characters."""
+def read(texts: Sequence[tuple[str, str]], *, most_items: int, most_chars: int, most_places: int) -> Text:
+    """Return the places and values of texts, each with its title, up to a number of values, characters and places."""
     found = Text()
     room, record = most_chars, 0
     for number, (whole, title) in enumerate(texts):
-        if room <= 0 or len(found.items) >= most_items:
+        if room <= 0 or len(found.items) >= most_items or len(found.places) >= most_places:
             found.complete = False
             break
         text = whole[:room]
         found.complete = found.complete and len(text) == len(whole)
         room -= len(text)
-        record = _Reading(found, number, text, most_items=most_items).read(title, record)
+        record = _Reading(found, number, text, most_items=most_items, most_places=most_places).read(
+            title, record
+        )
     return found
 
 
@@ -78,13 +83,20 @@ class _Reading:
         passage: its number.
         text: all of it.
         most_items: values at which reading ends.
+        most_places: sentences, cells and keys at which it ends.
     """
 
-    def __init__(self, found: Text, passage: int, text: str, *, most_items: int) -> None:
-        self._found, self._passage, self._text, self._most = found, passage, text, most_items
-        self._listed = tokens(text)
-        self._starts = [token.start for token in self._listed]
+    def __init__(self, found: Text, passage: int, text: str, *, most_items: int, most_places: int) -> None:
+        self._found, self._passage, self._text = found, passage, text
+        self._most_items, self._most_places = most_items, most_places
+        self._segments = Cutter(text, most=most_places - len(found.places) + 1).segments()
+        self._listed = tokens(text[: max((segment.end for segment in self._segments), default=0)])
+        self._starts = [start for _, start, _, _ in self._listed]
         self._language = language_of(self._listed, most=600)
+        self._wide = not text.isascii() and any(sort in _WIDE for sort, _, _, _ in self._listed)
+        # Of each token; "" for what is no word that says anything.
+        self._stems = [""] * len(self._listed) if self._wide else _word_stems(self._listed)
+        self._beginnings = beginnings(self._listed, self._language)
 
     def read(self, title: str, record: int) -> int:
         """Add the places and values; returns the number for the next text's records.
@@ -93,39 +105,47 @@ class _Reading:
             title: words that count for all of the text.
             record: the number of its first record.
         """
-        segments = Cutter(self._text).segments()
+        segments = self._segments
         titled = frozenset(_label_words(title)) if title else _NO_WORDS
         shared = self._shared_words(segments)
         before = titled
         for segment in segments:
             checkpoint()
-            if len(self._found.items) >= self._most:
+            if self._is_full():
                 self._found.complete = False
                 break
             in_record = segment.record >= 0
             context = shared.get(segment.record, _NO_WORDS) | titled if in_record else before
             number = segment.record + record if in_record else -1
-            own = self._tokens_of(segment)
-            for at in range(0, len(own), _LONGEST):
-                if len(self._found.items) >= self._most:
+            own = self._part_of(segment)
+            for part in own.parts():
+                if self._is_full():
                     self._found.complete = False
                     break
-                words = self._add(segment, own[at : at + _LONGEST], context, number)
+                words = self._add(segment, part, context, number)
                 if not in_record:
                     before = words | titled
         return record + max((segment.record for segment in segments), default=0) + 1
 
-    def _tokens_of(self, segment: Segment) -> Sequence[Token]:
+    def _is_full(self) -> bool:
+        found = self._found
+        return len(found.items) >= self._most_items or len(found.places) >= self._most_places
+
+    def _part_of(self, segment: Segment) -> _Part:
         low, high = bisect_left(self._starts, segment.start), bisect_left(self._starts, segment.end)
-        own = self._listed[low:high]
-        if (low and self._listed[low - 1].end > segment.start) or (own and own[-1].end > segment.end):
+        listed = self._listed
+        if (low and listed[low - 1].end > segment.start) or (
+            high > low and listed[high - 1].end > segment.end
+        ):
             # A cell of a table: "860,32" are two of them.
-            cell = tokens(self._text[segment.start : segment.end])
-            return [
+            own = [
                 token._replace(start=token.start + segment.start, end=token.end + segment.start)
-                for token in cell
+                for token in tokens(self._text[segment.start : segment.end])
             ]
-        return own
+            return _Part(own, _word_stems(own), wide=True, holds=bool(beginnings(own, self._language)))
+        at = bisect_left(self._beginnings, low)
+        holds = at < len(self._beginnings) and self._beginnings[at] < high
+        return _Part(listed[low:high], self._stems[low:high], wide=self._wide, holds=holds)
 
     def _shared_words(self, segments: Sequence[Segment]) -> dict[int, frozenset[str]]:
         """Return per record the words of its short texts and its keys: its name, its kind, its state."""
@@ -135,18 +155,16 @@ class _Reading:
                 continue
             words = found.setdefault(segment.record, set())
             if len(words) < _MOST_SHARED:
-                words.update(_stems(self._tokens_of(segment)))
+                words.update(self._part_of(segment).words)
                 words.update(word for label in segment.labels for word in _label_words(label))
         return {record: frozenset(words) for record, words in found.items()}
 
-    def _add(
-        self, segment: Segment, own: Sequence[Token], context: frozenset[str], record: int
-    ) -> frozenset[str]:
+    def _add(self, segment: Segment, part: _Part, context: frozenset[str], record: int) -> frozenset[str]:
         """Add a place with its values; returns its words."""
-        found, place = self._found, len(self._found.places)
+        found, place, own = self._found, len(self._found.places), part.listed
         named = (*segment.labels, segment.row) if segment.row else segment.labels
-        labels = frozenset(word for label in named for word in _label_words(label))
-        words = labels.union(_stems(own))
+        labels = frozenset([word for label in named for word in _label_words(label)]) if named else _NO_WORDS
+        words = labels | part.words
         start, end = (own[0].start, own[-1].end) if len(own) >= _LONGEST else (segment.start, segment.end)
         found.places.append(Place(self._passage, start, end, words, context, record, segment.labels))
         for label in named:
@@ -154,9 +172,11 @@ class _Reading:
             for value in _values_of_label(label) if len(label) <= _LONGEST_LABEL else ():
                 stated = replace(value, start=segment.start, end=segment.end)
                 found.items.append(Item(stated, place, labels, len(found.items), is_label=True))
+        if not part.holds:
+            return words
         values = _with_shared_units(Reader(self._text, own, self._language).values(), own)
         given = next((unit for label in segment.labels if (unit := unit_of_label(label)) is not None), None)
-        near_of = _near_words(values, own) if values else {}
+        near_of = _near_words(values, part) if values else {}
         for value in values:
             near = labels | near_of[value.first]
             measured = _measured(value, given)
@@ -166,14 +186,46 @@ class _Reading:
         return words
 
 
-def _near_words(values: Sequence[TypedValue], own: Sequence[Token]) -> dict[int, frozenset[str]]:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Tokens of one segment with the stem of each; of ``wide`` scripts stems are not of tokens. ``holds``: a value may begin there."""
+
+    listed: Sequence[Token]
+    stems: Sequence[str]
+    wide: bool
+    holds: bool
+
+    def parts(self) -> Iterator[_Part]:
+        """Yield the parts of a sentence: one, unless it is a text without full stops."""
+        if 0 < len(self.listed) <= _LONGEST:
+            yield self
+            return
+        for at in range(0, len(self.listed), _LONGEST):
+            behind = at + _LONGEST
+            yield _Part(self.listed[at:behind], self.stems[at:behind], self.wide, self.holds)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The stems of its words."""
+        return frozenset(_stems(self.listed)) if self.wide else frozenset(self.stems) - _NOTHING
+
+
+def _near_words(values: Sequence[TypedValue], part: _Part) -> dict[int, frozenset[str]]:
     """Return for each value, by its first token, the words of its clause that belong to no value."""
-    taken = {at for value in values for at in range(value.first, value.behind)}
+    own = part.listed
+    taken = [False] * len(own)
+    for value in values:
+        for at in range(value.first, value.behind):
+            taken[at] = True
     found: dict[int, frozenset[str]] = {}
     for low, high in _clauses(own):
         inside = [value.first for value in values if low <= value.first < high]
         if inside:
-            words = frozenset(_stems(own[at] for at in range(low, high) if at not in taken))
+            if part.wide:
+                words = frozenset(_stems(own[at] for at in range(low, high) if not taken[at]))
+            else:
+                stems = part.stems
+                words = frozenset([stems[at] for at in range(low, high) if not taken[at]]) - _NOTHING
             found |= dict.fromkeys(inside, words)
     return found
 
@@ -201,15 +253,23 @@ def _label_words(label: str) -> tuple[str, ...]:
     return tuple(_stems(tokens(label)))
 
 
+@lru_cache(maxsize=1 << 16)
+def _word_stem(low: str) -> str:
+    return "" if low in _STOPS else stem(low)
+
+
+def _word_stems(listed: Iterable[Token]) -> list[str]:
+    return [_word_stem(low) if sort == WORD else "" for sort, _, _, low in listed]
+
+
 def _stems(listed: Iterable[Token]) -> list[str]:
     found: list[str] = []
-    for token in listed:
-        if token.sort == WORD:
-            if token.low not in _STOPS:
-                found.append(stem(token.low))
-        elif token.sort in (HAN, HAN_NUMBER):
-            run = token.low
-            found += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    for sort, _, _, low in listed:
+        if sort == WORD:
+            if word := _word_stem(low):
+                found.append(word)
+        elif sort in _WIDE:
+            found += [low[at : at + 2] for at in range(len(low) - 1)] or [low]
     return found
 
 
@@ -293,11 +353,5 @@ _BETWEEN = frozenset(
 
 def _clauses(own: Sequence[Token]) -> list[tuple[int, int]]:
     """Return ranges of tokens: clauses by marks and conjunctions, not within numbers."""
-    cuts = [0]
-    for at, token in enumerate(own):
-        if (
-            token.sort in (MARK, BREAK) and (token.low in _CLAUSE_MARKS or token.sort == BREAK)
-        ) or token.low in _CLAUSE_WORDS:
-            cuts.append(at)
-    cuts.append(len(own))
-    return [(low, high) for low, high in pairwise(cuts) if low < high]
+    cuts = [at for at, (sort, _, _, low) in enumerate(own) if low in _CLAUSE_CUTS or sort == BREAK]
+    return [(low, high) for low, high in pairwise((0, *cuts, len(own))) if low < high]

@@ -69,7 +69,7 @@ NAMES = tuple(each.name for each in fields(Signs))
 
 REPORTED = 0.5
 """Probability from which a value is reported as wrong; below it nothing can be told."""
-_POINTS = ((0.0, 0.0), (REPORTED, 0.3), (0.76, 0.6), (0.92, 0.9), (1.0, 0.99))
+_POINTS = ((0.0, 0.0), (REPORTED, 0.3), (0.72, 0.6), (0.92, 0.9), (1.0, 0.99))
 MISPLACED_SCORE, SWAPPED_SCORE = 0.75, 0.9
 CITED_SCORE = 0.75
 """Score of the year of a work that the answer cites and no evidence has."""
@@ -86,7 +86,7 @@ def probability(signs: Signs) -> float:
 
 
 def score_of(chance: float) -> float:
-    """Return the score of a probability: 0.6 where one true answer in a hundred would be flagged."""
+    """Return the score of a probability: 0.6 where one true answer in two hundred is flagged on the training twins."""
     at = min(bisect_right(_POINTS, (chance, 2.0)), len(_POINTS) - 1)
     (low, first), (high, last) = _POINTS[at - 1], _POINTS[at]
     return round(first + (last - first) * (chance - low) / (high - low), 4)

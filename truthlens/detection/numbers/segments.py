@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from truthlens.core.cancellation import checkpoint
 from truthlens.text.sentences import sentences
@@ -31,6 +32,7 @@ _SEPARATORS = ("\t", ";", ",")
 _MOST_KEY_WORDS = 6
 _MOST_COLUMNS = 60
 _DEEPEST = 40
+_WINDOW = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,11 @@ class Cutter:
 
     Args:
         text: a passage or an answer.
+        most: segments at which cutting ends.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, *, most: int) -> None:
+        self._text, self._most = text, most
         self._record = 0
 
     def segments(self) -> list[Segment]:
@@ -72,7 +75,10 @@ class Cutter:
         for opening in _JSON.finditer(self._text):
             if opening.start() < tried:
                 continue
-            inner = list(self._json(opening.start() + (2 if opening[0].startswith("- ") else 0)))
+            if len(found) >= self._most:
+                return found
+            first = opening.start() + (2 if opening[0].startswith("- ") else 0)
+            inner = list(islice(self._json(first), self._most))
             tried = inner[-1][1]
             leaves = [segment for segment, _ in inner if segment is not None]
             if not any(segment.labels for segment in leaves):
@@ -80,7 +86,7 @@ class Cutter:
             found += self._lines(place, opening.start())
             found += leaves
             place = tried
-        return found + self._lines(place, len(self._text))
+        return (found + self._lines(place, len(self._text)))[: self._most]
 
     def _json(self, start: int) -> Iterator[tuple[Segment | None, int]]:
         """Yield the leaves of what opens at ``start``, each with the place behind; the last place is the end."""
@@ -139,7 +145,7 @@ class Cutter:
         number = prose = 0
         parents: list[tuple[int, str]] = []
         own: dict[int, int] = {}
-        while number < len(lines):
+        while number < len(lines) and len(found) < self._most:
             checkpoint()
             first, last = lines[number]
             line = self._text[first:last]
@@ -155,7 +161,7 @@ class Cutter:
                 continue
             found += self._prose(lines, prose, number)
             if height:
-                found += self._table(lines[number : number + height])
+                found += self._table(lines[number : number + min(height, self._most)])
                 number += height
                 prose = number
                 continue
@@ -184,7 +190,9 @@ class Cutter:
         """Return the value behind a key, in sentences; objects and lists within it by their own keys."""
         if self._text[start] in "{[":
             inner = [
-                segment for segment, _ in self._json(start) if segment is not None and segment.end <= end
+                segment
+                for segment, _ in islice(self._json(start), self._most)
+                if segment is not None and segment.end <= end
             ]
             return [
                 Segment(
@@ -203,7 +211,7 @@ class Cutter:
         if first >= behind:
             return []
         start, end = lines[first][0], lines[behind - 1][1]
-        return [Segment(start + low, start + high) for low, high in sentences(self._text[start:end])]
+        return [Segment(low, high) for low, high in _sentences(self._text, start, end, most=self._most)]
 
     def _table_height(self, lines: list[tuple[int, int]], number: int) -> int:
         """Return how many lines from ``number`` on are a table, 0 for less than two rows."""
@@ -259,6 +267,25 @@ class Cutter:
         if headed:
             found += [Segment(start, end) for start, end in rows[0] if start < end]
         return found
+
+
+def _sentences(text: str, start: int, end: int, *, most: int) -> list[tuple[int, int]]:
+    """Return the sentences of a part of a text, a few more than ``most`` at the most.
+
+    It is cut in windows. The last sentence of a window is cut again with what follows, so that windows change no sentence.
+    """
+    found: list[tuple[int, int]] = []
+    size = _WINDOW
+    while start < end and len(found) < most:
+        stop = min(end, start + size)
+        pieces = sentences(text[start:stop])
+        if stop < end and len(pieces) < 2:
+            size *= 2
+            continue
+        found += [(start + low, start + high) for low, high in (pieces if stop == end else pieces[:-1])]
+        start = end if stop == end else start + pieces[-1][0]
+        size = _WINDOW
+    return found
 
 
 def _separators(line: str, separator: str) -> int:

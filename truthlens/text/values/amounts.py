@@ -75,16 +75,16 @@ class AmountReader(Cursor):
         """Return the power of ten of the words and letters behind a number, and the token behind them."""
         behind = number.behind
         power = scale_after(self._listed, behind, self._worded)
-        if power and not (self._low(behind) in ("cent", "cents") and not is_money and self._worded != "fr"):
+        if power and not (self._lows[behind] in ("cent", "cents") and not is_money and self._worded != "fr"):
             behind += 1
             while more := scale_after(self._listed, behind, self._worded):
                 power, behind = power + more, behind + 1
             return power, behind
         if self._joined(behind) and (
-            (is_money and self._low(behind) in numerals.LETTERS)
+            (is_money and self._lows[behind] in numerals.LETTERS)
             or (not number.spelled and self._is_letter_scale(behind))
         ):
-            return numerals.LETTERS[self._low(behind)], behind + 1
+            return numerals.LETTERS[self._lows[behind]], behind + 1
         return 0, behind
 
     def _two_scales(self, number: Written, power: int) -> Written:
@@ -94,21 +94,21 @@ class AmountReader(Cursor):
             power
             and self._joined(behind)
             and self._listed[behind].sort == NUMBER
-            and self._low(behind).isdigit()
+            and self._lows[behind].isdigit()
         ):
             return number
         smaller = scale_after(self._listed, behind + 1, self._worded)
         if not 0 < smaller < power:
             return number
-        more = Decimal(self._low(behind)).scaleb(smaller - power)
+        more = Decimal(self._lows[behind]).scaleb(smaller - power)
         return replace(number, amounts=tuple(each + more for each in number.amounts), behind=behind + 2)
 
     def _unit_of(self, number: Written, currency: tuple[str, int] | None) -> _Unit | None:
         """Return the unit of a number, ``None`` for a bare one and for a count."""
         first, behind = number.first, number.behind
-        low, gap = self._low(behind), behind
+        low, gap = self._lows[behind], behind
         if low == "-" and self._joined(behind) and self._joined(behind + 1):
-            low, gap = self._low(behind + 1), behind + 1
+            low, gap = self._lows[behind + 1], behind + 1
         if currency is not None:
             return _Unit(
                 ValueKind.CURRENCY, currency[0], gap + 1 if low in CURRENCY_CODES else behind, currency[1]
@@ -122,13 +122,13 @@ class AmountReader(Cursor):
             return _Unit(ValueKind.MEASURE, known.sort, measure[1], first, known.factor, measure[0])
         if low in _RATIO_TIMES and self._joined(behind) and not self._joined(behind + 1):
             return _Unit(ValueKind.RATIO, "x", behind + 1, first)
-        if self._low(first - 1) in LABELS and not number.spelled:
-            return _Unit(ValueKind.LABEL, self._low(first - 1), behind, first)
+        if self._lows[first - 1] in LABELS and not number.spelled:
+            return _Unit(ValueKind.LABEL, self._lows[first - 1], behind, first)
         return _Unit(ValueKind.RATIO, "x", behind, first) if self._is_ratio(first) else None
 
     def _percent(self, place: int) -> int | None:
         """Return the token behind a percent sign or word at ``place``, ``None`` where there is none."""
-        low, following = self._low(place), self._low(place + 1)
+        low, following = self._lows[place], self._lows[place + 1]
         if low in PERCENT:
             return place + 1 + (following in ("point", "points"))
         return place + 2 if (low, following) in _PER_CENT else None
@@ -138,11 +138,11 @@ class AmountReader(Cursor):
         behind = number.behind
         if (
             number.spelled
-            or self._low(behind) != ":"
+            or self._lows[behind] != ":"
             or not (self._joined(behind) and self._joined(behind + 1))
         ):
             return None
-        under = self._low(behind + 1)
+        under = self._lows[behind + 1]
         if not under.isdecimal() or Decimal(under) == 0:
             return None
         ratio = replace(number, amounts=(number.amounts[0] / Decimal(under),))
@@ -150,7 +150,7 @@ class AmountReader(Cursor):
 
     def _count(self, number: Written, scale: Decimal) -> TypedValue | None:
         # Behind "the two" stands what was spoken of, and no count.
-        if number.spelled and number.behind - number.first == 1 and self._low(number.first - 1) in _THE:
+        if number.spelled and number.behind - number.first == 1 and self._lows[number.first - 1] in _THE:
             return None
         unit = _Unit(ValueKind.COUNT, "", number.behind, number.first, nouns=self._nouns(number.behind))
         made = self._made(number, unit, scale)
@@ -167,7 +167,7 @@ class AmountReader(Cursor):
         first = unit.start
         amounts = tuple(each * factor for each in number.amounts)
         negative = (
-            self._low(first - 1) in ("-", "−", "–") and self._joined(first) and not self._joined(first - 1)
+            self._lows[first - 1] in ("-", "−", "–") and self._joined(first) and not self._joined(first - 1)
         )
         if first and negative and unit.kind is not ValueKind.LABEL:
             amounts = tuple(-each for each in amounts)
@@ -196,12 +196,12 @@ class AmountReader(Cursor):
 
     def _is_letter_scale(self, place: int) -> bool:
         """Return whether a letter right behind a number multiplies it: "540k", "48.2M", "3bn"; "2.5m" may be metres."""
-        low = self._low(place)
+        low = self._lows[place]
         if low in ("k", "bn", "mn"):
             return True
         if low not in ("m", "b"):
             return False
-        after = self._low(place + 1)
+        after = self._lows[place + 1]
         return (
             self._text[self._listed[place].start].isupper()
             or after in CURRENCY_CODES
@@ -220,16 +220,16 @@ class AmountReader(Cursor):
         )
 
     def _currency_before(self, first: int) -> tuple[str, int] | None:
-        low = self._low(first - 1) if first > self._free else ""
+        low = self._lows[first - 1] if first > self._free else ""
         if low in CURRENCY_SIGNS:
             at = first - 1
-            if self._low(at - 1) in ("us", "hk", "a", "c", "nz") and self._joined(at):
+            if self._lows[at - 1] in ("us", "hk", "a", "c", "nz") and self._joined(at):
                 at -= 1
             return CURRENCY_SIGNS[low], at
         return (CURRENCY_CODES[low], first - 1) if low in CURRENCY_CODES else None
 
     def _currency_word(self, place: int) -> tuple[str, Decimal] | None:
-        low = self._low(place)
+        low = self._lows[place]
         if low in CURRENCY_SIGNS or low in CURRENCY_CODES or low in CURRENCY_NAMES:
             return CURRENCY_SIGNS.get(low) or CURRENCY_CODES.get(low) or CURRENCY_NAMES[low], _ONE
         if low in HUNDREDTHS:
@@ -242,22 +242,22 @@ class AmountReader(Cursor):
 
     def _measure(self, place: int) -> tuple[str, int] | None:
         """Return the unit that begins at a token, and the token behind it."""
-        low = self._low(place)
+        low = self._lows[place]
         if place < len(self._listed) and self._listed[place].sort == HAN:
             found = next((low[:length] for length in (3, 2, 1) if low[:length] in UNITS), None)
             return None if found is None else (found, place + 1)
-        if low in ("square", "sq") and (name := f"square-{stem(self._low(place + 1))}") in UNITS:
+        if low in ("square", "sq") and (name := f"square-{stem(self._lows[place + 1])}") in UNITS:
             return name, place + 2
-        if low == "km" and self._low(place + 1) == "/" and self._low(place + 2) == "h":
+        if low == "km" and self._lows[place + 1] == "/" and self._lows[place + 2] == "h":
             return "km/h", place + 3
-        if low in ("degrees", "degree", "°") and self._low(place + 1) in ("f", "fahrenheit"):
+        if low in ("degrees", "degree", "°") and self._lows[place + 1] in ("f", "fahrenheit"):
             return "fahrenheit", place + 2
         if low in ("degrees", "degree", "°"):
-            return low, place + 1 + (self._low(place + 1) in ("c", "celsius"))
-        if low in ("m", "km") and self._low(place + 1) in ("2", "²") and self._joined(place + 1):
+            return low, place + 1 + (self._lows[place + 1] in ("c", "celsius"))
+        if low in ("m", "km") and self._lows[place + 1] in ("2", "²") and self._joined(place + 1):
             return low + "2", place + 2
-        if low in _BEFORE_UNIT and self._low(place + 1) in UNITS:
-            return self._low(place + 1), place + 2
+        if low in _BEFORE_UNIT and self._lows[place + 1] in UNITS:
+            return self._lows[place + 1], place + 2
         if low in ("in", "an", "a", "ps", "bar", "bars", "ha") and low != "ha":
             return None
         if low in ("m", "t", "h", "g", "l", "v", "w") and not self._joined(place):
@@ -267,8 +267,8 @@ class AmountReader(Cursor):
         return (low, place + 1) if low in UNITS else None
 
     def _is_ratio(self, first: int) -> bool:
-        back = first - 1 - (self._low(first - 1) in ("of", "is", "was", "at", ":", "=", "von", "de"))
-        return self._low(back) in _RATIO_WORDS
+        back = first - 1 - (self._lows[first - 1] in ("of", "is", "was", "at", ":", "=", "von", "de"))
+        return self._lows[back] in _RATIO_WORDS
 
 
 _PER_CENT = frozenset((("per", "cent"), ("por", "ciento"), ("pour", "cent")))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from truthlens.text.values import numerals
 from truthlens.text.values.numerals import starters
-from truthlens.text.values.tokens import HAN, WORD, Token
+from truthlens.text.values.tokens import HAN, WORD, Token, lows
 from truthlens.text.values.typed import Bound
 from truthlens.text.values.units import CURRENCY_SIGNS
 from truthlens.text.word_forms import STOP_WORDS, word_set
@@ -34,6 +34,11 @@ _MOST_NOUNS = 3
 _DETERMINERS = word_set("the its their his her our your these those all")
 
 
+def worded(language: str) -> str:
+    """Return the language whose number words are read: English where none is known, ``""`` where there is no list of them."""
+    return language if language in STARTERS else "" if language else "en"
+
+
 class Cursor:
     """The tokens of a text.
 
@@ -45,13 +50,11 @@ class Cursor:
 
     def __init__(self, text: str, listed: Sequence[Token], language: str) -> None:
         self._text, self._listed, self._language = text, listed, language
-        self._worded = language if language in STARTERS else "" if language else "en"
+        self._lows = lows(listed)
+        self._worded = worded(language)
         # Tokens before belong to a value that was read.
         self._free = 0
         self._starters = STARTERS.get(self._worded, frozenset())
-
-    def _low(self, place: int) -> str:
-        return self._listed[place].low if 0 <= place < len(self._listed) else ""
 
     def _joined(self, place: int) -> bool:
         """Return whether the token at ``place`` stands right behind the one before."""
@@ -61,10 +64,10 @@ class Cursor:
         """Return stems of the words behind a number that may be what it counts: up to the next mark or function word."""
         found: list[str] = []
         at = behind
-        if self._low(at) == "of":
+        if self._lows[at] == "of":
             at += 1
-            while self._low(at) in _DETERMINERS or (
-                at < len(self._listed) and self._low(at) in self._starters
+            while self._lows[at] in _DETERMINERS or (
+                at < len(self._listed) and self._lows[at] in self._starters
             ):
                 at += 1
         while at < len(self._listed) and len(found) < _MOST_NOUNS:
@@ -82,12 +85,12 @@ class Cursor:
         return tuple(found)
 
     def _bound(self, first: int) -> Bound:
-        one, two = self._low(first - 1), self._low(first - 2)
-        if self._low(first - 1) in CURRENCY_SIGNS:
-            one, two = two, self._low(first - 3)
+        one, two = self._lows[first - 1], self._lows[first - 2]
+        if self._lows[first - 1] in CURRENCY_SIGNS:
+            one, two = two, self._lows[first - 3]
         if one in ("a", "an", "the", "to", "at", "of") and two not in ("up", "more", "less", "fewer"):
-            one, two = two, self._low(first - 3)
-        if one in _THAN and self._low(first - 3) in ("no", "not"):
+            one, two = two, self._lows[first - 3]
+        if one in _THAN and self._lows[first - 3] in ("no", "not"):
             return Bound.BELOW if two in _MORE else Bound.ABOVE
         if (one in _THAN and two in _MORE) or (one in _ABOVE and one != "plus"):
             return Bound.ABOVE

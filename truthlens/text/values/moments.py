@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from truthlens.text.values.clocks import NOONS, ClockReader, Moment
+from truthlens.text.values.clocks import CLOCK_GOES_ON, NOONS, ClockReader, Moment
 from truthlens.text.values.dates import MONTHS
 from truthlens.text.values.tokens import HAN, HAN_NUMBER, MARK, NUMBER, WORD
 from truthlens.text.word_forms import word_set
@@ -40,6 +40,8 @@ _QUARTERS = {
 _AFTER_DAY = frozenset(("st", "nd", "rd", "th", "er", "."))
 _BEFORE_MONTH = frozenset(("of", "de", "."))
 _LONGEST_YEAR = 4
+# What stands behind the first number of a date or a time, months and Han characters aside.
+_GOES_ON = _AFTER_DAY | _BEFORE_MONTH | CLOCK_GOES_ON | word_set("- – / to and or until bis und au et y al ,")
 
 
 class Moments(ClockReader):
@@ -57,6 +59,15 @@ class Moments(ClockReader):
         return self._han_date(place) if token.sort == HAN_NUMBER else None
 
     def _numeric(self, place: int) -> Moment | None:
+        low, following = self._lows[place], self._lows[place + 1]
+        if (
+            following not in _GOES_ON
+            and following.removesuffix("'s") not in MONTHS
+            and len(low) != _LONGEST_YEAR
+            and low.count(".") < 2
+            and not (place + 1 < len(self._listed) and self._listed[place + 1].sort == HAN)
+        ):
+            return None
         return (
             self._iso(place)
             or self._han_date(place)
@@ -67,7 +78,7 @@ class Moments(ClockReader):
         )
 
     def _iso(self, place: int) -> Moment | None:
-        mark = self._low(place + 1)
+        mark = self._lows[place + 1]
         if mark not in ("-", "/", "–") or not self._joined(place + 1) or not self._joined(place + 2):
             return None
         one, two = self._number(place, 4), self._number(place + 2, 4)
@@ -75,13 +86,13 @@ class Moments(ClockReader):
             return None
         third = (
             self._number(place + 4, 4)
-            if self._low(place + 3) == mark and self._joined(place + 3) and self._joined(place + 4)
+            if self._lows[place + 3] == mark and self._joined(place + 3) and self._joined(place + 4)
             else None
         )
-        if len(self._low(place)) == _LONGEST_YEAR and mark != "–":
+        if len(self._lows[place]) == _LONGEST_YEAR and mark != "–":
             if third is not None and 1 <= two <= 12 and 1 <= third <= 31:
                 return self._with_clock(place, place + 5, {"year": one, "month": two, "day": third})
-            if third is None and len(self._low(place + 2)) == 2 and 1 <= two <= 12 and 1900 <= one < 2100:
+            if third is None and len(self._lows[place + 2]) == 2 and 1 <= two <= 12 and 1900 <= one < 2100:
                 return Moment(place, place + 3, {"year": one, "month": two})
             return None
         if (
@@ -100,7 +111,7 @@ class Moments(ClockReader):
 
     def _with_clock(self, place: int, behind: int, parts: dict[str, int]) -> Moment:
         """Take the time of day that follows an ISO date: "2024-05-09T18:00", "2024-05-09 18:00"."""
-        at = behind + (self._low(behind) in ("t", ","))
+        at = behind + (self._lows[behind] in ("t", ","))
         if at < len(self._listed) and (clock := self._clock(at)) is not None and ":" in self._span(clock):
             return Moment(place, clock.behind, parts | clock.parts)
         return Moment(place, behind, parts)
@@ -110,7 +121,7 @@ class Moments(ClockReader):
 
     def _dotted(self, place: int) -> Moment | None:
         """Read "12.01.2024" and "1.4.2025", which are one token."""
-        parts = self._low(place).split(".")
+        parts = self._lows[place].split(".")
         if (
             len(parts) == 3
             and all(each.isdigit() for each in parts)
@@ -125,31 +136,31 @@ class Moments(ClockReader):
     def _day_first(self, place: int) -> Moment | None:
         """Read "12 April 2024", "the 3rd of May", "3 to 17 May" (its first day), "1. Mai"."""
         day = self._number(place)
-        if day is None and self._low(place).endswith("."):
-            day = int(self._low(place)[:-1]) if self._low(place)[:-1].isdigit() else None
+        if day is None and self._lows[place].endswith("."):
+            day = int(self._lows[place][:-1]) if self._lows[place][:-1].isdigit() else None
         if day is None or not 1 <= day <= 31:
             return None
         at = place + 1
-        ordinal = self._low(at) in _AFTER_DAY and self._joined(at)
+        ordinal = self._lows[at] in _AFTER_DAY and self._joined(at)
         at += ordinal
-        at += self._low(at) in _BEFORE_MONTH
+        at += self._lows[at] in _BEFORE_MONTH
         month = self._month(at)
         if month is not None:
             return self._year_behind(place, at + 1, {"month": month, "day": day})
         if (
-            self._low(at) in ("-", "–", "to", "and", "or", "until", "bis", "und", "au", "et", "y", "al", ",")
+            self._lows[at] in ("-", "–", "to", "and", "or", "until", "bis", "und", "au", "et", "y", "al", ",")
             or ordinal
         ):
             other = self._number(at + 1)
-            ahead = at + 2 + (self._low(at + 2) in _AFTER_DAY)
-            ahead += self._low(ahead) in _BEFORE_MONTH
+            ahead = at + 2 + (self._lows[at + 2] in _AFTER_DAY)
+            ahead += self._lows[ahead] in _BEFORE_MONTH
             month = self._month(ahead) if other is not None and 1 <= other <= 31 else None
             if month is not None:
                 found = self._year_behind(place, ahead + 1, {"month": month, "day": day})
                 return Moment(place, place + 1 + ordinal, found.parts)
         if (
             ordinal
-            and self._low(place - 1) == "the"
+            and self._lows[place - 1] == "the"
             and (at >= len(self._listed) or self._listed[at].sort != WORD)
         ):
             return Moment(place, at, {"day": day}, unsure=True)
@@ -157,7 +168,7 @@ class Moments(ClockReader):
 
     def _month(self, place: int) -> int | None:
         """Return the number of a month's name, ``None`` for another word and for "may" as a verb."""
-        low = self._low(place).removesuffix("'s")
+        low = self._lows[place].removesuffix("'s")
         month = MONTHS.get(low)
         if month is None or (low in ("mars", "mai") and self._language not in ("fr", "de")):
             return None
@@ -167,39 +178,43 @@ class Moments(ClockReader):
 
     def _year_behind(self, place: int, at: int, parts: dict[str, int]) -> Moment:
         if (
-            self._low(at) == "."
+            self._lows[at] == "."
             and self._joined(at)
-            and len(self._low(at - 1)) <= 4
+            and len(self._lows[at - 1]) <= 4
             and self._number(at + 1, 4) is not None
         ):
             at += 1
-        ahead = at + (self._low(at) in (",", "de", "del", "of"))
+        ahead = at + (self._lows[at] in (",", "de", "del", "of"))
         year = self._number(ahead, 4)
-        if year is not None and 1000 <= year < 2200 and self._low(ahead + 1) != ":":
+        if year is not None and 1000 <= year < 2200 and self._lows[ahead + 1] != ":":
             return Moment(place, ahead + 1, parts | {"year": year})
         return Moment(place, at, parts)
 
     def _lone_year(self, place: int) -> Moment | None:
         year = self._number(place, 4)
-        if year is None or len(self._low(place)) != _LONGEST_YEAR or not 1500 <= year < 2100:
+        if year is None or len(self._lows[place]) != _LONGEST_YEAR or not 1500 <= year < 2100:
             return None
         behind = place + 1
-        if self._low(behind) in ("-", "–") and self._joined(behind) and self._joined(behind + 1):
+        if self._lows[behind] in ("-", "–") and self._joined(behind) and self._joined(behind + 1):
             pass  # the first year of "1889–1958" and of "2023-24"
-        if self._low(behind) == "s" and self._joined(behind):
+        if self._lows[behind] == "s" and self._joined(behind):
             return Moment(place, behind + 1, {"decade": year // 10})
-        if self._low(behind) in ("q1", "q2", "q3", "q4"):
-            return Moment(place, behind + 1, {"year": year, "quarter": int(self._low(behind)[1])})
-        if self._low(behind) == "q" and self._joined(behind + 1) and self._number(behind + 1) in (1, 2, 3, 4):
-            return Moment(place, behind + 2, {"year": year, "quarter": int(self._low(behind + 1))})
+        if self._lows[behind] in ("q1", "q2", "q3", "q4"):
+            return Moment(place, behind + 1, {"year": year, "quarter": int(self._lows[behind][1])})
+        if (
+            self._lows[behind] == "q"
+            and self._joined(behind + 1)
+            and self._number(behind + 1) in (1, 2, 3, 4)
+        ):
+            return Moment(place, behind + 2, {"year": year, "quarter": int(self._lows[behind + 1])})
         return Moment(place, behind, {"year": year}, unsure=True)
 
     def _worded(self, place: int) -> Moment | None:
-        low = self._low(place)
+        low = self._lows[place]
         bare = low.removesuffix("'s")
         if low == "q" and self._joined(place + 1) and self._number(place + 1) in (1, 2, 3, 4):
-            return self._year_behind(place, place + 2, {"quarter": int(self._low(place + 1))})
-        if low in _QUARTERS and self._low(place + 1) in ("quarter", "quarters"):
+            return self._year_behind(place, place + 2, {"quarter": int(self._lows[place + 1])})
+        if low in _QUARTERS and self._lows[place + 1] in ("quarter", "quarters"):
             return self._year_behind(place, place + 2, {"quarter": _QUARTERS[low]})
         if bare in WEEKDAYS:
             if bare in _SHORT_DAYS and not self._text[self._listed[place].start].isupper():
@@ -212,22 +227,22 @@ class Moments(ClockReader):
         return self._worded_clock(place)
 
     def _month_first(self, place: int, month: int) -> Moment | None:
-        at = place + 1 + (self._low(place + 1) == "." and self._joined(place + 1))
+        at = place + 1 + (self._lows[place + 1] == "." and self._joined(place + 1))
         day = self._number(at)
-        if (day is not None and 1 <= day <= 31 and self._low(at + 1) not in ("%", ":", ".")) or (
-            day is not None and self._low(at + 1) == "." and not self._joined(at + 2)
+        if (day is not None and 1 <= day <= 31 and self._lows[at + 1] not in ("%", ":", ".")) or (
+            day is not None and self._lows[at + 1] == "." and not self._joined(at + 2)
         ):
             behind = (
                 at
                 + 1
-                + (self._low(at + 1) in _AFTER_DAY and self._low(at + 1) != "." and self._joined(at + 1))
+                + (self._lows[at + 1] in _AFTER_DAY and self._lows[at + 1] != "." and self._joined(at + 1))
             )
             return self._year_behind(place, behind, {"month": month, "day": day})
         dated = self._year_behind(place, at, {"month": month})
-        low, capital = self._low(place), self._text[self._listed[place].start].isupper()
+        low, capital = self._lows[place], self._text[self._listed[place].start].isupper()
         if "year" not in dated.parts and (len(low) <= 3 or not capital or low == "march") and low != "may":
             return None
-        first_word = place == 0 or (self._listed[place - 1].sort == MARK and self._low(place - 1) in ".!?")
+        first_word = place == 0 or (self._listed[place - 1].sort == MARK and self._lows[place - 1] in ".!?")
         if low == "may" and "year" not in dated.parts and first_word:
             return None
         return dated

@@ -11,7 +11,7 @@ from truthlens.core.cancellation import checkpoint
 from truthlens.text.values import numerals
 from truthlens.text.values.amounts import AmountReader, Written
 from truthlens.text.values.clocks import NOONS, Moment
-from truthlens.text.values.cursor import STOPS
+from truthlens.text.values.cursor import STARTERS, STOPS, worded
 from truthlens.text.values.dates import MONTHS
 from truthlens.text.values.moments import WEEKDAYS, Moments
 from truthlens.text.values.numerals import fraction_words, is_one, read_words, scale_after, written
@@ -53,36 +53,47 @@ def typed_values(text: str, *, language: str | None = None) -> list[TypedValue]:
     return Reader(text, listed, language_of(listed) if language is None else language).values()
 
 
+def beginnings(listed: Sequence[Token], language: str) -> list[int]:
+    """Return the tokens at which a value may begin, in order: what is no word and no mark, and words that begin one."""
+    begin = _BEGIN.get(worded(language), _MOMENT_WORDS)
+    if language == "de":
+        return [
+            at
+            for at, (sort, _, _, low) in enumerate(listed)
+            if sort in _VALUE_SORTS
+            or (
+                sort == WORD
+                and (low in begin or (len(low) > 8 and numerals.number_word(low, "de") is not None))
+            )
+        ]
+    return [
+        at
+        for at, (sort, _, _, low) in enumerate(listed)
+        if sort in _VALUE_SORTS or (sort == WORD and low in begin)
+    ]
+
+
 class Reader(AmountReader):
     """Reads the values of a text whose tokens are known."""
 
     def __init__(self, text: str, listed: Sequence[Token], language: str) -> None:
         super().__init__(text, listed, language)
-        self._moments = Moments(text, listed, self._worded)
+        self._moments = Moments(text, listed, self._worded, self._lows)
 
     def values(self) -> list[TypedValue]:
         """Return the values by position."""
         return list(self._found())
 
     def _found(self) -> Iterator[TypedValue]:
-        place, count = 0, len(self._listed)
-        moments, starts, german = self._moments, self._starters, self._worded == "de"
-        while place < count:
-            token = self._listed[place]
-            sort = token.sort
-            plain = sort == WORD and token.low not in starts and token.low not in _MOMENT_WORDS
-            if plain and german and len(token.low) > 8:
-                plain = numerals.number_word(token.low, "de") is None
-            if plain or sort in (MARK, BREAK):
-                place += 1
+        behind = 0
+        for place in beginnings(self._listed, self._language):
+            if place < behind:
                 continue
             checkpoint()
-            found = self._moment(moments.at(place)) or self._quantity(place)
+            found = self._moment(self._moments.at(place)) or self._quantity(place)
             if found is not None:
                 yield found
-                place = self._free = max(found.behind, place + 1)
-            else:
-                place += 1
+                behind = self._free = max(found.behind, place + 1)
 
     def _moment(self, moment: Moment | None) -> TypedValue | None:
         if moment is None:
@@ -98,14 +109,18 @@ class Reader(AmountReader):
             amounts = (Decimal(parts["time"] // 60 or 12),)
         kind = ValueKind.TIME if moment.is_clock else ValueKind.DATE
         start, end = self._listed[first].start, self._listed[behind - 1].end
+        # A bare year, whose amount is compared as well, keeps what is said of amounts.
+        bound = (
+            self._bound(first) if amounts else _BOUND_OF_TIME.get(self._lows[first - 1]) or self._bound(first)
+        )
         return TypedValue(
-            kind, start, end, amounts, parts=MappingProxyType(parts), bound=self._bound(first), unsure=moment.unsure,
+            kind, start, end, amounts, parts=MappingProxyType(parts), bound=bound, unsure=moment.unsure,
             first=first, behind=behind,
         )  # fmt: skip
 
     def _is_counted_year(self, first: int, behind: int, following: Token | None) -> bool:
         """Return whether four digits are an amount: "$2000", "1500 metres", "no. 1999"."""
-        before = self._low(first - 1)
+        before = self._lows[first - 1]
         if (
             before in CURRENCY_SIGNS
             or before in CURRENCY_CODES
@@ -147,14 +162,14 @@ class Reader(AmountReader):
         if fraction:
             return self._fraction(place, behind, value)
         if (
-            self._low(behind) == "and"
-            and self._low(behind + 1) == "a"
-            and self._low(behind + 2) in ("half", "quarter")
+            self._lows[behind] == "and"
+            and self._lows[behind + 1] == "a"
+            and self._lows[behind + 2] in ("half", "quarter")
         ):
-            value += Decimal(1) / _FRACTIONS["en"][self._low(behind + 2)]
+            value += Decimal(1) / _FRACTIONS["en"][self._lows[behind + 2]]
             behind += 3
         first = place
-        if is_one(self._low(place - 1), self._worded) and self._low(place) in (
+        if is_one(self._lows[place - 1], self._worded) and self._lows[place] in (
             "hundred",
             "thousand",
             "million",
@@ -185,18 +200,18 @@ class Reader(AmountReader):
             or found.behind >= len(self._listed)
         ):
             return found
-        cents = numerals.number_word(self._low(found.behind), self._worded)
+        cents = numerals.number_word(self._lows[found.behind], self._worded)
         if (
             cents is None
             or cents < 5
-            or self._low(found.behind + 1) in UNITS
+            or self._lows[found.behind + 1] in UNITS
             or self._text[self._listed[found.behind - 1].end] != " "
         ):
             return found
         behind = found.behind + 1
         if (
-            (more := numerals.number_word(self._low(behind + 1), self._worded))
-            and self._low(behind) == "-"
+            (more := numerals.number_word(self._lows[behind + 1], self._worded))
+            and self._lows[behind] == "-"
             and cents >= 20
         ):
             cents, behind = cents + more, behind + 2
@@ -207,21 +222,21 @@ class Reader(AmountReader):
 
     def _fraction(self, place: int, behind: int, value: Decimal) -> TypedValue | None:
         """Read "half an hour", "a third of", "half a million"; nothing where "third" is an ordinal."""
-        low = self._low(place)
-        part = self._low(behind - 1)
-        first = place - 1 if is_one(self._low(place - 1), self._worded) else place
-        before = self._low(first - 2)
-        if self._low(first - 1) == "and" and before in UNITS and self._low(first - 3) in ("a", "an", "one"):
+        low = self._lows[place]
+        part = self._lows[behind - 1]
+        first = place - 1 if is_one(self._lows[place - 1], self._worded) else place
+        before = self._lows[first - 2]
+        if self._lows[first - 1] == "and" and before in UNITS and self._lows[first - 3] in ("a", "an", "one"):
             whole = Written(first - 3, behind, (1 + value,), Decimal("0.01"), spelled=True)
             return self._measured(whole, before)
-        at = behind + (self._low(behind) in ("a", "an", "of"))
-        at += self._low(at) in ("a", "an")
+        at = behind + (self._lows[behind] in ("a", "an", "of"))
+        at += self._lows[at] in ("a", "an")
         if (scale := scale_after(self._listed, at, self._worded)) and scale > 2:
             return self._with_unit(Written(first, at + 1, (value * Decimal(10) ** scale,), spelled=True))
         ordinal = part not in _HALF and first == place and behind - place == 1
         if (
-            self._low(at) in UNITS
-            and self._low(at) not in ("in", "an", "t", "h", "m")
+            self._lows[at] in UNITS
+            and self._lows[at] not in ("in", "an", "t", "h", "m")
             and (not ordinal or at - behind > 1)
         ):
             return self._with_unit(Written(first, at, (value,), Decimal("0.01"), spelled=True))
@@ -238,11 +253,11 @@ class Reader(AmountReader):
         ):
             return None
         if low in ("media", "medio", "quinto", "décimo", "second") or (
-            low == "half" and self._low(place - 1) in _HALVES_BEFORE
+            low == "half" and self._lows[place - 1] in _HALVES_BEFORE
         ):
             return None
         if low == "half" and (
-            self._low(behind) in ("way", "year", "term", "time", "board") or self._low(behind) == "-"
+            self._lows[behind] in ("way", "year", "term", "time", "board") or self._lows[behind] == "-"
         ):
             return None
         start, end = self._listed[first].start, self._listed[behind - 1].end
@@ -256,7 +271,7 @@ class Reader(AmountReader):
         if self._is_mark(place):
             return None
         if token.low.count(".") >= 2 and not written(token.low, self._language):
-            start = token.start - (self._low(place - 1) == "v" and self._joined(place))
+            start = token.start - (self._lows[place - 1] == "v" and self._joined(place))
             return TypedValue(
                 ValueKind.VERSION,
                 start,
@@ -272,8 +287,8 @@ class Reader(AmountReader):
             return None
         exponent = amounts[0].as_tuple().exponent
         digit = _ONE.scaleb(exponent) if isinstance(exponent, int) else _ONE
-        if self._low(behind) == "/" and self._joined(behind) and self._joined(behind + 1):
-            under = self._low(behind + 1)
+        if self._lows[behind] == "/" and self._joined(behind) and self._joined(behind + 1):
+            under = self._lows[behind + 1]
             if (
                 under.isdecimal()
                 and under not in ("0", "00")
@@ -282,17 +297,17 @@ class Reader(AmountReader):
                 and int(under) > int(token.low)
             ):
                 amounts, behind, digit = (amounts[0] / int(under),), behind + 2, Decimal("0.01")
-        if self._low(behind) in _ORDINAL and self._joined(behind):
+        if self._lows[behind] in _ORDINAL and self._joined(behind):
             return None
         return self._with_unit(Written(place, behind, amounts, digit))
 
     def _spaced(self, place: int) -> tuple[str, int]:
         """Return the digits of a number and the token behind it: "1 234,50" is one where decimals have a comma."""
-        low, behind = self._low(place), place + 1
+        low, behind = self._lows[place], place + 1
         if self._language not in ("fr", "es", "de") or not low.isdecimal() or len(low) > 3:
             return low, behind
         while behind < min(len(self._listed), place + _MOST_GROUPS) and self._listed[behind].sort == NUMBER:
-            digits = self._low(behind)
+            digits = self._lows[behind]
             gap = self._text[self._listed[behind - 1].end : self._listed[behind].start]
             if gap != " " or not (digits[:3].isdecimal() and len(digits.split(",")[0]) == 3):
                 break
@@ -306,10 +321,10 @@ class Reader(AmountReader):
         value = numerals.han_number(token.low)
         if value is None:
             return None
-        following = self._low(place + 1) if self._joined(place + 1) else ""
-        if self._low(place - 1).endswith("分之") and self._joined(place):
+        following = self._lows[place + 1] if self._joined(place + 1) else ""
+        if self._lows[place - 1].endswith("分之") and self._joined(place):
             under = numerals.han_number(self._han_before(place)) or _HUNDRED
-            start = self._listed[place - 1 - (self._low(place - 1) == "分之")].start
+            start = self._listed[place - 1 - (self._lows[place - 1] == "分之")].start
             return TypedValue(
                 ValueKind.PERCENTAGE, start, token.end, (value * 100 / under,), "%", place=Decimal("0.5"),
                 bound=self._bound(place - 1), spelled=True, first=place, behind=place + 1,
@@ -318,15 +333,17 @@ class Reader(AmountReader):
             return None
         if len(token.low) == 1 and not following.startswith(_HAN_COUNTERS):
             return None
-        if self._low(place - 1).endswith(("第", "之")) or token.low == "一":
+        if self._lows[place - 1].endswith(("第", "之")) or token.low == "一":
             return None
         return self._with_unit(Written(place, place + 1, (value,), spelled=True))
 
     def _han_before(self, place: int) -> str:
-        mark = self._low(place - 1)
+        mark = self._lows[place - 1]
         if mark == "百分之":
             return "百"
-        return self._low(place - 2) if mark == "分之" and self._listed[place - 2].sort == HAN_NUMBER else "百"
+        return (
+            self._lows[place - 2] if mark == "分之" and self._listed[place - 2].sort == HAN_NUMBER else "百"
+        )
 
     def _is_mark(self, place: int) -> bool:
         """Return whether a number is the number of a list's item, a citation, or part of a name or an address."""
@@ -335,17 +352,17 @@ class Reader(AmountReader):
         before, after = text[start - 1 : start], text[end : end + 1]
         if (before == "[" and after == "]") or before in {"^", "#", "@", "【"}:
             return True
-        if self._low(place - 1) in REFERENCES or (
-            self._low(place - 1) in ("#", "no") and self._low(place - 2) in REFERENCES
+        if self._lows[place - 1] in REFERENCES or (
+            self._lows[place - 1] in ("#", "no") and self._lows[place - 2] in REFERENCES
         ):
             return True
         if before == "-" and place > 1 and self._joined(place - 1) and self._listed[place - 2].sort == WORD:
-            return self._low(place - 2) not in ("to", "mid", "pre", "post")
+            return self._lows[place - 2] not in ("to", "mid", "pre", "post")
         if (
             before.isalpha()
             and before not in "$€£¥x"
             and not before > "\u3000"
-            and self._low(place - 1) not in (*CURRENCY_CODES, "v", "us")
+            and self._lows[place - 1] not in (*CURRENCY_CODES, "v", "us")
         ):
             return True
         if before in "_/\\" and before:
@@ -364,6 +381,10 @@ _YEAR_BEFORE = word_set(
     "in since by until of from during and to before after between till around about early late mid the seit ab bis im en depuis"
     " desde hasta jusqu entre"
 )
+_BOUND_OF_TIME = {
+    **dict.fromkeys(("before", "until", "till", "by", "vor", "bis", "avant", "antes", "hasta"), Bound.BELOW),
+    **dict.fromkeys(("after", "nach", "après"), Bound.ABOVE),
+}
 _HALF = frozenset(("half", "halbe", "halben", "halb", "halbes", "demi", "demie"))
 _HALVES_BEFORE = frozenset(("first", "second", "other", "better", "past"))
 _ORDINAL = frozenset(("st", "nd", "rd", "th", "º", "ª", "er", "ème", "e"))
@@ -372,3 +393,5 @@ _HAN_COUNTERS = tuple(
 )
 _MOMENT_WORDS = frozenset((*NOONS, *MONTHS, *WEEKDAYS, *word_set("q half quarter first second third fourth")))
 _MOMENT_WORDS |= {f"{word}'s" for word in _MOMENT_WORDS}
+_BEGIN = {language: words | _MOMENT_WORDS for language, words in STARTERS.items()}
+_VALUE_SORTS = frozenset((NUMBER, HAN, HAN_NUMBER))

@@ -7,7 +7,9 @@ have no stems here; ``text.words`` has, and is frozen.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from truthlens.text.language import FUNCTION_WORDS
@@ -51,6 +53,11 @@ class Token(NamedTuple):
     low: str
 
 
+_BEHIND = [""] * 16
+# ``Token._make`` without its check: texts have hundreds of thousands of them.
+_made: Callable[[Iterable[object]], Token] = partial(tuple.__new__, Token)
+
+
 def tokens(text: str) -> list[Token]:
     """Return the tokens of ``text`` in order; white space other than line breaks, and ``_``, belong to none."""
     text = text.translate(_FULL_WIDTH) if not text.isascii() else text
@@ -58,21 +65,26 @@ def tokens(text: str) -> list[Token]:
     low = text.lower()
     if len(low) != len(text):  # a few letters grow when they are made small
         low = "".join(each if len(each) == 1 else text[at] for at, each in enumerate(map(str.lower, text)))
-    make = Token._make
-    return [make((match.lastgroup, match.start(), match.end(), match[0])) for match in pattern.finditer(low)]
+    return [_made((match.lastgroup, *match.span(), match[0])) for match in pattern.finditer(low)]
+
+
+def lows(listed: Sequence[Token]) -> list[str]:
+    """Return the tokens' texts in lower case and ``""`` behind them, so that a few places before and behind can be looked at."""
+    return [token[3] for token in listed] + _BEHIND
 
 
 def language_of(listed: Sequence[Token], *, most: int = 2000) -> str:
     """Return a language's code by script and function words, such as ``en``, ``de``, ``it``, ``zh``; ``""`` where neither tells."""
     counts = dict.fromkeys(_TOLD, 0)
     wide = kana = 0
-    for token in listed[:most]:
-        if token.sort == WORD:
-            for code in _CODES.get(token.low, ()):
-                counts[code] += 1
-        elif token.sort == HAN:
-            wide += 2 * (token.end - token.start)
-            kana += any("\u3040" <= each <= "\u30ff" for each in token.low)
+    for sort, start, end, low in islice(listed, most):
+        if sort == WORD:
+            if low in _CODES:
+                for code in _CODES[low]:
+                    counts[code] += 1
+        elif sort == HAN:
+            wide += 2 * (end - start)
+            kana += any("\u3040" <= each <= "\u30ff" for each in low)
     best = max(counts, key=lambda code: counts[code])
     if wide > 3 * counts[best]:
         return "ja" if kana else "zh"

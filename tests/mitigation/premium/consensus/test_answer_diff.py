@@ -141,12 +141,18 @@ async def test_spans_are_weighed_on_the_scale_of_the_threshold_and_facts_keep_th
     text = "The hall is red. The roof is old."
     hall, roof = text.index("hall"), text.index("roof")
     spans = (Span(hall, hall + 4, 0.7), Span(roof, roof + 4, 0.7, "numbers"))
-    results = (DetectorResult("encoder", 0.7, spans[:1]), DetectorResult("numbers", 0.7, spans[1:], floor=0.7))
+    results = (
+        DetectorResult("encoder", 0.7, spans[:1]),
+        DetectorResult("numbers", 0.7, spans[1:], floor=0.7),
+    )
     verdict = Verdict(
         Status.CHECKED, score=0.7, threshold=THRESHOLD, spans=spans, results=results, expected_rate=0.1
     )
     comparison = await compare([Voice("m", text, 0.5, verdict), voice("Hello!")], Scripted().tools)
-    assert [round(view.grounding, 2) for view in comparison.views[0]] == [round(1 - at_rate(0.7, 0.1), 2), 0.3]
+    assert [round(view.grounding, 2) for view in comparison.views[0]] == [
+        round(1 - at_rate(0.7, 0.1), 2),
+        0.3,
+    ]
 
 
 async def test_an_ungrounded_claim_that_most_do_not_hold_is_contested_and_a_grounded_one_is_not() -> None:
