@@ -162,9 +162,14 @@ async def test_completions_work_like_chat(client: httpx.AsyncClient) -> None:
 
 
 async def test_the_models_are_listed(client: httpx.AsyncClient) -> None:
-    """The list names the three that there are."""
+    """The list names the four that there are."""
     listed = (await client.get("/models")).json()
-    assert [entry["id"] for entry in listed["data"]] == ["demo", "demo-grounded", "demo-ungrounded"]
+    assert [entry["id"] for entry in listed["data"]] == [
+        "demo",
+        "demo-grounded",
+        "demo-reworded",
+        "demo-ungrounded",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -103,8 +103,8 @@ CONVERSATIONS: tuple[Conversation, ...] = (
             " accounts a transfer is free."
         ),
         reworded=(
-            "Sending money inside the country sets you back 12 dollars; abroad it is 40. Moving it from one of the bank's"
-            " accounts to another costs nothing."
+            "Inside the country a wire costs 12 dollars; to another country it is 40 dollars. Moving money between accounts"
+            " at Brightwater is free of charge."
         ),
         ungrounded=(
             "A domestic wire transfer costs 75 dollars plus a 9 percent security surcharge, and you must visit the branch"

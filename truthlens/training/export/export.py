@@ -47,7 +47,9 @@ _PROBES = 400  # windows that outlying channels are looked for in
 class ExportLimits:
     """What int8 may cost: 99th percentile of the change of token probabilities, loss of token accuracy."""
 
-    change_p99: float = 0.03
+    change_p99: float = (
+        0.0305  # 0.03; it is an estimate on some thousand tokens, whose further digits say nothing
+    )
     accuracy_loss: float = 0.005
 
 
@@ -118,8 +120,7 @@ def export(
             )
         )
         loss = _accuracy(exact, labels) - _accuracy(rounded, labels)
-        # The change is an estimate on some thousand tokens, so digits beyond the third say nothing.
-        quantized = round(change, 3) <= gate.change_p99 and loss <= gate.accuracy_loss
+        quantized = change <= gate.change_p99 and loss <= gate.accuracy_loss
         shutil.copyfile(small if quantized else full, out / ONNX_NAME)
     tokenizer.save(str(out / "tokenizer.json"))
     figures = (
