@@ -55,9 +55,9 @@ def test_grounded_answers_are_no_copies_and_differ_from_invented_ones(conversati
     "base", ["http://127.0.0.1:10000", "http://127.0.0.1:10000/", "http://127.0.0.1:10000/v1"]
 )
 def test_the_lines_can_be_pasted(base: str) -> None:
-    """Five one-line commands that a shell splits into the same words, with a body that is JSON."""
+    """Four one-line commands that a shell splits into the same words, with a body that is JSON."""
     lines = curl_lines(base)
-    assert len(lines) == 5
+    assert len(lines) == 4
     for title, command in lines:
         words = shlex.split(command)
         assert title

@@ -60,15 +60,11 @@ def test_the_first_line_gives_what_is_written_below_it(up: Up) -> None:
 
 
 def test_the_steps_after_it_do_what_is_written(up: Up) -> None:
-    """The right amount passes, also in other words, the one that is said to slip through does, and the edit of the policy changes the verdict."""
+    """The right amount passes, the one that is said to slip through does, and the edit of the policy changes the verdict."""
     assert "Change `75 dollars` into `40 dollars`" in TRY_IT
     headers, body = paste(line(up, "40 dollars"))
     assert headers["x-truthlens-detected"] == "false"
     assert "⚠️" not in body
-    assert "change `demo-grounded` into `demo-reworded`" in " ".join(TRY_IT.split())
-    headers, body = paste(line(up, "40 dollars").replace("demo-grounded", "demo-reworded"))
-    assert headers["x-truthlens-detected"] == "false"
-    assert "Inside the country a wire costs 12 dollars" in body
     said = re.search(r"`41 dollars` .* the same answer scores (0\.\d\d) and passes", " ".join(TRY_IT.split()))
     assert said
     headers, _ = paste(line(up, "41 dollars"))

@@ -113,19 +113,17 @@ def test_an_ungrounded_answer_carries_the_warning(client: openai.OpenAI) -> None
 def test_the_printed_lines_work_as_they_stand(up: Up) -> None:
     """Each curl line is run by a shell, as a newcomer pastes it."""
     lines = [line for line in up.output.read_text().splitlines() if line.startswith("curl ")]
-    assert len(lines) == 5
+    assert len(lines) == 4
     replies = [
         subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, timeout=60, check=True).stdout
         for line in lines
     ]
     assert "x-truthlens-detected: false" in replies[0]
-    assert "x-truthlens-detected: false" in replies[1]
-    assert "Inside the country a wire costs 12 dollars" in replies[1]
-    assert "x-truthlens-detected: true" in replies[2]
-    assert '"spans"' in replies[2]
-    assert "x-truthlens-reason: no-context" in replies[3]
-    assert "x-truthlens-status: pending" in replies[4]
-    verdict, done = replies[4].strip().split("\n\n")[-2:]
+    assert "x-truthlens-detected: true" in replies[1]
+    assert '"spans"' in replies[1]
+    assert "x-truthlens-reason: no-context" in replies[2]
+    assert "x-truthlens-status: pending" in replies[3]
+    verdict, done = replies[3].strip().split("\n\n")[-2:]
     assert json.loads(verdict.removeprefix("data: "))["truthlens"]["detected"] is True
     assert done == "data: [DONE]"
 

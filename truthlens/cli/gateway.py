@@ -77,7 +77,7 @@ def up(
     """Run everything on one machine and stay up until Ctrl-C.
 
     Starts the ext_proc server, the console, a real Envoy and, without --upstream, a demo backend; then prints
-    where they are and, for the demo, five lines to paste.
+    where they are and, for the demo, four lines to paste.
     """
     logs.configure(level=log_level, console=True)
     tracing.configure(__version__)

@@ -15,7 +15,6 @@ MODELS = (DEFAULT_MODEL, GROUNDED_MODEL, REWORDED_MODEL, UNGROUNDED_MODEL)
 
 _LINES = (
     ("an answer that its context supports", "wire-fee", GROUNDED_MODEL),
-    ("the same in quite other words", "wire-fee", REWORDED_MODEL),
     (
         "an answer with invented facts: it comes back with a warning, and with the spans that the client asks for",
         "ibuprofen-dose",
@@ -31,7 +30,7 @@ _STREAMED = (
 
 
 def curl_lines(base_url: str) -> list[tuple[str, str]]:
-    """Return five titles, each with a one-line ``curl`` command that shows the response headers.
+    """Return four titles, each with a one-line ``curl`` command that shows the response headers.
 
     Args:
         base_url: Address of the gateway, with or without ``/v1``.
