@@ -260,7 +260,9 @@ async def test_reasoning_that_is_scored_counts(name: str, way: Way) -> None:
     assert (told["reasoning"]["scored"], told["reasoning"]["score"], told["spans"]) == (True, 0.9, [])
     assert told["coverage"]["answer_tokens"] == 8
     (span,) = told["reasoning"]["spans"]
-    assert span["end"] - span["start"] == len("nine")
+    assert span["end"] - span["start"] == len(FALSE)
+    (mark,) = span["marked"]
+    assert mark["end"] - mark["start"] == len("nine")
 
 
 @pytest.mark.parametrize("way", [Way.JSON, Way.BUFFER])
@@ -272,7 +274,9 @@ async def test_a_warning_stands_between_the_reasoning_and_the_answer(way: Way) -
     content = f"{lead}Beware.\n\n{FALSE}"
     assert _content(body) == content
     (span,) = _told(body)["choices"][0]["spans"]
-    assert content[span["start"] : span["end"]] == span["text"] == "nine"
+    assert content[span["start"] : span["end"]] == span["text"] == FALSE
+    (mark,) = span["marked"]
+    assert content[mark["start"] : mark["end"]] == mark["text"] == "nine"
 
 
 def _told(body: bytes) -> Any:
