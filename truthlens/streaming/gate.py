@@ -441,8 +441,10 @@ def _marker(entry: Entry) -> bytes | None:
 
 
 def _is_unread(verdict: Verdict) -> bool:
-    """Return whether nothing of a range was scored, or rules alone looked at it: its language is not read."""
+    """Return whether nothing of a range was scored, or rules alone looked at it: the model failed, or does not read it."""
     coverage = verdict.coverage
-    return verdict.score is None or (
-        coverage is not None and coverage.answer_tokens > 0 == coverage.answer_tokens_scored
-    )
+    if verdict.score is None:
+        return True
+    if coverage is None:
+        return any(result.score is None and not result.abstained for result in verdict.results)
+    return coverage.answer_tokens > 0 == coverage.answer_tokens_scored

@@ -334,7 +334,8 @@ class EncoderFollower:
     def _whole(self, view: _View, scored: Scored | Reason, aggregation: Aggregation | None) -> DetectorResult:
         reason = scored if isinstance(scored, Reason) else scored.reason
         if isinstance(scored, Reason) or reason is not None:
-            return nothing(reason or Reason.LANGUAGE, text=view.answer.text, evidence=self._passages)
+            assert reason is not None
+            return nothing(reason, text=view.answer.text, evidence=self._passages)
         return view.sourced(result_of(scored, self.manifest, aggregation or self.manifest.aggregation))
 
     def _parts(

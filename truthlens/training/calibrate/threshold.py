@@ -110,7 +110,7 @@ def choose(
 
     For a miss rate it is the largest one that ``conformal.control_miss_rate`` allows; for a cost ratio the
     one of least expected cost on these answers (``"least cost"`` in ``compared``), together with what the same
-    costs mean in a policy (``"costs in a policy"``) and with the white paper's ``"proposition 1"`` as it stands. The
+    costs mean in a policy (``"proposition 1"``) and for calibrated scores (``"calibrated scores"``). The
     first is measured; the others read the score as a probability and know nothing of the model.
 
     Args:
