@@ -332,10 +332,10 @@ class EncoderFollower:
         return Scored(reading, windows.coverage, task.evidence_read, task.reason)
 
     def _whole(self, view: _View, scored: Scored | Reason, aggregation: Aggregation | None) -> DetectorResult:
-        reason = scored if isinstance(scored, Reason) else scored.reason
-        if isinstance(scored, Reason) or reason is not None:
-            assert reason is not None
-            return nothing(reason, text=view.answer.text, evidence=self._passages)
+        if isinstance(scored, Reason):
+            return nothing(scored, text=view.answer.text, evidence=self._passages)
+        if scored.reason is not None:
+            return nothing(scored.reason, text=view.answer.text, evidence=self._passages)
         return view.sourced(result_of(scored, self.manifest, aggregation or self.manifest.aggregation))
 
     def _parts(
