@@ -131,17 +131,21 @@ def test_a_bad_edit_keeps_the_old_policy_and_a_good_one_counts_at_once(fresh_sta
     def reload_error() -> Any:
         return httpx.get(f"{fresh_stack.console_url}/readyz").json()["policy"]["last_error"]
 
+    def put(text: str) -> None:
+        # Whole: what is written in place can be seen empty, which is a failed reload of its own.
+        new = fresh_stack.policy.with_suffix(".new")
+        new.write_text(text)
+        new.replace(fresh_stack.policy)
+
     def until(condition: Any) -> None:
         deadline = time.monotonic() + 30
         while not condition():
             assert time.monotonic() < deadline
             time.sleep(0.05)
 
-    fresh_stack.policy.write_text(
-        relaxed.replace("hallucination:\n", "hallucination:\n  threshold: 0.0\n", 1)
-    )
+    put(relaxed.replace("hallucination:\n", "hallucination:\n  threshold: 0.0\n", 1))
     until(lambda: detected() == "true")
-    fresh_stack.policy.write_text("hallucination: {treshold: 0.5}\n")
+    put("hallucination: {treshold: 0.5}\n")
     until(lambda: reload_error() is not None)
     assert "treshold" in reload_error()
     assert detected() == "true"
@@ -150,8 +154,6 @@ def test_a_bad_edit_keeps_the_old_policy_and_a_good_one_counts_at_once(fresh_sta
         'truthlens_policy_reloads_total{result="failed"} 1.0'
         in httpx.get(f"{fresh_stack.console_url}/metrics").text
     )
-    fresh_stack.policy.write_text(
-        relaxed.replace("hallucination:\n", "hallucination:\n  threshold: 1.0\n", 1)
-    )
+    put(relaxed.replace("hallucination:\n", "hallucination:\n  threshold: 1.0\n", 1))
     until(lambda: detected() == "false")
     assert reload_error() is None

@@ -36,11 +36,28 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         stack.stop()
 
 
-def until(condition: Callable[[], bool]) -> None:
+@pytest.fixture(autouse=True)
+def good_file_at_the_start(stack: Stack) -> None:
+    """What a test that failed has left behind fails no other one."""
+    put_good(stack, 1.0)
+    until(
+        lambda: ready(stack)["last_error"] is None and detected(stack) == "false", "the good policy in force"
+    )
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, what
         time.sleep(0.05)
+
+
+def put_good(stack: Stack, threshold: float) -> None:
+    if stack.policy.is_dir():
+        stack.policy.rmdir()
+    elif not stack.policy.is_file():
+        stack.policy.unlink(missing_ok=True)
+    stack.policy.write_text(GOOD.format(threshold))
 
 
 def ready(stack: Stack) -> dict[str, Any]:
@@ -51,7 +68,7 @@ def ready(stack: Stack) -> dict[str, Any]:
 
 
 def detected(stack: Stack) -> str:
-    return stack.post(REQUEST).headers["x-truthlens-detected"]
+    return stack.post(REQUEST).headers.get("x-truthlens-detected", "unchecked")
 
 
 def failed_reloads(stack: Stack) -> float:
@@ -64,17 +81,13 @@ def bad_then_good(stack: Stack, put: Callable[[Path], None], said: str) -> None:
     """The bad state is told and counted, answers are scored as before, and a good file is taken over."""
     before = failed_reloads(stack)
     put(stack.policy)
-    until(lambda: ready(stack)["last_error"] is not None)
-    assert said in ready(stack)["last_error"]
+    # Not any error: what is told first may be a file that is still empty, on a machine that is slow to write it.
+    until(lambda: said in (ready(stack)["last_error"] or ""), said)
     assert failed_reloads(stack) > before
     assert detected(stack) == "false"
-    if stack.policy.is_dir():
-        stack.policy.rmdir()
-    elif not stack.policy.is_file():
-        stack.policy.unlink(missing_ok=True)
     for threshold, flagged in ((0.0, "true"), (1.0, "false")):
-        stack.policy.write_text(GOOD.format(threshold))
-        until(lambda flagged=flagged: detected(stack) == flagged)
+        put_good(stack, threshold)
+        until(lambda flagged=flagged: detected(stack) == flagged, f"threshold {threshold}")
     assert ready(stack)["last_error"] is None
 
 

@@ -194,6 +194,19 @@ async def test_emptied_file_is_a_failure(tmp_path: Path) -> None:
         assert "the file is empty" in str(await follower.next())
 
 
+async def test_a_file_that_is_about_to_be_written_is_waited_for(tmp_path: Path) -> None:
+    """Who writes in place empties the file first; where the text follows a moment later, nothing has failed."""
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD.format(0.1))
+    async with following(path) as follower:
+        with path.open("w") as stream:
+            # Shorter than the watcher waits, by timers of one event loop: their order is certain on any machine.
+            await asyncio.sleep(0.25)
+            stream.write(GOOD.format(0.2))
+        assert await follower.next() == 0.2
+    assert follower.said.empty()
+
+
 async def test_touching_does_nothing(tmp_path: Path) -> None:
     """The same contents written again, and other files in the folder, are no reload."""
     path = tmp_path / "p.yaml"

@@ -15,15 +15,16 @@ from pathlib import Path
 from watchfiles import awatch
 
 from truthlens.core.errors import PolicyError
-from truthlens.policy.compile import load_policy, version_now
+from truthlens.policy.compile import load_policy, version_now, version_of
 from truthlens.policy.plans.threshold_lookup import Identify
 from truthlens.policy.policy import Policy
 
 _DEBOUNCE_MS = 200
 # Some file systems report no events; looking again now and then finds what they kept to themselves.
 _LOOK_AGAIN_MS = 2000
-# An editor that removes the file before it writes the new one is given this long.
+# Who removes or empties the file before writing the new one is given this long.
 _GRACE_S = 0.3
+_EMPTY = version_of("")
 
 
 async def watch(
@@ -49,7 +50,7 @@ async def watch(
     seen = loaded if loaded is not None else await _version(path)
     async for _ in _changes(path.parent):
         version = await _version(path)
-        if version is None:
+        if version in (None, _EMPTY):
             await asyncio.sleep(_GRACE_S)
             version = await _version(path)
         if version == seen:
