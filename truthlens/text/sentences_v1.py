@@ -1,4 +1,4 @@
-"""Sentences as the bundled encoder was trained on them: FROZEN for ``lexical-v1``, do not mend anything here.
+"""Sentences as the bundled encoder was trained on them: FROZEN for ``lexical-v1`` and ``-v2``, do not mend anything here.
 
 The windows, the choice of evidence and the lexical features of the model rest on these cuts, with their faults: "U.S."
 ends a sentence, "12." never does. ``tests/text/test_sentences_v1.py`` pins them. Everything else reads

@@ -9,7 +9,7 @@ from truthlens.core.records.exchange import Passage
 from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.explain.differences import SentenceComparison
 from truthlens.detection.explain.evidence_search import EvidenceSentences
-from truthlens.detection.explain.opposites import OPPOSITES, OPPOSITES_ZH
+from truthlens.text.opposites import OPPOSITES, OPPOSITES_ZH
 from truthlens.text.words import words
 
 

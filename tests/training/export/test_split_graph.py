@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from tests.fakes.tiny_encoder import word_tokenizer, write_encoder, write_graph
 from truthlens.core.errors import ModelError
-from truthlens.detection.encoder.inputs.lexical import FEATURE_COUNT
+from truthlens.detection.encoder.inputs.lexical import LEXICAL_COUNT
 from truthlens.detection.encoder.inputs.manifest import load_manifest
 from truthlens.detection.encoder.inputs.windows import Window, load_tokenizer
 from truthlens.detection.models.loading import BODY_NAME, HEAD_NAME, load_model, verify_files
@@ -128,6 +128,6 @@ def test_the_bundled_model_is_served_in_two_parts() -> None:
     assert model.parted
     windows = fixture_windows(load_tokenizer(folder), manifest.input)
     assert windows[0].features is not None
-    assert windows[0].features.shape[1] == FEATURE_COUNT
+    assert windows[0].features.shape[1] == LEXICAL_COUNT
     for one, odds in zip(windows, model.log_odds(windows), strict=True):
         assert model.odds_of(one, model.states(one)).tolist() == odds.tolist()

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from truthlens.core.records.explanation import Difference, DifferenceKind
 from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.explain.evidence_search import EvidenceSentences, Match, Sentence
-from truthlens.detection.explain.opposites import OPPOSITES, OPPOSITES_ZH
+from truthlens.text.opposites import OPPOSITES, OPPOSITES_ZH
 from truthlens.text.values.entities import Mention, mentions, same_value
 from truthlens.text.words import HAN, Word
 

@@ -19,7 +19,7 @@ TWINS_FOLDER = Path(__file__).parents[3] / "data" / "twins" / "train"
 """The twins that the bundled model learns from, of a checkout."""
 # Selection as measured in docs/long-evidence.md.
 INPUT = InputFormat(
-    max_tokens=512, segment_ids=True, features="lexical-v1", ranking="context", selected_tokens=192
+    max_tokens=512, segment_ids=True, features="lexical-v2", ranking="context", selected_tokens=192
 )
 # Few answer chunks and, where the evidence is long, small windows: most of the time goes into tokens.
 TRAIN_INPUT = INPUT.model_copy(update={"answer_tokens": 288, "answer_overlap": 16})

@@ -85,7 +85,10 @@ def _fill(model: TokenClassifier, body: _Reader, head: _Reader) -> None:
     linears: list[Any] = [model.feature_mlp[0], model.head[1], model.head[3]]
     biases = ("feature_mlp.0.bias", "head.1.bias", "head.3.bias")
     for linear, name, bias in zip(linears, head.products, biases, strict=True):
-        linear.weight.copy_(head.weight(name).T)
+        weight = head.weight(name).T
+        # A model of fewer features is gone on from as if the further ones had told it nothing.
+        linear.weight.zero_()
+        linear.weight[:, : weight.shape[1]].copy_(weight)
         linear.bias.copy_(head.bias(bias))
 
 

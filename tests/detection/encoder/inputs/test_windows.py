@@ -17,7 +17,7 @@ from tests.fakes.tiny_encoder import word_tokenizer
 from truthlens.core.errors import ModelError
 from truthlens.detection.encoder.inputs.assignment import chunks_of
 from truthlens.detection.encoder.inputs.evidence_tokens import LONGEST_UNIT, encode_evidence
-from truthlens.detection.encoder.inputs.lexical import FEATURE_COUNT, FEATURE_NAMES
+from truthlens.detection.encoder.inputs.lexical import FEATURE_COUNT, FEATURE_NAMES, LEXICAL_COUNT
 from truthlens.detection.encoder.inputs.manifest import InputFormat
 from truthlens.detection.encoder.inputs.prompts import build_prompt
 from truthlens.detection.encoder.inputs.windows import Window, build_windows, load_tokenizer
@@ -366,15 +366,18 @@ def test_chinese_evidence_is_cut_and_selected_by_sentence() -> None:
     assert built.coverage.complete
 
 
-def test_features_lie_on_the_answer_alone() -> None:
+@pytest.mark.parametrize(
+    ("features", "columns"), [("lexical-v1", LEXICAL_COUNT), ("lexical-v2", FEATURE_COUNT)]
+)
+def test_features_lie_on_the_answer_alone(features: str, columns: int) -> None:
     """Features stand where the answer stands, zeros elsewhere; every window has its own slice of them."""
-    fmt = SMALL.model_copy(update={"features": "lexical-v1"})
+    fmt = SMALL.model_copy(update={"features": features})
     answer = " ".join(f"w{n}" for n in range(60))
     built = build_windows(TOKENIZER, fmt, query="", passages=["w0 w59 " * 30], answer=answer)
     assert len(built.windows) > 1
     for window in built.windows:
         assert window.features is not None
-        assert window.features.shape == (len(window.input_ids), FEATURE_COUNT)
+        assert window.features.shape == (len(window.input_ids), columns)
         assert window.features[window.answer, 0].all()
         outside = np.delete(window.features, np.arange(window.answer.start, window.answer.stop), axis=0)
         assert not outside.any()

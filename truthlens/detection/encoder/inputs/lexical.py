@@ -1,4 +1,4 @@
-"""Compute the lexical support of every answer token by the whole evidence: the feature set ``lexical-v1``.
+"""Compute the lexical support of every answer token by the whole evidence: ``lexical-v1``, and with alignment ``lexical-v2``.
 
 The encoder and plain word support see different things, so the classification head gets both. Features are
 computed against all units (sentences) of the evidence, not only those in the encoder's window.
@@ -14,17 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truthlens.core.cancellation import checkpoint
+from truthlens.detection.encoder.inputs.alignment import ALIGNMENT_NAMES, alignment_features
 from truthlens.text.sentences_v1 import sentences_v1
 from truthlens.text.words import Word, words
 
-FEATURE_NAMES: tuple[str, ...] = (
+_LEXICAL_NAMES: tuple[str, ...] = (
     "answer", "content", "absent", "present", "rarity", "number", "number_found", "bigram_before",
     "bigram_after", "trigram", "entity", "entity_absent", "stop", "in_query", "prefix_found",
     "in_best_unit", "neighbours_share_unit", "sentence_best_overlap", "sentence_support",
     "sentence_bigrams", "sentence_negation_differs", "answer_absent_share", "answer_absent_bigrams",
     "answer_worst_sentence", "answer_absent_numbers", "position", "log_length",
 )  # fmt: skip
+FEATURE_NAMES: tuple[str, ...] = (*_LEXICAL_NAMES, *ALIGNMENT_NAMES)
 FEATURE_COUNT = len(FEATURE_NAMES)
+LEXICAL_COUNT = len(_LEXICAL_NAMES)
+"""The columns of ``lexical-v1``, which come first."""
 _COLUMN = {name: index for index, name in enumerate(FEATURE_NAMES)}
 _PREFIX = 5
 _NEIGHBOURS = 3
@@ -46,6 +50,7 @@ class EvidenceIndex:
     numbers: frozenset[str]
     negated: NDArray[np.bool_]
     lengths: NDArray[np.float64]
+    words: tuple[tuple[Word, ...], ...]
     # What was asked for, in the forms that are quick to work with.
     _arrays: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     _sets: dict[str, frozenset[int]] = field(default_factory=dict)
@@ -108,6 +113,7 @@ def index_evidence(units: Sequence[Sequence[Word]]) -> EvidenceIndex:
         numbers=frozenset(numbers),
         negated=np.array([any(word.negation for word in unit) for unit in units], dtype=bool),
         lengths=np.array([sum(not word.stop for word in unit) for unit in units], dtype=np.float64),
+        words=tuple(map(tuple, units)),
     )
 
 
@@ -117,7 +123,7 @@ def evidence_words(text: str) -> list[list[Word]]:
 
 
 def token_features(
-    index: EvidenceIndex, *, answer: str, offsets: NDArray[np.int64], query: str
+    index: EvidenceIndex, *, answer: str, offsets: NDArray[np.int64], query: str, aligned: bool = True
 ) -> NDArray[np.float32]:
     """Return features of shape (answer tokens, ``FEATURE_COUNT``), each 0..1: the support of each token.
 
@@ -126,12 +132,13 @@ def token_features(
         answer: the whole answer.
         offsets: shape (answer tokens, 2), character ranges of the answer's tokens, ascending.
         query: the user's question, or ``""``.
+        aligned: whether with the columns of the alignment; without, there are ``LEXICAL_COUNT`` (``lexical-v1``).
     """
     listed = words(answer)
-    table = np.zeros((len(listed) + 1, FEATURE_COUNT), dtype=np.float32)
+    table = np.zeros((len(listed) + 1, FEATURE_COUNT if aligned else LEXICAL_COUNT), dtype=np.float32)
     if listed:
         _word_columns(table, index, listed, {word.stem for word in words(query)})
-        _sentence_columns(table, index, listed, sentences_v1(answer))
+        _sentence_columns(table, index, listed, sentences_v1(answer), aligned=aligned)
         _answer_columns(table, listed)
     rows = _word_of_token(listed, offsets)
     features = table[rows]
@@ -174,7 +181,12 @@ def _word_columns(
 
 
 def _sentence_columns(
-    table: NDArray[np.float32], index: EvidenceIndex, listed: list[Word], ranges: list[tuple[int, int]]
+    table: NDArray[np.float32],
+    index: EvidenceIndex,
+    listed: list[Word],
+    ranges: list[tuple[int, int]],
+    *,
+    aligned: bool,
 ) -> None:
     column = _COLUMN
     row = 0
@@ -205,6 +217,8 @@ def _sentence_columns(
             negated = any(word.negation for word in group)
             table[rows, column["sentence_negation_differs"]] = negated != bool(index.negated[best])
             _neighbour_columns(table, index, content, best)
+            if aligned:
+                table[rows, LEXICAL_COUNT:] = alignment_features(group, index.words[best])
     table[: len(listed), column["answer_worst_sentence"]] = 1.0 - worst
 
 

@@ -25,7 +25,7 @@ _LETTUCE_TYPES = frozenset({"modernbert", "eurobert"})
 # These layouts number positions from pad_token_id + 1, so two positions of the table cannot be used.
 _OFFSET_POSITION_TYPES = frozenset({"roberta", "xlm-roberta", "camembert"})
 
-FeatureSet = Literal["lexical-v1"]
+FeatureSet = Literal["lexical-v1", "lexical-v2"]
 Merge = Literal["min", "mean", "nearest", "weighted", "learned"]
 MergeWeights = tuple[float, float, float, float, float]
 """Constant, and the weights of lowest, highest, mean and weighted log-odds."""
