@@ -272,7 +272,8 @@ def _fit_response(
     if rows and 0 < labels[rows].sum() < len(rows):
         inputs = np.array([m for row in rows if (m := measured[row])])
         gold, mass = labels[rows].astype(np.float64), weights[rows]
-        fitted = [_beside_sure(inputs, gold, mass, power=power) for power in SURE_POWERS]
+        sums = name is not Aggregation.SPAN_MAX
+        fitted = [_beside_sure(inputs, gold, mass, power=power, sums=sums) for power in SURE_POWERS]
 
     def scores(calibration: response_score.Calibration | None) -> NDArray[np.float64]:
         scoring = response_score.Scoring(
@@ -337,7 +338,12 @@ def _kind_figures(
 
 
 def _beside_sure(
-    inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64], *, power: float
+    inputs: NDArray[np.float64],
+    gold: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    *,
+    power: float,
+    sums: bool,
 ) -> response_score.Calibration:
     """Fit the logistic beside the highest token to ``power``, by expectation maximisation.
 
@@ -349,30 +355,43 @@ def _beside_sure(
         gold: shape (rows,), 1 for unsupported.
         weights: shape (rows,).
         power: of the highest token.
+        sums: whether the evidence is the log of a sum over tokens or spans.
     """
     sure = inputs[:, 3] ** power
     soft = gold
     for _ in range(_EM_STEPS):
-        found = _without_fall(inputs[:, :3], soft, weights)
+        found = _bounded(inputs[:, :3], soft, weights, sums=sums)
         score = sigmoid(inputs[:, :3] @ found[:3] + found[3])
         soft = gold * score / (score + sure - score * sure)
     slope, worst, length, intercept = (round(float(value), 4) for value in found)
     return response_score.Calibration(slope, worst, length, intercept, sure=power)
 
 
-def _without_fall(
-    inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64]
+def _bounded(
+    inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64], *, sums: bool
 ) -> NDArray[np.float64]:
-    """Return three slopes and an intercept: of a logistic without evidence or worst where they would let the score fall."""
-    columns = [column for column in range(inputs.shape[1]) if inputs[:, column].std() > 0.0]
+    """Return three slopes and an intercept, of a logistic whose score does not rise where it must not.
+
+    It must not fall with evidence or worst, and must not rise for an answer that is said twice: the calibration
+    answers are short, and beyond them a sum over tokens would grow until every long answer is flagged. A measure that would
+    make it so is left out.
+    """
+    # Per token, the evidence of an answer that is said twice stays, so that the length alone has to be bounded.
+    length = inputs[:, 2] if sums else 0.0
+    design = np.column_stack([inputs[:, 0] - length, inputs[:, 1], inputs[:, 2]])
+    columns = [column for column in range(3) if design[:, column].std() > 0.0]
     while True:
-        fitted = fit_logistic(inputs[:, columns], gold, weights, ridge=_RIDGE)
-        falling = [
-            column for column, slope in zip(columns, fitted, strict=False) if column < 2 and slope < 0.0
+        fitted = fit_logistic(design[:, columns], gold, weights, ridge=_RIDGE)
+        wrong = [
+            column
+            for column, slope in zip(columns, fitted, strict=False)
+            if (slope > 0.0 if column == 2 else slope < 0.0)
         ]
-        if not falling:
+        if not wrong:
             break
-        columns.remove(falling[0])
+        columns.remove(wrong[0])
     slopes = np.zeros(3)
     slopes[columns] = fitted[:-1]
+    if sums:
+        slopes[2] -= slopes[0]
     return np.append(slopes, fitted[-1])
