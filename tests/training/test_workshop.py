@@ -184,13 +184,12 @@ def test_the_weights_are_the_mean_of_the_second_half(
 def test_ingredients_can_be_left_out(settings: TrainSettings, tmp_path: Path, quiet: Console) -> None:
     """Without comparison and lexical features training works, and neither changes the answer of the head."""
     run = train(
-        replace(
-            settings, run=tmp_path / "run", epochs=1, comparison=False, feature_dropout=1.0, contrast=0.0
-        ),
+        replace(settings, run=tmp_path / "run", epochs=1, comparison=False, features=None, contrast=0.0),
         console=quiet,
     )
     summary = json.loads((run / "train.json").read_bytes())
     assert summary["settings"]["comparison"] is False
+    assert summary["settings"]["features"] is None
     model = build_model(find_base(settings.base).folder, features=FEATURE_COUNT).eval()
     ids, features = torch.tensor([[2, 5, 6, 3]]), torch.zeros(1, 4, FEATURE_COUNT)
     types = torch.tensor([[0, 0, 1, 1]])

@@ -20,7 +20,7 @@ from truthlens.training.train.batches import (
 )
 
 TOKENIZER = word_tokenizer(VOCABULARY)
-FMT = InputFormat(max_tokens=64, segment_ids=True, answer_tokens=16, answer_overlap=4, features="lexical-v1")
+FMT = InputFormat(max_tokens=64, segment_ids=True, answer_tokens=16, answer_overlap=4, features="lexical-v2")
 
 
 def _example(

@@ -15,6 +15,7 @@ import torch
 from tokenizers import Tokenizer
 
 from truthlens.core.errors import ModelError
+from truthlens.detection.encoder.inputs.manifest import FeatureSet
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.training.data.dataset import Example
 from truthlens.training.export.export import load_run
@@ -29,17 +30,17 @@ from truthlens.training.train.trainer import SUMMARY
 class BlindModel:
     """A trained blind classifier; a function from labelled answers to their scores.
 
-    ``sees`` is what it is shown. ``lexical`` says whether it was trained with lexical features.
+    ``sees`` is what it is shown, ``features`` the lexical features that it was trained with.
     """
 
     model: TokenClassifier
     tokenizer: Tokenizer
     sees: Blind
-    lexical: bool
+    features: FeatureSet | None
 
     def __call__(self, rows: Sequence[Example]) -> list[float]:
         """Return the score of each row, above 0, higher for less supported; for ranking alone."""
-        fmt = INPUT if self.lexical else INPUT.model_copy(update={"features": None})
+        fmt = INPUT.model_copy(update={"features": self.features})
         margins = predict(self.model, self.tokenizer, blinded(rows, self.sees), fmt=fmt)
         return [response_hazard(tokens) for tokens in margins]
 
@@ -60,5 +61,5 @@ def load_blind(run: Path, *, threads: int = 1) -> BlindModel:
     torch.set_num_threads(threads)
     model = load_run(run)
     model.compares = bool(settings.get("comparison", True))
-    lexical = float(settings.get("feature_dropout", 0.0)) < 1.0
-    return BlindModel(model, load_tokenizer(run), cast("Blind", settings["blind"]), lexical)
+    features = cast("FeatureSet | None", settings.get("features"))
+    return BlindModel(model, load_tokenizer(run), cast("Blind", settings["blind"]), features)

@@ -110,9 +110,11 @@ def encode_examples(
 
 
 def _features(features: NDArray[np.float32] | None, answer: slice) -> NDArray[np.float16]:
-    if features is None:
-        return np.zeros((answer.stop - answer.start, FEATURE_COUNT), dtype=np.float16)
-    return features[answer].astype(np.float16)
+    """Return all columns, zero for those that the format leaves out."""
+    table = np.zeros((answer.stop - answer.start, FEATURE_COUNT), dtype=np.float16)
+    if features is not None:
+        table[:, : features.shape[1]] = features[answer]
+    return table
 
 
 def token_labels(offsets: NDArray[np.int64], example: Example) -> NDArray[np.int16]:

@@ -22,6 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tokenizers import Tokenizer
 
 from truthlens.detection.encoder.inputs.lexical import FEATURE_COUNT
+from truthlens.detection.encoder.inputs.manifest import FeatureSet
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.training.data.dataset import Example, Mixture, Recipe, draw, read_folder, split
 from truthlens.training.data.evidence_twins import EVIDENCE_TWINS, evidence_twins
@@ -70,9 +71,10 @@ class TrainSettings:
     rows of every source (for a trial run). ``start`` is an exported model folder to go on from, instead of the
     bare base. ``twins`` is a folder of twin files (``training/data/twins``), of which some groups are held out.
     ``blind`` takes the evidence away from all rows: what such a model ranks, no model needs to read for.
-    The last four are the ingredients that ablations leave out: generated answers, the head's comparison with the evidence, lexical features (the share of answers that
-    are learnt without them, so that the encoder does not lean on them alone; 1 for never any), and the share
-    of pairs in the loss.
+    ``steps`` bounds the batches instead of the time, for trainings that are compared. ``feature_dropout`` is the share of
+    answers that are learnt without lexical features, so that the encoder does not lean on them alone.
+    Ablations leave out generated answers, the head's comparison with the evidence, features, and (``contrast``) pairs in
+    the loss.
     """
 
     data: Path
@@ -80,6 +82,7 @@ class TrainSettings:
     base: str = BUNDLED_BASE
     epochs: int = 2
     minutes: float = 120.0
+    steps: int | None = None
     batch_tokens: int = 6_000
     learning_rate: float = 1.5e-4
     head_learning_rate: float = 1e-3
@@ -90,6 +93,7 @@ class TrainSettings:
     checkpoint_minutes: float = 4.0
     generated: bool = True
     comparison: bool = True
+    features: FeatureSet | None = INPUT.features
     feature_dropout: float = 0.1
     contrast: float = 0.25
     resume: bool = True
@@ -152,11 +156,11 @@ def train(
         items = encode_examples(
             tokenizer,
             blinded(drawn, settings.blind),
-            format_of=train_format,
+            format_of=lambda row: train_format(row).model_copy(update={"features": settings.features}),
             weight_of=lambda row: recipe.mixture.get(row.source, recipe.default_mixture).weight,
         )
         done = _run_epoch(state, items, settings, pad_id=tokenizer.token_to_id("[PAD]") or 0, console=console)
-        figures = _figures(state.model, tokenizer, watched, lexical=settings.feature_dropout < 1.0)
+        figures = _figures(state.model, tokenizer, watched, features=settings.features)
         console.print(f"epoch {state.epoch + 1} figures: {json.dumps(figures)}")
         state.figures.append(figures)
         state.rows.update(example.source for example in drawn)
@@ -170,7 +174,7 @@ def train(
     mean = None
     if state.mean:
         state.model.load_state_dict(state.mean)
-        mean = _figures(state.model, tokenizer, watched, lexical=settings.feature_dropout < 1.0)
+        mean = _figures(state.model, tokenizer, watched, features=settings.features)
         console.print(f"mean of {state.in_mean} weights: {json.dumps(mean)}")
     summary: dict[str, Any] = {
         "settings": {key: str(value) if isinstance(value, Path) else value for key, value in asdict(settings).items()},
@@ -324,6 +328,8 @@ def _run_epoch(
         for batch in iterate(items, batches[state.batch :], pad_id=pad_id):
             done = (state.epoch + state.batch / len(batches)) / settings.epochs
             share = max(done, state.elapsed_s / 60 / settings.minutes)
+            if settings.steps is not None:
+                share = max(share, state.step / settings.steps if settings.steps else 1.0)
             if share >= 1.0:
                 return False
             running.append(_step(state, batch, settings, rate=_schedule(share, settings.warmup)))
@@ -387,9 +393,9 @@ def _watched(calibration: list[Example], test: list[Example], *, most: int) -> l
 
 
 def _figures(
-    model: TokenClassifier, tokenizer: Tokenizer, rows: list[Example], *, lexical: bool = True
+    model: TokenClassifier, tokenizer: Tokenizer, rows: list[Example], *, features: FeatureSet | None
 ) -> dict[str, Any]:
-    fmt = INPUT if lexical else INPUT.model_copy(update={"features": None})
+    fmt = INPUT.model_copy(update={"features": features})
     scores = [response_hazard(tokens) for tokens in predict(model, tokenizer, rows, fmt=fmt)]
     figures: dict[str, Any] = {}
     for source in sorted({row.source for row in rows}):
