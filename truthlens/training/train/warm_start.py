@@ -41,24 +41,34 @@ def load_exported(model: TokenClassifier, folder: Path) -> None:
 
 
 class _Reader:
-    """The tensors of an ONNX file by name, and the weights of its matrix products in order."""
+    """The tensors of an ONNX file by name, and the weights of its matrix products by the module that they are of."""
 
     def __init__(self, loaded: ModelProto) -> None:
         self.held: _Weights = {each.name: numpy_helper.to_array(each) for each in loaded.graph.initializer}
-        named = {name.removesuffix("_quantized") for name, held in self.held.items() if held.ndim == 2}
-        # The exporter numbers them as they were traced; the optimizer may reorder the nodes.
-        self.products = sorted(
-            (name for name in named if name.startswith("onnx::MatMul_")),
-            key=lambda name: int(name.rpartition("_")[2]),
-        )
+        self.products: dict[str, torch.Tensor] = {}
+        for node in loaded.graph.node:
+            # "/layers.0/query/linear/MatMul_quant"; products of two activations have no weight.
+            module, _, kind = node.name.strip("/").rpartition("/")
+            weight = self._weight(node.input[1]) if kind in {"MatMul", "MatMul_quant"} else None
+            if weight is not None:
+                self.products[module.replace("/", ".")] = weight
 
     def bias(self, name: str) -> torch.Tensor:
         return torch.from_numpy(self.held[name].astype(np.float32))
 
     def weight(self, name: str) -> torch.Tensor:
         """Return a tensor in float32, shape as it is stored."""
+        found = self._weight(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def _weight(self, name: str) -> torch.Tensor | None:
+        name = name.removesuffix("_quantized")
         if name in self.held:
             return self.bias(name)
+        if f"{name}_quantized" not in self.held:
+            return None
         values = self.held[f"{name}_quantized"].astype(np.float32)
         zero = self.held[f"{name}_zero_point"].astype(np.float32)
         return torch.from_numpy((values - zero) * self.held[f"{name}_scale"].astype(np.float32))
@@ -69,51 +79,47 @@ def _fill(model: TokenClassifier, body: _Reader, head: _Reader) -> None:
     for name in ("word_embeddings", "token_type_embeddings", "position_embeddings"):
         getattr(encoder.embeddings, name).weight.copy_(body.weight(f"embeddings.{name}.weight"))
     _norm(encoder.embeddings.LayerNorm, body, "embeddings.LayerNorm")
-    # Of each layer in order: query, key and value, attention's output, into, out, and the outlying two.
-    by_shape = [
-        name for name in body.products if body.weight(name).shape != model.comparison.match.weight.T.shape
-    ]
-    compared = [name for name in body.products if name not in by_shape]
-    each = len(by_shape) // len(encoder.encoder.layer)
     for number, layer in enumerate(encoder.encoder.layer):
-        _layer(layer, body, f"layers.{number}", by_shape[number * each : (number + 1) * each], encoder.config)
-    match, difference, product = (body.weight(name).T for name in compared)
-    model.comparison.match.weight.copy_(match)
-    model.comparison.difference.weight.copy_(difference)
+        _layer(layer, body, f"layers.{number}", encoder.config)
+    for name in ("match", "difference", "product"):
+        getattr(model.comparison, name).weight.copy_(body.products[f"comparison.{name}"].T)
     model.comparison.difference.bias.copy_(body.bias("comparison.difference.bias"))
-    model.comparison.product.weight.copy_(product)
-    linears: list[Any] = [model.feature_mlp[0], model.head[1], model.head[3]]
-    biases = ("feature_mlp.0.bias", "head.1.bias", "head.3.bias")
-    for linear, name, bias in zip(linears, head.products, biases, strict=True):
-        weight = head.weight(name).T
-        # A model of fewer features is gone on from as if the further ones had told it nothing.
-        linear.weight.zero_()
-        linear.weight[:, : weight.shape[1]].copy_(weight)
-        linear.bias.copy_(head.bias(bias))
+    linears: dict[str, Any] = {
+        "feature_mlp.0": model.feature_mlp[0], "head.1": model.head[1], "head.3": model.head[3],
+    }  # fmt: skip
+    for name, linear in linears.items():
+        weight = head.products[f"{name.rpartition('.')[0]}.{name}"].T
+        if linear is model.feature_mlp[0]:
+            # A model of fewer features goes on as if the further ones had told it nothing.
+            weight = torch.nn.functional.pad(weight, (0, max(0, linear.in_features - weight.shape[1])))
+        _linear(linear, weight, head.bias(f"{name}.bias"))
 
 
-def _layer(layer: Any, body: _Reader, name: str, products: list[str], config: Any) -> None:
+def _layer(layer: Any, body: _Reader, name: str, config: Any) -> None:
     width = config.hidden_size
     scale = (width // config.num_attention_heads) ** 0.5
-    kinds = ("query", "key_value", "attention_output", "feed_forward.into", "feed_forward.out")
-    full: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
-    for kind, product in zip(kinds, products, strict=False):
-        shrink = body.bias(f"{name}.{kind}.shrink")
-        full[kind] = (body.weight(product) * shrink[:, None]).T, body.bias(f"{name}.{kind}.linear.bias")
-    apart_into, apart_out = (body.weight(product).T for product in products[5:])
+
+    def full(part: str) -> tuple[torch.Tensor, torch.Tensor]:
+        shrink = body.bias(f"{name}.{part}.shrink")
+        weight = body.products[f"{name}.{part}.linear"]
+        return (weight * shrink[:, None]).T, body.bias(f"{name}.{part}.linear.bias")
+
     attention = layer.attention.self
-    attention.query.weight.copy_(full["query"][0] * scale)
-    attention.query.bias.copy_(full["query"][1] * scale)
+    query, query_bias = full("query")
+    _linear(attention.query, query * scale, query_bias * scale)
+    key_value, bias = full("key_value")
     for part, own in ((attention.key, slice(0, width)), (attention.value, slice(width, None))):
-        part.weight.copy_(full["key_value"][0][own])
-        part.bias.copy_(full["key_value"][1][own])
-    _linear(layer.attention.output.dense, *full["attention_output"])
+        _linear(part, key_value[own], bias[own])
+    _linear(layer.attention.output.dense, *full("attention_output"))
     _norm(layer.attention.output.LayerNorm, body, f"{name}.norm")
     # The order of the hidden channels means nothing, so the outlying ones come last.
-    into, into_bias = full["feed_forward.into"]
+    into, into_bias = full("feed_forward.into")
+    apart_into, apart_out = (
+        body.products[f"{name}.feed_forward.outlying_{way}"].T for way in ("into", "out")
+    )
     apart_bias = body.bias(f"{name}.feed_forward.outlying_into.bias")
     _linear(layer.intermediate.dense, torch.cat([into, apart_into]), torch.cat([into_bias, apart_bias]))
-    out, out_bias = full["feed_forward.out"]
+    out, out_bias = full("feed_forward.out")
     _linear(layer.output.dense, torch.cat([out, apart_out], dim=1), out_bias)
     _norm(layer.output.LayerNorm, body, f"{name}.feed_forward.norm")
 

@@ -54,6 +54,7 @@ class EvidenceIndex:
     # What was asked for, in the forms that are quick to work with.
     _arrays: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     _sets: dict[str, frozenset[int]] = field(default_factory=dict)
+    _aligned: dict[tuple[object, ...], NDArray[np.float32]] = field(default_factory=dict)
 
     @property
     def units(self) -> int:
@@ -80,6 +81,14 @@ class EvidenceIndex:
         if units is None:
             units = self._sets[key] = frozenset(self.postings.get(key, ()))
         return units
+
+    def alignment(self, sentence: Sequence[Word], unit: int) -> NDArray[np.float32]:
+        """Return ``alignment_features`` of ``sentence`` with a unit; a growing answer asks for the same ones again."""
+        key = (unit, *(word[2:] for word in sentence))
+        found = self._aligned.get(key)
+        if found is None:
+            found = self._aligned[key] = alignment_features(sentence, self.words[unit])
+        return found
 
 
 def keys_of(word: Word) -> tuple[str, ...]:
@@ -218,7 +227,7 @@ def _sentence_columns(
             table[rows, column["sentence_negation_differs"]] = negated != bool(index.negated[best])
             _neighbour_columns(table, index, content, best)
             if aligned:
-                table[rows, LEXICAL_COUNT:] = alignment_features(group, index.words[best])
+                table[rows, LEXICAL_COUNT:] = index.alignment(group, best)
     table[: len(listed), column["answer_worst_sentence"]] = 1.0 - worst
 
 
