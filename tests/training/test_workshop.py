@@ -128,15 +128,23 @@ def test_figures_of_an_ablation_stand_in_the_card(
     """Variants and their figures are added to manifest and card, and nothing else changes."""
     copy = tmp_path / folder.name
     shutil.copytree(folder, copy)
-    rows = [{"variant": "no-owls", "auroc": 0.75, "others": 0.5, "steps": 9, "figures": {}}]
-    (tmp_path / "ablation.json").write_text(json.dumps({"rows_of_each_source": 7, "variants": rows}))
+    row = {
+        "variant": "no-owls",
+        "twins": 0.9,
+        "pairwise": 0.8,
+        "auroc": 0.75,
+        "others": 0.5,
+        "steps": 9,
+        "figures": {},
+    }
+    (tmp_path / "ablation.json").write_text(json.dumps({"steps": 9, "start": "old-en", "variants": [row]}))
     describe(settings.run, copy, ablation=tmp_path / "ablation.json")
     before, after = load_manifest(folder), load_manifest(copy)
     assert after.figures.pop("ablation")["variants"][0]["variant"] == "no-owls"
     assert after == before
     card = (copy / "MODEL_CARD.md").read_text(encoding="utf-8")
-    assert "| no-owls | 0.750 | 0.500 |" in card
-    assert "7 rows of each source" in card
+    assert "| no-owls | 0.900 | 0.800 | 0.750 | 0.500 |" in card
+    assert "9 steps from old-en" in card
     assert "| epoch 1 |" in (folder / "MODEL_CARD.md").read_text(encoding="utf-8")
 
 

@@ -151,7 +151,7 @@ def describe(run: Path, out: Path, *, ablation: Path) -> None:
     manifest = load_manifest(out)
     found = json.loads(ablation.read_bytes())
     found["variants"] = [
-        {key: row[key] for key in ("variant", "auroc", "others", "steps")} for row in found["variants"]
+        {key: value for key, value in row.items() if key != "figures"} for row in found["variants"]
     ]
     manifest = manifest.model_copy(update={"figures": {**manifest.figures, "ablation": found}})
     _write(out, manifest)

@@ -172,15 +172,16 @@ AUROC on the calibration side of the main data, ranked by hazard, and mean AUROC
 {rows}
 """
     if ablation:
+        columns = ("twins", "pairwise", "auroc", "others")
         rows = "\n".join(
-            f"| {row['variant']} | {_number(row['auroc'])} | {_number(row['others'])} |"
+            f"| {row['variant']} | {' | '.join(_number(row[name]) for name in columns)} |"
             for row in ablation["variants"]
         )
         text += f"""
-The same short training ({ablation["rows_of_each_source"]} rows of each source, one epoch) with one ingredient left out:
+Short trainings of {ablation["steps"]} steps from {ablation["start"] or "the base model"}, each without one ingredient:
 
-| variant | main | others |
-| --- | --- | --- |
+| variant | twin ranking | pairwise ranking | main | others |
+| --- | --- | --- | --- | --- |
 {rows}
 """
     return f"## What each ingredient gives\n{text}" if text else ""
