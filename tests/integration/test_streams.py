@@ -411,9 +411,6 @@ def test_megabytes_at_once_pass_whole(gateway: Gateway, plan: str, framing: Fram
     assert len(read.chunks) == len(frames)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="v1 at even odds gives a supported answer of 5,000 tokens more than 0.6"
-)
 @pytest.mark.parametrize("plan", ["observe", "mark", "narrow"])
 def test_a_long_answer_in_one_burst_keeps_its_bytes(gateway: Gateway, plan: str) -> None:
     """Some 200 KB of frames, more than a gate holds."""

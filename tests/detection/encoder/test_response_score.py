@@ -150,3 +150,38 @@ def test_a_calibration_that_falls_is_refused() -> None:
     """A negative slope would score worse tokens lower."""
     with pytest.raises(ValueError, match="expected 0 or more"):
         Calibration(slope=-0.1, worst=0.0, length=0.0, intercept=0.0, sure=SURE)
+
+
+@pytest.mark.parametrize(
+    "aggregation", [Aggregation.NOISY_OR, Aggregation.SPAN_NOISY_OR, Aggregation.SPAN_MAX]
+)
+@given(
+    st.lists(st.floats(0.0, 0.99), min_size=1, max_size=12),
+    st.integers(3, 40),
+    st.floats(0.0, 3.0),
+    st.floats(-2.0, 2.0),
+)
+def test_an_answer_said_again_and_again_scores_no_higher(
+    aggregation: Aggregation, p: list[float], times: int, slope: float, length: float
+) -> None:
+    """Beyond the longest answers of the calibration, length alone raises no score, whatever was fitted."""
+    fitted = Calibration(slope=slope, worst=0.5, length=length, intercept=0.2, sure=SURE, longest=len(p) * 3)
+    scoring = Scoring(tau=0.0, calibrations={aggregation: fitted})
+
+    def score(times: int) -> float:
+        values = np.tile(np.array(p), times)
+        spans = tuple(span for _ in range(times) for span in _spans(*(each for each in p if each > 0.5)))
+        return scoring.score(aggregation, p=values, spans=spans)
+
+    assert score(times) <= score(3) + 1e-9
+
+
+def test_short_answers_are_scored_as_without_the_bound() -> None:
+    """The bound is that of the calibration's answers, so that it changes none of them."""
+    bounded = Calibration(slope=1.5, worst=0.5, length=-0.2, intercept=-1.0, sure=SURE, longest=3)
+    p = np.array([0.5, 0.75, 0.1])
+    one, other = (
+        Scoring(tau=0.0, calibrations={Aggregation.NOISY_OR: each}).score(Aggregation.NOISY_OR, p=p, spans=())
+        for each in (NOISY_OR, bounded)
+    )
+    assert one == other

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from rich.console import Console
 
@@ -59,7 +60,9 @@ def test_further_features_start_as_nothing(settings: TrainSettings, exported: Pa
     """A classifier of more features reads the same columns as before, and the further ones with weight zero."""
     model = build_model(Path(settings.base), features=FEATURE_COUNT + 3)
     load_exported(model, exported)
-    weight = model.feature_mlp[0].weight
+    first = model.feature_mlp[0]
+    assert isinstance(first, torch.nn.Linear)
+    weight = first.weight
     assert not weight[:, FEATURE_COUNT:].any()
     assert weight[:, :FEATURE_COUNT].any()
 

@@ -36,7 +36,9 @@ class Calibration:
     Log-odds = ``slope`` · evidence + ``worst`` · worst + ``length`` · ln(answer tokens) + ``intercept``; see
     ``measures`` for evidence and worst. ``slope`` and ``worst`` are not negative. ``sure`` (above 0, at most
     ``MOST_SURE``) adds, by a Noisy-OR, the highest token or span to that power: one part of an answer that is
-    surely wrong makes the answer wrong, however long the rest is, and the logistic would dilute it.
+    surely wrong makes the answer wrong, however long the rest is, and the logistic would dilute it. An answer of more
+    than ``longest`` tokens counts as one of so many with the same share of suspicious ones: what was fitted on shorter
+    answers would flag every long one, for the small background of their tokens adds up.
     """
 
     slope: float
@@ -44,6 +46,7 @@ class Calibration:
     length: float
     intercept: float
     sure: float
+    longest: int | None = None
 
     def __post_init__(self) -> None:
         if self.slope < 0.0 or self.worst < 0.0:
@@ -81,7 +84,7 @@ class Scoring:
         calibration = self.calibrations.get(aggregation)
         if calibration is None:
             return aggregate(aggregation, p=p, spans=spans, tau=self.tau, exponent=self.exponent)
-        found = measures(aggregation, p=p, spans=spans, tau=self.tau)
+        found = measures(aggregation, p=p, spans=spans, tau=self.tau, longest=calibration.longest)
         if found is None:
             return 0.0
         odds = (
@@ -107,14 +110,17 @@ class Measures(NamedTuple):
     highest: float
 
 
-def measures(aggregation: Aggregation, *, p: ArrayLike, spans: Sequence[Span], tau: float) -> Measures | None:
+def measures(
+    aggregation: Aggregation, *, p: ArrayLike, spans: Sequence[Span], tau: float, longest: int | None = None
+) -> Measures | None:
     """Return the measures that calibration reads of one answer; ``None`` where no token is suspicious at all.
 
     For ``noisy_or``, evidence is the log of the hazard Σ −ln(1 − p) over tokens above ``tau`` (the Noisy-OR
     is 1 − e^−hazard), and worst the log-odds of the mean of the three highest tokens. For ``span_noisy_or``
     evidence is the log of the spans' hazard, for ``span_max`` the log-odds of the highest span; worst is 0
     for both. Where no token is above ``tau``, or there is no span, the highest token alone is the evidence, so
-    that answers below the limit are told apart as well. Each measure rises, or stays, with every token.
+    that answers below the limit are told apart as well. Each measure rises, or stays, with every token; an answer of
+    more than ``longest`` tokens has the hazard and the length of so many, with the same mean.
     """
     values = np.asarray(p, dtype=np.float64)
     top = float(values.max(initial=0.0))
@@ -122,14 +128,16 @@ def measures(aggregation: Aggregation, *, p: ArrayLike, spans: Sequence[Span], t
         top = max(top, span_max(spans))
     if top <= 0.0:
         return None
-    length, highest = math.log(len(values) + 1.0), min(top, 1.0 - CLIP)
+    highest = min(top, 1.0 - CLIP)
+    counting = len(values) if longest is None else min(len(values), longest)
+    length, over = math.log(counting + 1.0), math.log(max(len(values), 1) / max(counting, 1))
     if aggregation is Aggregation.SPAN_MAX:
         return Measures(_log_odds(top), 0.0, length, highest)
     if aggregation is Aggregation.NOISY_OR:
         counted, worst = values[values > tau], _log_odds(worst_tokens(values, 0.0))
     else:
         counted, worst = np.array([span.score for span in spans], dtype=np.float64), 0.0
-    return Measures(_log_hazard(counted if len(counted) else np.array([top])), worst, length, highest)
+    return Measures(_log_hazard(counted if len(counted) else np.array([top])) - over, worst, length, highest)
 
 
 def _log_hazard(scores: NDArray[np.float64]) -> float:

@@ -37,6 +37,7 @@ BASE_RATE = 0.5
 """Share of unsupported answers that scores are fitted to: even odds."""
 SURE_POWERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
 """Powers of the highest token that are tried, the strongest first; see ``response_score.Calibration``."""
+_MOST_OF_THE_LENGTHS = 0.95
 WHITE_PAPER_THRESHOLD = 0.6
 """Recommended wherever its F1 is nearly the best, so that thresholds mean the same under every model."""
 OTHER = "other"
@@ -267,13 +268,15 @@ def _fit_response(
 ) -> _FittedResponse:
     """Fit the calibration of one aggregation (``None`` if only one class was seen); its scores, and the raw ones."""
     fitted: list[response_score.Calibration] = []
-    measured = [response_score.measures(name, p=p, spans=spans, tau=tau) for p, spans in answers]
+    longest = _longest(answers, weights)
+    measured = [
+        response_score.measures(name, p=p, spans=spans, tau=tau, longest=longest) for p, spans in answers
+    ]
     rows = [row for row, measure in enumerate(measured) if measure is not None and weights[row] > 0.0]
     if rows and 0 < labels[rows].sum() < len(rows):
         inputs = np.array([m for row in rows if (m := measured[row])])
         gold, mass = labels[rows].astype(np.float64), weights[rows]
-        sums = name is not Aggregation.SPAN_MAX
-        fitted = [_beside_sure(inputs, gold, mass, power=power, sums=sums) for power in SURE_POWERS]
+        fitted = [_beside_sure(inputs, gold, mass, power=power, longest=longest) for power in SURE_POWERS]
 
     def scores(calibration: response_score.Calibration | None) -> NDArray[np.float64]:
         scoring = response_score.Scoring(
@@ -337,13 +340,21 @@ def _kind_figures(
     return found
 
 
+def _longest(answers: Sequence[_Scored], weights: NDArray[np.float64]) -> int:
+    """Return the tokens that most answers stay below: beyond them nothing tells what a longer one's evidence is worth."""
+    lengths = np.array([len(p) for p, _ in answers])
+    order = np.argsort(lengths)
+    below = np.cumsum(weights[order]) <= _MOST_OF_THE_LENGTHS * weights.sum()
+    return max(int(lengths[order][below].max(initial=1)), 1)
+
+
 def _beside_sure(
     inputs: NDArray[np.float64],
     gold: NDArray[np.float64],
     weights: NDArray[np.float64],
     *,
     power: float,
-    sums: bool,
+    longest: int,
 ) -> response_score.Calibration:
     """Fit the logistic beside the highest token to ``power``, by expectation maximisation.
 
@@ -355,43 +366,31 @@ def _beside_sure(
         gold: shape (rows,), 1 for unsupported.
         weights: shape (rows,).
         power: of the highest token.
-        sums: whether the evidence is the log of a sum over tokens or spans.
+        longest: the tokens that the measures are bounded to.
     """
     sure = inputs[:, 3] ** power
     soft = gold
     for _ in range(_EM_STEPS):
-        found = _bounded(inputs[:, :3], soft, weights, sums=sums)
+        found = _without_fall(inputs[:, :3], soft, weights)
         score = sigmoid(inputs[:, :3] @ found[:3] + found[3])
         soft = gold * score / (score + sure - score * sure)
     slope, worst, length, intercept = (round(float(value), 4) for value in found)
-    return response_score.Calibration(slope, worst, length, intercept, sure=power)
+    return response_score.Calibration(slope, worst, length, intercept, sure=power, longest=longest)
 
 
-def _bounded(
-    inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64], *, sums: bool
+def _without_fall(
+    inputs: NDArray[np.float64], gold: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return three slopes and an intercept, of a logistic whose score does not rise where it must not.
-
-    It must not fall with evidence or worst, and must not rise for an answer that is said twice: the calibration
-    answers are short, and beyond them a sum over tokens would grow until every long answer is flagged. A measure that would
-    make it so is left out.
-    """
-    # Per token, the evidence of an answer that is said twice stays, so that the length alone has to be bounded.
-    length = inputs[:, 2] if sums else 0.0
-    design = np.column_stack([inputs[:, 0] - length, inputs[:, 1], inputs[:, 2]])
-    columns = [column for column in range(3) if design[:, column].std() > 0.0]
+    """Return three slopes and an intercept: of a logistic without evidence or worst where they would let the score fall."""
+    columns = [column for column in range(inputs.shape[1]) if inputs[:, column].std() > 0.0]
     while True:
-        fitted = fit_logistic(design[:, columns], gold, weights, ridge=_RIDGE)
-        wrong = [
-            column
-            for column, slope in zip(columns, fitted, strict=False)
-            if (slope > 0.0 if column == 2 else slope < 0.0)
+        fitted = fit_logistic(inputs[:, columns], gold, weights, ridge=_RIDGE)
+        falling = [
+            column for column, slope in zip(columns, fitted, strict=False) if column < 2 and slope < 0.0
         ]
-        if not wrong:
+        if not falling:
             break
-        columns.remove(wrong[0])
+        columns.remove(falling[0])
     slopes = np.zeros(3)
     slopes[columns] = fitted[:-1]
-    if sums:
-        slopes[2] -= slopes[0]
     return np.append(slopes, fitted[-1])
