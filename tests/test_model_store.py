@@ -51,8 +51,8 @@ def test_scores_are_compared_with_the_deciles_of_loaded_models(tmp_path: Path) -
     folder = write_encoder(tmp_path / "tiny", manifest=manifest)
     kept = only_detector(shelf, policy_of(folder, max_windows=8))
     for _ in range(LEAST_ANSWERS):
-        signals.drift.observe("tiny", None, 0.9)
-    assert [each.model for each in signals.drift.figures()] == ["tiny"]
+        signals.detectors.drift.observe("tiny", None, 0.9)
+    assert [each.model for each in signals.detectors.drift.figures()] == ["tiny"]
     other = write_encoder(tmp_path / "other", manifest={"name": "other"})
     assert only_detector(shelf, policy_of(other, max_windows=8)) is not kept
-    assert signals.drift.figures() == []
+    assert signals.detectors.drift.figures() == []

@@ -80,7 +80,7 @@ class ModelShelf:
     def __init__(self, settings: Settings, signals: Metrics) -> None:
         self._settings = settings
         self._signals = signals
-        self._queries = QueryWatch(signals)
+        self._queries = QueryWatch(signals.detectors)
         # Weak, so that a model which no policy names any more leaves memory with its last exchange.
         self._loaded: WeakValueDictionary[tuple[Path, bool, int], EncoderDetector] = WeakValueDictionary()
 
@@ -101,7 +101,7 @@ class ModelShelf:
                     self._signals.model_info.labels(detector.model, plan.model_id or "").set(1)
                 if isinstance(detector, EncoderDetector) and (deciles := detector.manifest.score_deciles):
                     references[detector.model] = Reference(deciles, detector.manifest.aggregation)
-        self._signals.drift.use(references)
+        self._signals.detectors.drift.use(references)
         return found
 
     def encoder_of(self, plan: Plan, max_windows: int) -> EncoderDetector:

@@ -246,13 +246,13 @@ async def test_the_first_page_tells_of_drift(client: httpx.AsyncClient, parts: P
     """Once there are enough scores that no share of errors explains; before, and otherwise, nothing."""
     heading = "Scores unlike those of the calibration"
     spread = tuple(step / 10 for step in range(1, 10))
-    parts.signals.drift.use({"<m>": Reference(spread, Aggregation.NOISY_OR)})
+    parts.signals.detectors.drift.use({"<m>": Reference(spread, Aggregation.NOISY_OR)})
     assert heading not in (await client.get("/")).text
     for number in range(LEAST_ANSWERS):
-        parts.signals.drift.observe("<m>", None, number / LEAST_ANSWERS)
+        parts.signals.detectors.drift.observe("<m>", None, number / LEAST_ANSWERS)
     assert heading not in (await client.get("/")).text
     for _ in range(LEAST_ANSWERS):
-        parts.signals.drift.observe("<m>", None, 0.62)
+        parts.signals.detectors.drift.observe("<m>", None, 0.62)
     page = (await client.get("/")).text
     assert heading in page
     assert "&lt;m&gt;" in page

@@ -119,7 +119,7 @@ def test_a_reload_keeps_scores_of_the_same_model_alone() -> None:
 def test_the_gauge_follows_the_encoders_scores() -> None:
     """As the backend gave the answers, before correction; without enough of them there is no series."""
     signals = Metrics()
-    signals.drift.use({"m1": Reference(EVEN, OWN)})
+    signals.detectors.drift.use({"m1": Reference(EVEN, OWN)})
     results = (DetectorResult("encoder", 0.62), DetectorResult("citations", 0.0))
     first = Verdict(Status.CHECKED, score=0.9, threshold=0.5, results=results)
     delivered = replace(first, score=0.1, results=(DetectorResult("encoder", 0.01),))
@@ -130,7 +130,7 @@ def test_the_gauge_follows_the_encoders_scores() -> None:
     signals.exposition()
     found = signals.registry.get_sample_value("truthlens_score_drift", {"model": "m1"})
     assert found == pytest.approx(distance([0.62], EVEN), abs=1e-4)
-    signals.drift.use({})
+    signals.detectors.drift.use({})
     assert 'truthlens_score_drift{model="m1"}' not in signals.exposition().decode()
 
 

@@ -17,7 +17,7 @@ from truthlens.core.records.enums import Endpoint, Reason
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.telemetry.citation_figures import citation_figures
-from truthlens.telemetry.metrics import value_claims
+from truthlens.telemetry.detector_metrics import value_claims
 
 _exchange_log = structlog.get_logger("truthlens.api")
 
