@@ -109,7 +109,7 @@ def log_exchange(
 
 
 def _errors(outcome: Outcome) -> list[str]:
-    """Return which detectors failed, by the error's type: its message may quote the text."""
+    """Return which detectors failed and why: the type of the error, whose message may quote the text, or a figure."""
     results = (result for verdict in outcome.verdicts for result in verdict.results)
     return sorted(
         {f"{each.detector}: {each.explanation}" for each in results if each.reason is Reason.DETECTOR_ERROR}
