@@ -393,3 +393,16 @@ async def test_an_explanation_that_fails_costs_no_verdict() -> None:
     assert await engine.explain(EXCHANGE, [ANSWER], verdicts, time_s=30.0) == verdicts
     assert [type(error) for error in told] == [TypeError]
     await engine.aclose()
+
+
+async def test_a_phrase_that_cannot_be_found_costs_no_verdict() -> None:
+    """A detector of somebody else's may name a place that is none: its score and its spans stay, and the failure is told."""
+    told: list[Exception] = []
+    span = Span(0, 3.5, 0.9)  # type: ignore[arg-type]
+    engine = engine_of({None: FixedDetector(replace(scored(0.9), spans=(span,)))}, unexplained=told.append)
+    (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
+    followed = await engine.follow(PLAN, EXCHANGE).detect([ANSWER])
+    for each in (verdict, followed.verdicts[0]):
+        assert (each.status, each.score, each.spans) == (Status.CHECKED, 0.9, (span,))
+    assert [type(error) for error in told] == [TypeError] * 2
+    await engine.aclose()

@@ -156,7 +156,8 @@ class Metrics:
         )
         self.unexplained = Counter(
             "truthlens_unexplained",
-            "Times that spans were wanted explained and were not: no time, no room, or a failure, which the log names.",
+            "Times that spans were wanted explained, or shown with the phrase around them, and were not: no time, no room, or a"
+            " failure, which the log names.",
             registry=registry,
         )
         self.coverage = Histogram(
