@@ -44,7 +44,8 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def test_an_answer_is_scored_by_a_real_model(tmp_path: Path) -> None:
     """From plan and answer to a verdict with score, span, coverage and threshold."""
-    engine = engine_of({None: load_encoder(write_encoder(tmp_path / "tiny"))})
+    folder = write_encoder(tmp_path / "tiny", manifest={"revision": "r1"})
+    engine = engine_of({None: load_encoder(folder)})
     (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
     assert (verdict.status, verdict.reason, verdict.threshold) == (Status.CHECKED, None, 0.5)
     assert verdict.flagged
@@ -52,7 +53,7 @@ async def test_an_answer_is_scored_by_a_real_model(tmp_path: Path) -> None:
     assert verdict.coverage is not None
     assert verdict.coverage.complete
     assert verdict.results[0].duration_s > 0.0
-    assert engine.model_name(PLAN) == "tiny"
+    assert (engine.model_name(PLAN), verdict.results[0].revision) == ("tiny", "r1")
     await engine.aclose()
 
 

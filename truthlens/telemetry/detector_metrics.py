@@ -10,7 +10,7 @@ from truthlens.core.records.queries import QueryRecord
 from truthlens.core.records.verdict import ValueClaim
 from truthlens.telemetry.buckets import LATENCY_BUCKETS, SCORE_BUCKETS
 from truthlens.telemetry.citation_figures import CitationFigures, citation_figures
-from truthlens.telemetry.drift import ScoreDrift
+from truthlens.telemetry.drift import ModelKey, ScoreDrift
 
 
 class DetectorMetrics:
@@ -64,7 +64,7 @@ class DetectorMetrics:
             "truthlens_score_drift",
             "How far the last scores of a model are from those it was calibrated on, 0 to 1, whatever share is unsupported;"
             " nothing until there are enough.",
-            ("model",),
+            ("model", "revision"),
             registry=registry,
         )
         self.drift = ScoreDrift()
@@ -73,7 +73,8 @@ class DetectorMetrics:
         """Take in the encoder's scores of the answers as the backend gave them: calibration saw such answers."""
         for result in (result for each in outcome.first for result in each.results):
             if result.detector == DetectorName.ENCODER and result.score is not None:
-                self.drift.observe(outcome.model, outcome.plan.aggregation, result.score)
+                model = ModelKey(outcome.model, result.revision)
+                self.drift.observe(model, outcome.plan.aggregation, result.score)
 
     def observe_delivered(self, outcome: Outcome) -> None:
         """Count what detectors found of the answers as they were delivered."""
@@ -92,7 +93,7 @@ class DetectorMetrics:
         """Set the gauge of drift."""
         self.score_drift.clear()
         for drift in self.drift.figures():
-            self.score_drift.labels(drift.model).set(round(drift.distance, 4))
+            self.score_drift.labels(*drift.model).set(round(drift.distance, 4))
 
     def _observe_citations(self, decision: str, figures: CitationFigures) -> None:
         if figures.level:
