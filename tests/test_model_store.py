@@ -12,7 +12,7 @@ from truthlens.detection.interfaces import Detector
 from truthlens.model_store import ModelShelf
 from truthlens.policy import Policy, compile_policy
 from truthlens.settings import Settings
-from truthlens.telemetry.drift import LEAST_ANSWERS
+from truthlens.telemetry.drift import LEAST_ANSWERS, ModelKey
 from truthlens.telemetry.metrics import Metrics
 
 SETTINGS = Settings(extproc=Address("127.0.0.1", 0), console=Address("127.0.0.1", 0))
@@ -47,12 +47,12 @@ def test_scores_are_compared_with_the_deciles_of_loaded_models(tmp_path: Path) -
     """Of a model whose manifest has them; one without says nothing of drift."""
     signals = Metrics()
     shelf = ModelShelf(SETTINGS, signals)
-    manifest = {"score_deciles": [0.1] * 8 + [0.2]}
+    manifest = {"score_deciles": [0.1] * 8 + [0.2], "revision": "r1"}
     folder = write_encoder(tmp_path / "tiny", manifest=manifest)
     kept = only_detector(shelf, policy_of(folder, max_windows=8))
     for _ in range(LEAST_ANSWERS):
-        signals.drift.observe("tiny", None, 0.9)
-    assert [each.model for each in signals.drift.figures()] == ["tiny"]
+        signals.detectors.drift.observe(ModelKey("tiny", "r1"), None, 0.9)
+    assert [each.model for each in signals.detectors.drift.figures()] == [ModelKey("tiny", "r1")]
     other = write_encoder(tmp_path / "other", manifest={"name": "other"})
     assert only_detector(shelf, policy_of(other, max_windows=8)) is not kept
-    assert signals.drift.figures() == []
+    assert signals.detectors.drift.figures() == []

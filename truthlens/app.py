@@ -183,7 +183,7 @@ def _arm_metrics(bandit: Bandit, store: MemoryArms | RedisArms, signals: Metrics
 
 def _unexplained(signals: Metrics) -> Callable[[Exception], None]:
     def note(error: Exception) -> None:
-        log.warning("a verdict is given without explanations", error=type(error).__name__)
+        log.warning("spans are given without explanations or phrases", error=type(error).__name__)
         signals.unexplained.inc()
 
     return note

@@ -22,7 +22,7 @@ from truthlens.detection.models.loading import load_encoder
 from truthlens.detection.similarity.model import Similarity
 from truthlens.policy import Policy
 from truthlens.settings import Settings, models_folder
-from truthlens.telemetry.drift import Reference
+from truthlens.telemetry.drift import ModelKey, Reference
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.queries import QueryWatch
 
@@ -80,7 +80,7 @@ class ModelShelf:
     def __init__(self, settings: Settings, signals: Metrics) -> None:
         self._settings = settings
         self._signals = signals
-        self._queries = QueryWatch(signals)
+        self._queries = QueryWatch(signals.detectors)
         # Weak, so that a model which no policy names any more leaves memory with its last exchange.
         self._loaded: WeakValueDictionary[tuple[Path, bool, int], EncoderDetector] = WeakValueDictionary()
 
@@ -94,14 +94,15 @@ class ModelShelf:
         plans = [plan for plan in (policy.default, *policy.plans) if plan.enabled]
         found = DetectorSet(plans, _Encoders(self, policy.limits.max_windows), observe_query=self._queries)
         self._signals.model_info.clear()
-        references: dict[str, Reference] = {}
+        references: dict[ModelKey, Reference] = {}
         for plan in plans:
             for _, detector in found.of(plan):
                 if detector is not None and detector.model:
                     self._signals.model_info.labels(detector.model, plan.model_id or "").set(1)
                 if isinstance(detector, EncoderDetector) and (deciles := detector.manifest.score_deciles):
-                    references[detector.model] = Reference(deciles, detector.manifest.aggregation)
-        self._signals.drift.use(references)
+                    model = ModelKey(detector.model, detector.manifest.revision)
+                    references[model] = Reference(deciles, detector.manifest.aggregation)
+        self._signals.detectors.drift.use(references)
         return found
 
     def encoder_of(self, plan: Plan, max_windows: int) -> EncoderDetector:

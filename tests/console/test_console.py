@@ -19,7 +19,7 @@ from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Span, unchecked
 from truthlens.policy import PolicyHolder, compile_policy
-from truthlens.telemetry.drift import LEAST_ANSWERS, Reference
+from truthlens.telemetry.drift import LEAST_ANSWERS, ModelKey, Reference
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 
@@ -246,14 +246,16 @@ async def test_the_first_page_tells_of_drift(client: httpx.AsyncClient, parts: P
     """Once there are enough scores that no share of errors explains; before, and otherwise, nothing."""
     heading = "Scores unlike those of the calibration"
     spread = tuple(step / 10 for step in range(1, 10))
-    parts.signals.drift.use({"<m>": Reference(spread, Aggregation.NOISY_OR)})
+    model = ModelKey("<m>", "<r>")
+    parts.signals.detectors.drift.use({model: Reference(spread, Aggregation.NOISY_OR)})
     assert heading not in (await client.get("/")).text
     for number in range(LEAST_ANSWERS):
-        parts.signals.drift.observe("<m>", None, number / LEAST_ANSWERS)
+        parts.signals.detectors.drift.observe(model, None, number / LEAST_ANSWERS)
     assert heading not in (await client.get("/")).text
     for _ in range(LEAST_ANSWERS):
-        parts.signals.drift.observe("<m>", None, 0.62)
+        parts.signals.detectors.drift.observe(model, None, 0.62)
     page = (await client.get("/")).text
     assert heading in page
     assert "&lt;m&gt;" in page
+    assert "&lt;r&gt;" in page
     assert f"The last {2 * LEAST_ANSWERS} scores" in page

@@ -29,7 +29,8 @@ RECORDED = re.compile(r"\btruthlens:[a-z0-9_:]+")
 def _families() -> dict[str, tuple[set[str], set[str]]]:
     """Name as declared → (names of its series, its labels)."""
     found = {}
-    for metric in vars(Metrics()).values():
+    signals = Metrics()
+    for metric in (*vars(signals).values(), *vars(signals.detectors).values()):
         if isinstance(metric, Counter | Gauge | Histogram):
             (family,) = metric.describe()
             # The white paper names one counter without the suffix.

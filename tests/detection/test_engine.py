@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
 from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.engine import LARGE_ANSWER_CHARS, LARGE_EVIDENCE_CHARS
 from truthlens.detection.models.loading import load_encoder
+from truthlens.telemetry.logs import log_exchange
+from truthlens.telemetry.metrics import Metrics
 
 EXCHANGE = Exchange(Endpoint.CHAT, "m", "", (Passage("The sky is blue.", Provenance.TOOL),))
 ANSWER = Answer(0, AnswerKind.TEXT, "The sky is Zorblax.")
@@ -39,7 +44,8 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def test_an_answer_is_scored_by_a_real_model(tmp_path: Path) -> None:
     """From plan and answer to a verdict with score, span, coverage and threshold."""
-    engine = engine_of({None: load_encoder(write_encoder(tmp_path / "tiny"))})
+    folder = write_encoder(tmp_path / "tiny", manifest={"revision": "r1"})
+    engine = engine_of({None: load_encoder(folder)})
     (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
     assert (verdict.status, verdict.reason, verdict.threshold) == (Status.CHECKED, None, 0.5)
     assert verdict.flagged
@@ -47,7 +53,7 @@ async def test_an_answer_is_scored_by_a_real_model(tmp_path: Path) -> None:
     assert verdict.coverage is not None
     assert verdict.coverage.complete
     assert verdict.results[0].duration_s > 0.0
-    assert engine.model_name(PLAN) == "tiny"
+    assert (engine.model_name(PLAN), verdict.results[0].revision) == ("tiny", "r1")
     await engine.aclose()
 
 
@@ -150,6 +156,62 @@ async def test_a_detector_that_loses_an_answer_has_failed() -> None:
     engine = engine_of({None: Forgetful(scored(0.1))})
     verdicts = await engine.detect(PLAN, EXCHANGE, [ANSWER, ANSWER])
     assert [verdict.reason for verdict in verdicts] == [Reason.DETECTOR_ERROR] * 2
+    await engine.aclose()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (scored(math.nan), "score nan, expected 0..1"),
+        (scored(1.5), "score 1.5, expected 0..1"),
+        (scored(-0.1), "score -0.1, expected 0..1"),
+        (scored(math.inf), "score inf, expected 0..1"),
+        (replace(scored(0.5), floor=math.nan), "floor nan, expected 0..1"),
+    ],
+)
+async def test_a_score_out_of_range_is_the_failure_of_its_detector(wrong: DetectorResult, why: str) -> None:
+    """Whole, followed or in part: the others' score stands, and the failure is counted and logged."""
+    plan = replace(PLAN, detectors=(DetectorSpec("encoder"), DetectorSpec("numbers")))
+    engine = engine_of({None: FixedDetector(scored(0.2))}, detectors={"numbers": FixedDetector(wrong)})
+    (verdict,) = await engine.detect(plan, EXCHANGE, [ANSWER])
+    whole = ((0, len(ANSWER.text)),)
+    followed = await engine.follow(plan, EXCHANGE).detect([ANSWER], [whole])
+    ((near,),) = await engine.follow(plan, EXCHANGE).detect_ranges([ANSWER], [whole])
+    for each in (verdict, followed.verdicts[0], followed.ranges[0][0], near):
+        assert (each.status, each.reason, each.score) == (Status.PARTIAL, Reason.DETECTOR_ERROR, 0.2)
+        failed = each.results[1]
+        assert (failed.detector, failed.score, failed.floor, failed.explanation) == (
+            "numbers",
+            None,
+            0.0,
+            why,
+        )
+    signals = Metrics()
+    outcome = Outcome(plan, verdict, (verdict,))
+    signals.observe(outcome, request_s=0.0, response_s=0.0)
+    labels = {"decision": "default", "reason": "detector-error"}
+    assert signals.registry.get_sample_value("truthlens_unchecked_total", labels) == 1
+    with capture_logs() as lines:
+        log_exchange(
+            outcome, endpoint=None, request_id="r", passages=1, stream=False, request_s=0.0, response_s=0.0
+        )
+    assert lines[0]["errors"] == [f"numbers: {why}"]
+    await engine.aclose()
+
+
+async def test_a_score_out_of_range_costs_its_own_answer_alone() -> None:
+    """The detector's other results count."""
+
+    class Uneven(FixedDetector):
+        def detect_all(self, *args: object, **kwargs: object) -> list[DetectorResult]:
+            return [scored(0.1), scored(math.nan)]
+
+    engine = engine_of({None: Uneven(scored(0.1))})
+    verdicts = await engine.detect(PLAN, EXCHANGE, [ANSWER, ANSWER])
+    assert [(verdict.score, verdict.reason) for verdict in verdicts] == [
+        (0.1, None),
+        (None, Reason.DETECTOR_ERROR),
+    ]
     await engine.aclose()
 
 
@@ -331,4 +393,17 @@ async def test_an_explanation_that_fails_costs_no_verdict() -> None:
     verdicts = await engine.detect(PLAN, EXCHANGE, [ANSWER])
     assert await engine.explain(EXCHANGE, [ANSWER], verdicts, time_s=30.0) == verdicts
     assert [type(error) for error in told] == [TypeError]
+    await engine.aclose()
+
+
+async def test_a_phrase_that_cannot_be_found_costs_no_verdict() -> None:
+    """A detector of somebody else's may name a place that is none: its score and its spans stay, and the failure is told."""
+    told: list[Exception] = []
+    span = Span(0, 3.5, 0.9)  # type: ignore[arg-type]
+    engine = engine_of({None: FixedDetector(replace(scored(0.9), spans=(span,)))}, unexplained=told.append)
+    (verdict,) = await engine.detect(PLAN, EXCHANGE, [ANSWER])
+    followed = await engine.follow(PLAN, EXCHANGE).detect([ANSWER])
+    for each in (verdict, followed.verdicts[0]):
+        assert (each.status, each.score, each.spans) == (Status.CHECKED, 0.9, (span,))
+    assert [type(error) for error in told] == [TypeError] * 2
     await engine.aclose()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.detectors import FixedDetector, scored
+from tests.fakes.detectors import FixedDetector, WordDetector, scored
 from tests.fakes.engines import engine_of
 from tests.fakes.tiny_encoder import write_encoder
-from truthlens.core.records.enums import Aggregation, AnswerKind, Endpoint, Provenance, Reason, Status
+from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import DetectorSpec, Plan
-from truthlens.core.records.verdict import DetectorResult, Span, Verdict
+from truthlens.core.records.verdict import Verdict
 from truthlens.delivery.headers import headers, worst
 from truthlens.detection.citations.detector import CitationDetector
 from truthlens.detection.citations.report import Options
@@ -30,31 +29,8 @@ EXCHANGE = Exchange(
     Endpoint.CHAT, "m", "What is the fee?", (Passage(ENGLISH, Provenance.DOCUMENTS, id="S0"),)
 )
 PLAN = Plan("p", threshold=0.6, timeout_s=30.0, detectors=(DetectorSpec("encoder"), DetectorSpec("rules")))
-
-
-class DigitRule:
-    """Judges the figures of answers in any language: 75 is wrong, 12 is right; without a figure it abstains."""
-
-    model = ""
-
-    def reads(self, exchange: Exchange, answer: Answer) -> bool:
-        return True
-
-    def detect_all(
-        self,
-        exchange: Exchange,
-        answers: Sequence[Answer],
-        *,
-        aggregation: Aggregation | None,
-        stop: Callable[[], bool],
-    ) -> list[DetectorResult]:
-        return [self._result(answer.text) for answer in answers]
-
-    def _result(self, text: str) -> DetectorResult:
-        if "75" in text:
-            at = text.index("75")
-            return DetectorResult("rules", 0.9, spans=(Span(at, at + 2, 0.9, "rules"),))
-        return DetectorResult("rules", 0.0) if "12" in text else DetectorResult("rules", None, abstained=True)
+# Judges the figures of answers in any language: 75 is wrong, 12 is right; without a figure it abstains.
+FIGURES = WordDetector({"75": 0.9, "12": 0.0}, otherwise=None)
 
 
 @pytest.fixture
@@ -62,8 +38,8 @@ def encoder(tmp_path: Path) -> Detector:
     return load_encoder(write_encoder(tmp_path / "tiny"))
 
 
-def rules_of(encoder: Detector, rule: Detector | None = None) -> Engine:
-    return engine_of({None: encoder}, detectors={"rules": rule or DigitRule()})
+def rules_of(encoder: Detector, rule: Detector = FIGURES) -> Engine:
+    return engine_of({None: encoder}, detectors={"rules": rule})
 
 
 def answer(text: str) -> Answer:

@@ -92,12 +92,13 @@ def scored(
 class WordDetector(_Reader):
     """Scores by words: the score of the highest word that stands in an answer, its span over that word.
 
-    A word that stands in the evidence as well is supported.
+    A word that stands in the evidence as well is supported. An answer without any of them scores ``otherwise``; the
+    detector abstains where that is ``None``.
     """
 
     model = "words"
 
-    def __init__(self, words: dict[str, float], *, otherwise: float = 0.02) -> None:
+    def __init__(self, words: dict[str, float], *, otherwise: float | None = 0.02) -> None:
         self._words = words
         self._otherwise = otherwise
 
@@ -114,8 +115,11 @@ class WordDetector(_Reader):
 
     def _result(self, text: str, evidence: str) -> DetectorResult:
         found = {word: score for word, score in self._words.items() if word in text and word not in evidence}
+        score = max(found.values(), default=self._otherwise)
+        if score is None:
+            return DetectorResult("words", None, abstained=True)
         spans = tuple(
             Span(text.index(word), text.index(word) + len(word), score, passage=0)
             for word, score in found.items()
         )
-        return replace(scored(max(found.values(), default=self._otherwise)), spans=spans)
+        return replace(scored(score), spans=spans)

@@ -8,27 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.support.backend import completion, json_reply
+from tests.integration.support.one_detector import gated_reply_to, one_detector_stack, reply_to
 from tests.integration.support.stack import Stack
-from tests.integration.support.streams.stage import read_back
-from tests.integration.support.streams.streams import answer, sse
 
 pytestmark = pytest.mark.envoy
 
-POLICY = """\
-trusted_headers: [x-domain]
-hallucination:
-  detectors: [{name: citations, weight: 1}]
-  details: true
-signals:
-  domains:
-    - {name: gated, headers: {x-domain: [gated]}}
-decisions:
-  - name: gated
-    priority: 90
-    rules: {type: domain, name: gated}
-    plugins: [{type: hallucination, configuration: {streaming: gate, on_flagged: withhold}}]
-"""
 REQUEST: dict[str, Any] = {
     "model": "scripted-model",
     "messages": [
@@ -48,12 +32,7 @@ WRONG = RIGHT.replace("[S1]", "[S7]")
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A deployment that checks citations and nothing else."""
-    stack = Stack(tmp_path_factory.mktemp("citations"), POLICY)
-    try:
-        stack.start()
-        yield stack
-    finally:
-        stack.stop()
+    yield from one_detector_stack("citations", tmp_path_factory.mktemp("citations"))
 
 
 def told(response: httpx.Response) -> tuple[str, str, str, str]:
@@ -67,8 +46,7 @@ def told(response: httpx.Response) -> tuple[str, str, str, str]:
 
 def test_an_invented_source_is_flagged_with_its_place(stack: Stack) -> None:
     """Score, risk and threshold agree, and the span says what is wrong."""
-    stack.backend.reply = lambda _request: json_reply(completion(WRONG))
-    response = stack.post(REQUEST)
+    response = reply_to(stack, REQUEST, WRONG)
     assert told(response) == ("checked", "true", "high", "0.61")
     verdict = response.json()["truthlens"]
     (span,) = verdict["choices"][0]["spans"]
@@ -77,28 +55,22 @@ def test_an_invented_source_is_flagged_with_its_place(stack: Stack) -> None:
 
 def test_right_citations_pass(stack: Stack) -> None:
     """With a score of zero."""
-    stack.backend.reply = lambda _request: json_reply(completion(RIGHT))
-    assert told(stack.post(REQUEST)) == ("checked", "false", "low", "0.00")
+    assert told(reply_to(stack, REQUEST, RIGHT)) == ("checked", "false", "low", "0.00")
 
 
 def test_an_answer_that_need_not_cite_is_unchecked(stack: Stack) -> None:
     """The request gives its evidence no ids, and no other detector is listed."""
-    stack.backend.reply = lambda _request: json_reply(
-        completion(RIGHT.replace(" [S0]", "").replace(" [S1]", ""))
-    )
     plain = {
         **REQUEST,
         "messages": [{"role": "user", "content": "<context>The library opens at nine.</context>\nWhen?"}],
     }
-    response = stack.post(plain)
+    response = reply_to(stack, plain, RIGHT.replace(" [S0]", "").replace(" [S1]", ""))
     assert response.headers["x-truthlens-status"] == "unchecked"
     assert response.headers["x-truthlens-reason"] == "no-context"
 
 
 def test_a_gate_withholds_the_sentence(stack: Stack) -> None:
     """The sentence with the invented source alone; the one before it passes."""
-    stack.backend.reply = lambda _request: sse(answer(WRONG))
-    response = stack.post({**REQUEST, "stream": True}, headers={"x-domain": "gated"})
-    text = read_back(response.content).texts[0]
+    text = gated_reply_to(stack, REQUEST, WRONG)
     assert "opens at nine in the morning [S0]." in text
     assert "[S7]" not in text

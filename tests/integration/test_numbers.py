@@ -8,27 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.support.backend import completion, json_reply
+from tests.integration.support.one_detector import gated_reply_to, one_detector_stack, reply_to
 from tests.integration.support.stack import Stack
-from tests.integration.support.streams.stage import read_back
-from tests.integration.support.streams.streams import answer, sse
 
 pytestmark = pytest.mark.envoy
 
-POLICY = """\
-trusted_headers: [x-domain]
-hallucination:
-  detectors: [numbers]
-  details: true
-signals:
-  domains:
-    - {name: gated, headers: {x-domain: [gated]}}
-decisions:
-  - name: gated
-    priority: 90
-    rules: {type: domain, name: gated}
-    plugins: [{type: hallucination, configuration: {streaming: gate, on_flagged: withhold}}]
-"""
 REQUEST: dict[str, Any] = {
     "model": "scripted-model",
     "messages": [
@@ -44,17 +28,7 @@ REQUEST: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A deployment that checks values and nothing else."""
-    stack = Stack(tmp_path_factory.mktemp("numbers"), POLICY)
-    try:
-        stack.start()
-        yield stack
-    finally:
-        stack.stop()
-
-
-def reply(stack: Stack, text: str) -> httpx.Response:
-    stack.backend.reply = lambda _request: json_reply(completion(text))
-    return stack.post(REQUEST)
+    yield from one_detector_stack("numbers", tmp_path_factory.mktemp("numbers"))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +44,7 @@ def reply(stack: Stack, text: str) -> httpx.Response:
 )
 def test_item_34_the_sources_examples(stack: Stack, text: str, detected: str) -> None:
     """Verified, within the tolerance, flagged."""
-    response = reply(stack, text)
+    response = reply_to(stack, REQUEST, text)
     assert (response.headers["x-truthlens-status"], response.headers["x-truthlens-detected"]) == (
         "checked",
         detected,
@@ -79,7 +53,7 @@ def test_item_34_the_sources_examples(stack: Stack, text: str, detected: str) ->
 
 def test_item_32_the_fields_reach_the_client(stack: Stack) -> None:
     """The flagged claim with its text, and the counts."""
-    verdict = reply(stack, "The NOI was $1.5M for the property.").json()["truthlens"]
+    verdict = reply_to(stack, REQUEST, "The NOI was $1.5M for the property.").json()["truthlens"]
     (detector,) = verdict["choices"][0]["detectors"]
     assert [each["original_text"] for each in detector["flagged_claims"]] == ["$1.5M"]
     assert detector["details"]["unverified_claims"] == 1
@@ -89,13 +63,13 @@ def test_item_32_the_fields_reach_the_client(stack: Stack) -> None:
 
 def test_an_answer_without_values_is_unchecked(stack: Stack) -> None:
     """No other detector is listed."""
-    response = reply(stack, "The property did well.")
+    response = reply_to(stack, REQUEST, "The property did well.")
     assert response.headers["x-truthlens-reason"] == "no-context"
 
 
 def test_item_35_claims_are_counted(stack: Stack) -> None:
     """By kind and outcome."""
-    reply(stack, "The NOI was $1.2M for the property.")
+    reply_to(stack, REQUEST, "The NOI was $1.2M for the property.")
     assert (
         'truthlens_numeric_claims_total{outcome="verified",type="currency"}'
         in httpx.get(f"{stack.console_url}/metrics").text
@@ -104,10 +78,8 @@ def test_item_35_claims_are_counted(stack: Stack) -> None:
 
 def test_a_gate_withholds_the_sentence(stack: Stack) -> None:
     """The sentence with the wrong figure alone; the one before it passes."""
-    stack.backend.reply = lambda _request: sse(
-        answer("Occupancy of the property was 85%. The NOI was $1.5M for the property.")
+    text = gated_reply_to(
+        stack, REQUEST, "Occupancy of the property was 85%. The NOI was $1.5M for the property."
     )
-    response = stack.post({**REQUEST, "stream": True}, headers={"x-domain": "gated"})
-    text = read_back(response.content).texts[0]
     assert "85%" in text
     assert "$1.5M" not in text

@@ -14,11 +14,20 @@ from truthlens.core.records.enums import Aggregation, Status
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import DetectorResult, Verdict
-from truthlens.telemetry.drift import DRIFT_LIMIT, LEAST_ANSWERS, WINDOW, Reference, ScoreDrift, distance
+from truthlens.telemetry.drift import (
+    DRIFT_LIMIT,
+    LEAST_ANSWERS,
+    WINDOW,
+    ModelKey,
+    Reference,
+    ScoreDrift,
+    distance,
+)
 from truthlens.telemetry.metrics import Metrics
 
 OWN = Aggregation.NOISY_OR
 FLOOR = 0.05
+TINY = ModelKey("tiny")
 
 
 def draw(count: int, *, share: float, sharp: float = 0.4, seed: int = 0) -> np.ndarray:
@@ -80,16 +89,16 @@ def test_rounding_of_the_deciles_moves_no_tie() -> None:
 def test_the_window_is_bounded_and_nothing_is_said_too_early() -> None:
     """The last scores count, from a least number on, of models with a reference alone."""
     drift = ScoreDrift()
-    drift.use({"tiny": Reference(EVEN, OWN)})
+    drift.use({TINY: Reference(EVEN, OWN)})
     for score in np.full(LEAST_ANSWERS - 1, 0.62):
-        drift.observe("tiny", None, float(score))
-        drift.observe("another", None, float(score))
+        drift.observe(TINY, None, float(score))
+        drift.observe(ModelKey("another"), None, float(score))
     assert drift.figures() == []
-    drift.observe("tiny", OWN, 0.62)
+    drift.observe(TINY, OWN, 0.62)
     (found,) = drift.figures()
-    assert (found.model, found.answers, found.beyond) == ("tiny", LEAST_ANSWERS, True)
+    assert (found.model, found.answers, found.beyond) == (TINY, LEAST_ANSWERS, True)
     for score in draw(3 * WINDOW, share=0.1):
-        drift.observe("tiny", None, float(score))
+        drift.observe(TINY, None, float(score))
     (found,) = drift.figures()
     assert (found.answers, found.beyond) == (WINDOW, False)
 
@@ -97,21 +106,24 @@ def test_the_window_is_bounded_and_nothing_is_said_too_early() -> None:
 def test_scores_of_another_aggregation_do_not_count() -> None:
     """They are distributed otherwise by themselves."""
     drift = ScoreDrift()
-    drift.use({"tiny": Reference(EVEN, OWN)})
+    drift.use({TINY: Reference(EVEN, OWN)})
     for _ in range(LEAST_ANSWERS):
-        drift.observe("tiny", Aggregation.SPAN_MAX, 0.62)
+        drift.observe(TINY, Aggregation.SPAN_MAX, 0.62)
     assert drift.figures() == []
 
 
 def test_a_reload_keeps_scores_of_the_same_model_alone() -> None:
     """A model with other deciles begins anew, and one that left is forgotten."""
     drift = ScoreDrift()
-    drift.use({"a": Reference(EVEN, OWN), "b": Reference(EVEN, OWN)})
-    for name in "ab":
+    a, b = ModelKey("a"), ModelKey("b")
+    drift.use({a: Reference(EVEN, OWN), b: Reference(EVEN, OWN)})
+    for model in (a, b):
         for _ in range(LEAST_ANSWERS):
-            drift.observe(name, None, 0.62)
-    drift.use({"a": Reference(EVEN, OWN), "b": Reference((0.5,) * 9, OWN)})
-    assert [each.model for each in drift.figures()] == ["a"]
+            drift.observe(model, None, 0.62)
+    drift.use({a: Reference(EVEN, OWN), b: Reference((0.5,) * 9, OWN)})
+    assert [each.model for each in drift.figures()] == [a]
+    drift.use({ModelKey("a", "2"): Reference(EVEN, OWN)})
+    assert drift.figures() == []
     drift.use({})
     assert drift.figures() == []
 
@@ -119,40 +131,68 @@ def test_a_reload_keeps_scores_of_the_same_model_alone() -> None:
 def test_the_gauge_follows_the_encoders_scores() -> None:
     """As the backend gave the answers, before correction; without enough of them there is no series."""
     signals = Metrics()
-    signals.drift.use({"m1": Reference(EVEN, OWN)})
-    results = (DetectorResult("encoder", 0.62), DetectorResult("citations", 0.0))
+    signals.detectors.drift.use({ModelKey("m1", "r1"): Reference(EVEN, OWN)})
+    results = (DetectorResult("encoder", 0.62, revision="r1"), DetectorResult("citations", 0.0))
     first = Verdict(Status.CHECKED, score=0.9, threshold=0.5, results=results)
     delivered = replace(first, score=0.1, results=(DetectorResult("encoder", 0.01),))
     outcome = Outcome(Plan("support"), delivered, (delivered,), model="m1", first=(first,))
     for _ in range(LEAST_ANSWERS):
-        assert 'truthlens_score_drift{model="m1"}' not in signals.exposition().decode()
+        assert 'truthlens_score_drift{model="m1"' not in signals.exposition().decode()
         signals.observe(outcome, request_s=0.0, response_s=0.0)
     signals.exposition()
-    found = signals.registry.get_sample_value("truthlens_score_drift", {"model": "m1"})
+    found = signals.registry.get_sample_value("truthlens_score_drift", {"model": "m1", "revision": "r1"})
     assert found == pytest.approx(distance([0.62], EVEN), abs=1e-4)
-    signals.drift.use({})
-    assert 'truthlens_score_drift{model="m1"}' not in signals.exposition().decode()
+    signals.detectors.drift.use({})
+    assert 'truthlens_score_drift{model="m1"' not in signals.exposition().decode()
+
+
+def test_two_revisions_of_one_name_share_no_window() -> None:
+    """The scores of one are compared with its own calibration, by the revision that the results name."""
+    signals = Metrics()
+    old, new = ModelKey("m1", "r1"), ModelKey("m1", "r2")
+    signals.detectors.drift.use({old: Reference(EVEN, OWN), new: Reference((0.62,) * 9, OWN)})
+    for revision, score in (("r1", 0.5), ("r2", 0.62)):
+        verdict = Verdict(
+            Status.CHECKED, score=score, results=(DetectorResult("encoder", score, revision=revision),)
+        )
+        outcome = Outcome(Plan("support"), verdict, (verdict,), model="m1", first=(verdict,))
+        for _ in range(LEAST_ANSWERS):
+            signals.observe(outcome, request_s=0.0, response_s=0.0)
+    found = {each.model: each for each in signals.detectors.drift.figures()}
+    assert {model: each.answers for model, each in found.items()} == {old: LEAST_ANSWERS, new: LEAST_ANSWERS}
+    assert found[old].distance == pytest.approx(distance([0.5], EVEN))
+    assert found[new].distance == pytest.approx(distance([0.62], (0.62,) * 9))
+    assert found[old].distance > found[new].distance
+    signals.exposition()
+    shown = [
+        signals.registry.get_sample_value(
+            "truthlens_score_drift", {"model": "m1", "revision": model.revision}
+        )
+        for model in (old, new)
+    ]
+    assert shown == [round(found[model].distance, 4) for model in (old, new)]
 
 
 def test_references_may_change_on_another_thread() -> None:
     """Whatever line a reload has come to, counting an answer and reading the figures go on."""
     drift = ScoreDrift()
-    drift.use({"m0": Reference(EVEN, OWN)})
+    first, second = ModelKey("m0"), ModelKey("m1")
+    drift.use({first: Reference(EVEN, OWN)})
     for _ in range(LEAST_ANSWERS):
-        drift.observe("m0", None, 0.5)
+        drift.observe(first, None, 0.5)
 
     def between(_frame: FrameType, _event: str, _what: object) -> Any:
         sys.settrace(None)
-        for name in ("m0", "m1"):
-            drift.observe(name, None, 0.5)
+        for model in (first, second):
+            drift.observe(model, None, 0.5)
         drift.figures()
         sys.settrace(between)
         return between
 
     sys.settrace(between)
     try:
-        drift.use({"m0": Reference(EVEN, OWN), "m1": Reference(EVEN, OWN)})
-        drift.use({"m1": Reference(EVEN, OWN)})
+        drift.use({first: Reference(EVEN, OWN), second: Reference(EVEN, OWN)})
+        drift.use({second: Reference(EVEN, OWN)})
     finally:
         sys.settrace(None)
     assert drift.figures() == []

@@ -12,7 +12,7 @@ from truthlens.telemetry.queries import QueryWatch
 def test_every_look_up_is_counted_and_timed() -> None:
     """By database and outcome; what sent nothing has no time."""
     signals = Metrics()
-    watch = QueryWatch(signals)
+    watch = QueryWatch(signals.detectors)
     watch(QueryRecord("finance", QueryOutcome.OK, "t", 0.01))
     watch(QueryRecord("finance", QueryOutcome.CACHED))
     value = signals.registry.get_sample_value
@@ -24,7 +24,7 @@ def test_every_look_up_is_counted_and_timed() -> None:
 def test_missing_values_are_logged_once_a_minute() -> None:
     """The next line says how often it happened meanwhile; what gave values is not logged."""
     now = [0.0]
-    watch = QueryWatch(Metrics(), clock=lambda: now[0])
+    watch = QueryWatch(Metrics().detectors, clock=lambda: now[0])
     late = QueryRecord("finance", QueryOutcome.TIMEOUT, "t", 0.1, "QueryCanceled")
     with structlog.testing.capture_logs() as lines:
         for _ in range(3):

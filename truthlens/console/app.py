@@ -119,7 +119,7 @@ class _Console:
             plans=[*self._policy.current.plans, self._policy.current.default],
             recent=self._recent.entries()[:_SHOWN],
             addresses=self._addresses(),
-            drifts=[drift for drift in self._signals.drift.figures() if drift.beyond],
+            drifts=[drift for drift in self._signals.detectors.drift.figures() if drift.beyond],
             drift_limit=DRIFT_LIMIT,
         )
 

@@ -47,7 +47,8 @@ class Engine:
             long texts have their own pool of half as many, at least one.
         queue_limit: jobs that may wait; one more is refused as ``overloaded``.
         queue_observer: told for each job the seconds that it waited, on the event loop's thread.
-        unexplained: told why verdicts had to do without explanations, each time.
+        unexplained: told why spans had to do without explanations or without the phrases around them, each time, from any
+            thread.
     """
 
     def __init__(
@@ -133,7 +134,13 @@ class Engine:
 
         It keeps the detectors that it began with, and what it remembers lives as long as it does.
         """
-        return Following(plan, exchange, chosen=self._detectors.of(plan), workers=self._workers_for(exchange))
+        return Following(
+            plan,
+            exchange,
+            chosen=self._detectors.of(plan),
+            workers=self._workers_for(exchange),
+            unexplained=self._unexplained,
+        )
 
     async def aclose(self) -> None:
         """Refuse new work as ``overloaded`` and wait until the workers have finished theirs."""
@@ -146,12 +153,26 @@ class Engine:
     ) -> list[list[DetectorResult]]:
         """Return, per answer, one result for each detector of the plan, in the plan's order."""
         steps = [
-            Step(spec, partial(_detect, detector, plan, exchange, answers))
+            Step(spec, partial(self._detect, detector, plan, exchange, answers))
             for spec, detector in self._detectors.of(plan)
         ]
         job = Job(steps, texts=len(answers))
         ended = await self._workers_for(exchange, answers).run(job, timeout_s=plan.timeout_s)
         return job.results(missing=ended.reason)
+
+    def _detect(
+        self,
+        detector: Detector | None,
+        plan: Plan,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        stop: StopCheck,
+    ) -> Sequence[DetectorResult]:
+        if detector is None:
+            raise DetectorError("the plan lists a detector or a model that is not loaded")
+        found = detector.detect_all(exchange, answers, aggregation=plan.aggregation, stop=stop)
+        # A wrong number of results is the job's to report.
+        return with_shown(found, answers, failed=self._unexplained) if len(found) == len(answers) else found
 
     def _workers_for(self, exchange: Exchange, answers: Sequence[Answer] = ()) -> Workers:
         large = (
@@ -162,13 +183,3 @@ class Engine:
 
 def _characters(texts: Sequence[Answer] | Sequence[Passage]) -> int:
     return sum(len(each.text) for each in texts)
-
-
-def _detect(
-    detector: Detector | None, plan: Plan, exchange: Exchange, answers: Sequence[Answer], stop: StopCheck
-) -> Sequence[DetectorResult]:
-    if detector is None:
-        raise DetectorError("the plan lists a detector or a model that is not loaded")
-    found = detector.detect_all(exchange, answers, aggregation=plan.aggregation, stop=stop)
-    # A wrong number of results is the job's to report.
-    return with_shown(found, answers) if len(found) == len(answers) else found

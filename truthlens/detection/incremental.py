@@ -45,6 +45,7 @@ class Following:
         exchange: query and passages.
         chosen: the plan's detectors; ``None`` for one that is not loaded.
         workers: the pool that all jobs go through.
+        unexplained: told why spans had to do without the phrases around them, on a worker's thread.
     """
 
     def __init__(
@@ -54,10 +55,12 @@ class Following:
         *,
         chosen: Sequence[tuple[DetectorSpec, Detector | None]],
         workers: Workers,
+        unexplained: Callable[[Exception], None] | None = None,
     ) -> None:
         self._plan = plan
         self._exchange = exchange
         self._workers = workers
+        self._unexplained = unexplained
         self._parts = [
             _Part(spec, detector, follower_of(detector, exchange) if detector is not None else None)
             for spec, detector in chosen
@@ -206,10 +209,13 @@ class Following:
         count = len(answers)
         if part.follower is not None:
             found = part.follower.detect_all(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
-            return [*with_shown(found[:count], answers), *found[count:]]
+            return [*self._shown(found[:count], answers), *found[count:]]
         pieces = _pieces(answers, ranges)
         found = self._ask(part, [*answers, *(piece for piece, _ in pieces)], stop)
-        return [*with_shown(found[:count], answers), *_shifted(found[count:], pieces)]
+        return [*self._shown(found[:count], answers), *_shifted(found[count:], pieces)]
+
+    def _shown(self, found: Sequence[DetectorResult], answers: Sequence[Answer]) -> list[DetectorResult]:
+        return with_shown(found, answers, failed=self._unexplained)
 
     def _detect_ranges(
         self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: StopCheck

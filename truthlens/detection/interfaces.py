@@ -36,8 +36,8 @@ class Detector(Protocol):
     ) -> Sequence[DetectorResult]:
         """Return one result per answer, in order; a result may say why it has no score.
 
-        Any exception is taken for ``detector-error``. ``stop`` returns true once the results are no longer
-        needed.
+        Any exception is taken for ``detector-error``, and so is a score or floor outside of 0..1, of its answer alone.
+        ``stop`` returns true once the results are no longer needed.
         """
 
 

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from truthlens.core.errors import StoppedError
 from truthlens.core.records.exchange import Answer
 from truthlens.core.records.verdict import DetectorResult
 from truthlens.text.claims.phrases import phrases_around
 
 
-def with_shown(results: Sequence[DetectorResult], answers: Sequence[Answer]) -> list[DetectorResult]:
+def with_shown(
+    results: Sequence[DetectorResult],
+    answers: Sequence[Answer],
+    *,
+    failed: Callable[[Exception], None] | None = None,
+) -> list[DetectorResult]:
     """Return the results on ``answers``, one each, with ``shown`` set in their spans.
 
     A detector that says itself what is to be shown of a span keeps its word. Nothing that is measured changes: neither
-    scores nor what the spans mark. CPU-bound; keep it off the event loop.
+    scores nor what the spans mark. Where the phrases of an answer cannot be found, its result stays as it is and ``failed``
+    is told why. CPU-bound; keep it off the event loop.
+
+    Raises:
+        StoppedError: nobody waits for the results any more.
     """
-    return [_with_shown(result, answer.text) for result, answer in zip(results, answers, strict=True)]
+    found: list[DetectorResult] = []
+    for result, answer in zip(results, answers, strict=True):
+        try:
+            found.append(_with_shown(result, answer.text))
+        except StoppedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it costs what people read of a verdict, never the verdict
+            found.append(result)
+            if failed is not None:
+                failed(error)
+    return found
 
 
 def _with_shown(result: DetectorResult, text: str) -> DetectorResult:

@@ -75,11 +75,7 @@ class Job:
             try:
                 found = self._results_of(step)
             except Exception as error:  # noqa: BLE001 - the stage border: a detector's failure is a verdict
-                found = [
-                    DetectorResult(
-                        step.spec.name, None, reason=Reason.DETECTOR_ERROR, explanation=type(error).__name__
-                    )
-                ] * self._texts
+                found = [_failed(step.spec, type(error).__name__)] * self._texts
             self._done.append([replace(result, weight=step.spec.weight) for result in found])
 
     def results(self, *, missing: Reason) -> list[list[DetectorResult]]:
@@ -104,7 +100,19 @@ class Job:
             found = step.run(self.stop.is_set)
         if len(found) != self._texts:
             raise DetectorError(f"{len(found)} results for {self._texts} answers")
-        return found
+        return [_in_range(result, step.spec) for result in found]
+
+
+def _in_range(result: DetectorResult, spec: DetectorSpec) -> DetectorResult:
+    """Return the result, or that the detector failed where its score or floor is not a number of 0..1."""
+    for name, figure in (("score", result.score), ("floor", result.floor)):
+        if figure is not None and not 0.0 <= figure <= 1.0:
+            return _failed(spec, f"{name} {figure}, expected 0..1")
+    return result
+
+
+def _failed(spec: DetectorSpec, why: str) -> DetectorResult:
+    return DetectorResult(spec.name, None, reason=Reason.DETECTOR_ERROR, explanation=why)
 
 
 class Workers:

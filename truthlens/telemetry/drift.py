@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from truthlens.core.records.enums import Aggregation
 
@@ -35,11 +36,18 @@ class Reference:
     aggregation: Aggregation
 
 
+class ModelKey(NamedTuple):
+    """Which model scored: two of one name may be of different revisions (``""`` where the manifest gives none)."""
+
+    name: str
+    revision: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Drift:
     """How far the last scores of a model are from its calibration's; ``distance`` 0..1 over ``answers`` scores."""
 
-    model: str
+    model: ModelKey
     distance: float
     answers: int
 
@@ -54,18 +62,18 @@ class ScoreDrift:
 
     def __init__(self) -> None:
         # Replaced as a whole, so that nobody sees references without their scores.
-        self._models: dict[str, tuple[Reference, deque[float]]] = {}
+        self._models: dict[ModelKey, tuple[Reference, deque[float]]] = {}
 
-    def use(self, references: Mapping[str, Reference]) -> None:
+    def use(self, references: Mapping[ModelKey, Reference]) -> None:
         """Compare with these from now on; scores of models whose reference stays the same are kept."""
         before = self._models
-        found: dict[str, tuple[Reference, deque[float]]] = {}
-        for name, reference in references.items():
-            known, scores = before.get(name, (None, deque[float]()))
-            found[name] = (reference, scores if known == reference else deque[float](maxlen=WINDOW))
+        found: dict[ModelKey, tuple[Reference, deque[float]]] = {}
+        for model, reference in references.items():
+            known, scores = before.get(model, (None, deque[float]()))
+            found[model] = (reference, scores if known == reference else deque[float](maxlen=WINDOW))
         self._models = found
 
-    def observe(self, model: str, aggregation: Aggregation | None, score: float) -> None:
+    def observe(self, model: ModelKey, aggregation: Aggregation | None, score: float) -> None:
         """Take in the encoder's score of one answer, 0..1 at even odds.
 
         It counts where ``model`` has a reference, and ``aggregation`` (``None``: the model's own) is that of it.
@@ -75,10 +83,10 @@ class ScoreDrift:
             found[1].append(score)
 
     def figures(self) -> list[Drift]:
-        """Return the drift of every model with enough scores, by name."""
+        """Return the drift of every model with enough scores, by name and revision."""
         return [
-            Drift(name, distance(scores, reference.deciles), len(scores))
-            for name, (reference, scores) in sorted(self._models.items(), key=lambda each: each[0])
+            Drift(model, distance(scores, reference.deciles), len(scores))
+            for model, (reference, scores) in sorted(self._models.items(), key=lambda each: each[0])
             if len(scores) >= LEAST_ANSWERS
         ]
 

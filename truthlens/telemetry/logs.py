@@ -17,7 +17,7 @@ from truthlens.core.records.enums import Endpoint, Reason
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.telemetry.citation_figures import citation_figures
-from truthlens.telemetry.metrics import value_claims
+from truthlens.telemetry.detector_metrics import value_claims
 
 _exchange_log = structlog.get_logger("truthlens.api")
 
@@ -109,7 +109,7 @@ def log_exchange(
 
 
 def _errors(outcome: Outcome) -> list[str]:
-    """Return which detectors failed, by the error's type: its message may quote the text."""
+    """Return which detectors failed and why: the type of the error, whose message may quote the text, or a figure."""
     results = (result for verdict in outcome.verdicts for result in verdict.results)
     return sorted(
         {f"{each.detector}: {each.explanation}" for each in results if each.reason is Reason.DETECTOR_ERROR}

@@ -19,17 +19,15 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric
 
 from truthlens.core.records.calls import CallRecord, Role
-from truthlens.core.records.enums import DetectorName, Reason, Status
+from truthlens.core.records.enums import Reason, Status
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.outcome import Outcome
-from truthlens.core.records.verdict import ValueClaim, Verdict
-from truthlens.telemetry.citation_figures import CitationFigures, citation_figures
-from truthlens.telemetry.drift import ScoreDrift
+from truthlens.core.records.verdict import Verdict
+from truthlens.telemetry.buckets import LATENCY_BUCKETS, SCORE_BUCKETS
+from truthlens.telemetry.detector_metrics import DetectorMetrics
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
 
-_SCORE_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
-_LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _RATIO_BUCKETS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
 # A source for each reason that ``Exchange.not_checkable`` gives.
@@ -70,7 +68,7 @@ class Metrics:
             "truthlens_score",
             "Score of the text that the client received, 0 to 1, higher is worse.",
             ("decision", "mode"),
-            buckets=_SCORE_BUCKETS,
+            buckets=SCORE_BUCKETS,
             registry=registry,
         )
         self.latency = Histogram(
@@ -78,7 +76,7 @@ class Metrics:
             "Time that TruthLens added: operation is request, response or total; detection (of the backend's answer; of a"
             " stream the last pass) and mitigation are parts of response.",
             ("mode", "operation"),
-            buckets=_LATENCY_BUCKETS,
+            buckets=LATENCY_BUCKETS,
             registry=registry,
         )
         self.iterations = Histogram(
@@ -116,7 +114,7 @@ class Metrics:
             "truthlens_model_call_seconds",
             "Time of an extra call to a model, with its retries.",
             ("model", "role"),
-            buckets=_LATENCY_BUCKETS,
+            buckets=LATENCY_BUCKETS,
             registry=registry,
         )
         self.mitigations = Counter(
@@ -158,33 +156,8 @@ class Metrics:
         )
         self.unexplained = Counter(
             "truthlens_unexplained",
-            "Times that spans were wanted explained and were not: no time, no room, or a failure, which the log names.",
-            registry=registry,
-        )
-        self.citation_risk = Histogram(
-            "truthlens_citation_risk",
-            "Risk by the citations of a delivered choice, 0 to 1, where the detector citations judged it.",
-            ("decision",),
-            buckets=_SCORE_BUCKETS,
-            registry=registry,
-        )
-        self.citation_levels = Counter(
-            "truthlens_citation_checks",
-            "Choices whose citations were judged: level is low, moderate, high, or unread where claims could not be counted.",
-            ("decision", "level"),
-            registry=registry,
-        )
-        self.citation_counts = Counter(
-            "truthlens_citations",
-            "What these checks counted: kind is valid or invalid (citations), claims, or uncited (long sentences without one).",
-            ("decision", "kind"),
-            registry=registry,
-        )
-        self.numeric_claims = Counter(
-            "truthlens_numeric_claims",
-            "Values of answers that the detector numbers compared, as delivered: type is the kind of value; outcome is verified,"
-            " derived, contradicted, misplaced or absent.",
-            ("type", "outcome"),
+            "Times that spans were wanted explained, or shown with the phrase around them, and were not: no time, no room, or a"
+            " failure, which the log names.",
             registry=registry,
         )
         self.coverage = Histogram(
@@ -211,14 +184,14 @@ class Metrics:
             "truthlens_stream_verdict_lag_seconds",
             "Time from the end of a streamed answer to its verdict, for which the end of the stream was held.",
             ("streaming",),
-            buckets=_LATENCY_BUCKETS,
+            buckets=LATENCY_BUCKETS,
             registry=registry,
         )
         self.stream_hold = Histogram(
             "truthlens_stream_hold_seconds",
             "The longest time that text of a streamed answer was held.",
             ("streaming",),
-            buckets=_LATENCY_BUCKETS,
+            buckets=LATENCY_BUCKETS,
             registry=registry,
         )
         self.stream_sentences = Counter(
@@ -227,26 +200,13 @@ class Metrics:
             ("decision", "result"),
             registry=registry,
         )
-        self.sql_queries = Counter(
-            "truthlens_sql_queries",
-            "Queries of detectors to databases, and look-ups that came to none, by outcome (docs/detectors.md).",
-            ("database", "outcome"),
-            registry=registry,
-        )
-        self.sql_query_seconds = Histogram(
-            "truthlens_sql_query_seconds",
-            "Time of a query to a database, of one that nobody waited for any more to its end.",
-            ("database",),
-            buckets=_LATENCY_BUCKETS,
-            registry=registry,
-        )
         self.held_bytes = Gauge(
             "truthlens_held_bytes", "Bytes of bodies being read or scored.", registry=registry
         )
         self.queue_seconds = Histogram(
             "truthlens_queue_seconds",
             "Time that a scoring waited for a worker.",
-            buckets=_LATENCY_BUCKETS,
+            buckets=LATENCY_BUCKETS,
             registry=registry,
         )
         self.policy_reloads = Counter(
@@ -261,17 +221,10 @@ class Metrics:
             ("model", "configured"),
             registry=registry,
         )
-        self.score_drift = Gauge(
-            "truthlens_score_drift",
-            "How far the last scores of a model are from those it was calibrated on, 0 to 1, whatever share is unsupported;"
-            " nothing until there are enough.",
-            ("model",),
-            registry=registry,
-        )
-        self.drift = ScoreDrift()
+        self.detectors = DetectorMetrics(registry)
         for result in ("ok", "failed"):
             self.policy_reloads.labels(result)
-        self._collectors: list[Callable[[], None]] = [self._collect_drift]
+        self._collectors: list[Callable[[], None]] = [self.detectors.collect_drift]
 
     def on_scrape(self, collect: Callable[[], None]) -> None:
         """Call ``collect`` before every exposition, to set gauges that are not kept current otherwise."""
@@ -291,7 +244,7 @@ class Metrics:
         self._observe_stream(outcome)
         if verdict.reason is not None and verdict.status is not Status.CHECKED:
             self.unchecked.labels(decision, verdict.reason.value).inc()
-        self._observe_drift(outcome)
+        self.detectors.observe_first(outcome)
         if detectors := _detection_s(outcome.first):
             self.latency.labels(mode, "detection").observe(sum(detectors))
         for counter, verdicts in (
@@ -315,10 +268,7 @@ class Metrics:
             if each.coverage is not None:
                 self.coverage.labels("answer").observe(each.coverage.answer_ratio)
                 self.coverage.labels("evidence").observe(each.coverage.evidence_ratio)
-        for claim in value_claims(outcome):
-            self.numeric_claims.labels(claim.claim_type, claim.outcome).inc()
-        for figures in citation_figures(outcome.verdicts):
-            self._observe_citations(decision, figures)
+        self.detectors.observe_delivered(outcome)
 
     def observe_evidence(self, exchange: Exchange) -> None:
         """Count what the evidence of one ended exchange came from."""
@@ -345,18 +295,6 @@ class Metrics:
         if call.cost_usd is not None:
             self.cost.labels(label).inc(call.cost_usd)
 
-    def _observe_citations(self, decision: str, figures: CitationFigures) -> None:
-        if figures.level:
-            self.citation_risk.labels(decision).observe(figures.risk)
-        self.citation_levels.labels(decision, figures.level or "unread").inc()
-        for kind, count in (
-            ("valid", figures.valid),
-            ("invalid", figures.invalid),
-            ("claims", figures.claims),
-            ("uncited", figures.uncited),
-        ):
-            self.citation_counts.labels(decision, kind).inc(count)
-
     def _observe_mitigation(self, outcome: Outcome) -> None:
         decision = outcome.plan.decision
         if outcome.mitigation_s:
@@ -374,17 +312,6 @@ class Metrics:
         for result, count in stream.sentences.items():
             self.stream_sentences.labels(outcome.plan.decision, result).inc(count)
 
-    def _observe_drift(self, outcome: Outcome) -> None:
-        """Take in the encoder's scores of the answers as the backend gave them: calibration saw such answers."""
-        for result in (result for each in outcome.first for result in each.results):
-            if result.detector == DetectorName.ENCODER and result.score is not None:
-                self.drift.observe(outcome.model, outcome.plan.aggregation, result.score)
-
-    def _collect_drift(self) -> None:
-        self.score_drift.clear()
-        for drift in self.drift.figures():
-            self.score_drift.labels(drift.model).set(round(drift.distance, 4))
-
     def exposition(self) -> bytes:
         """Return all metrics in Prometheus text format."""
         for collect in self._collectors:
@@ -392,12 +319,6 @@ class Metrics:
         text = generate_latest(self.registry)
         # In this format the library writes the suffix into the description, whatever the samples are called.
         return text.replace(f" {_MODELS_USED}_total ".encode(), f" {_MODELS_USED} ".encode())
-
-
-def value_claims(outcome: Outcome) -> list[ValueClaim]:
-    """Return the values that were compared, in all answers as they were delivered."""
-    results = (result for verdict in outcome.verdicts for result in verdict.results)
-    return [claim for result in results for claim in result.claims]
 
 
 def _detection_s(verdicts: Sequence[Verdict]) -> list[float]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import structlog
 
 from truthlens.core.records.queries import QueryOutcome, QueryRecord
-from truthlens.telemetry.metrics import Metrics
+from truthlens.telemetry.detector_metrics import DetectorMetrics
 
 log = structlog.get_logger("truthlens.queries")
 
@@ -28,7 +28,7 @@ class QueryWatch:
         clock: seconds, monotonic.
     """
 
-    def __init__(self, signals: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, signals: DetectorMetrics, clock: Callable[[], float] = time.monotonic) -> None:
         self._signals = signals
         self._clock = clock
         self._lock = threading.Lock()
@@ -36,9 +36,7 @@ class QueryWatch:
 
     def __call__(self, record: QueryRecord) -> None:
         """Count a look-up; log it if it cost values, once a minute for each database, table and outcome."""
-        self._signals.sql_queries.labels(record.database, record.outcome.value).inc()
-        if record.seconds is not None:
-            self._signals.sql_query_seconds.labels(record.database).observe(record.seconds)
+        self._signals.observe_query(record)
         if record.outcome in _QUIET:
             return
         times = self._due(record)

@@ -165,6 +165,7 @@ class DetectorResult:
     ``floor`` (0..1) is what the fused score is at least, for findings that are facts and not estimates.
     ``details`` holds further figures that are safe to show (numbers and names from configuration,
     no text of users or models). ``claims`` are the values of the answer that were compared.
+    ``revision`` is that of the model that scored, ``""`` where no model did or it has none.
     """
 
     detector: str
@@ -179,6 +180,7 @@ class DetectorResult:
     floor: float = 0.0
     details: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
     claims: tuple[ValueClaim, ...] = ()
+    revision: str = ""
 
     def moved(self, start: Callable[[int], int], end: Callable[[int], int]) -> DetectorResult:
         """Return the result with its spans and claims in a text in which their characters stand elsewhere."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 from truthlens.core.cancellation import StopCheck
-from truthlens.core.errors import StoppedError
 from truthlens.core.records.enums import Aggregation, DetectorName, Reason, Risk
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
@@ -16,7 +16,8 @@ from truthlens.detection.citations.extrapolation import Extrapolation, extrapola
 from truthlens.detection.citations.report import Extrapolations, Options, Report, is_wrong, report_on
 from truthlens.detection.citations.sources import Sources
 from truthlens.detection.citations.support import Support, WrongCitation
-from truthlens.detection.interfaces import Detector, Ranges
+from truthlens.detection.interfaces import Detector
+from truthlens.detection.rule_follower import RuleFollower
 from truthlens.text.citations import Labels, fence_after, find_citations
 from truthlens.text.sentence_marks import has_known_sentences
 
@@ -58,22 +59,7 @@ class CitationDetector:
         stop: StopCheck,
     ) -> list[DetectorResult]:
         """Return one result per answer; one abstains where nothing says that it has to cite, or where it claims nothing."""
-        return self.results(exchange, Sources(exchange), answers, stop=stop)
-
-    def results(
-        self, exchange: Exchange, sources: Sources, answers: Sequence[Answer], *, stop: StopCheck
-    ) -> list[DetectorResult]:
-        """Return the results on answers to an exchange whose sources are known."""
-        found: list[DetectorResult] = []
-        for answer in answers:
-            if stop():
-                raise StoppedError
-            if not (self.options.require_citations or sources.labelled or sources.numbered or sources.named):
-                found.append(_abstained("no passage has an id that the prompt shows"))
-                continue
-            report = report_on(answer.text, sources, self.options, query=exchange.query)
-            found.append(self._result(exchange, sources, answer, report, stop))
-        return found
+        return self.follow(exchange).detect_whole(answers, stop=stop)
 
     def follow(self, exchange: Exchange) -> CitationFollower:
         """Return a follower of the exchange's answers."""
@@ -105,9 +91,13 @@ class CitationDetector:
             shown=(start, end),
         )
 
-    def _result(
-        self, exchange: Exchange, sources: Sources, answer: Answer, report: Report, stop: StopCheck
+    def result(
+        self, exchange: Exchange, sources: Sources, answer: Answer, *, stop: StopCheck
     ) -> DetectorResult:
+        """Return the result on a whole answer to an exchange whose sources are known."""
+        if not (self.options.require_citations or sources.labelled or sources.numbered or sources.named):
+            return _abstained("no passage has an id that the prompt shows")
+        report = report_on(answer.text, sources, self.options, query=exchange.query)
         asked = self.options.require_citations or sources.labelled
         # Numbers and titles are no demand to cite; an answer that uses them has to get them right.
         if not asked and not (report.citations if sources.numbered else report.named):
@@ -232,7 +222,7 @@ class _Progress:
     fenced: bool = False
 
 
-class CitationFollower:
+class CitationFollower(RuleFollower):
     """Checks the citations of a growing answer, each part from the text near it.
 
     A part is judged by its invalid citations alone. What is not cited shows at the end: a citation may stand behind the full
@@ -242,52 +232,14 @@ class CitationFollower:
     def __init__(self, detector: CitationDetector, exchange: Exchange) -> None:
         self._detector = detector
         self._exchange = exchange
-        self._known: Sources | None = None
         self._progress: dict[int, _Progress] = {}
 
-    def due(self, answers: Sequence[Answer]) -> bool:
-        """Return false: there is nothing worth doing ahead."""
-        return False
+    def whole(self, answer: Answer, *, stop: StopCheck) -> DetectorResult:
+        """Return the result on the answer as if it were whole."""
+        return self._detector.result(self._exchange, self._sources, answer, stop=stop)
 
-    def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
-        """Do nothing."""
-
-    def detect_all(
-        self,
-        answers: Sequence[Answer],
-        ranges: Sequence[Ranges],
-        *,
-        aggregation: Aggregation | None,
-        stop: StopCheck,
-    ) -> list[DetectorResult]:
-        """Return the results on the answers as if they were whole, then on the parts."""
-        whole = self._detector.results(self._exchange, self._sources, answers, stop=stop)
-        return [*whole, *self.detect_ranges(answers, ranges, aggregation=aggregation, stop=stop)]
-
-    def detect_ranges(
-        self,
-        answers: Sequence[Answer],
-        ranges: Sequence[Ranges],
-        *,
-        aggregation: Aggregation | None,
-        stop: StopCheck,
-    ) -> list[DetectorResult]:
-        """Return the results on the parts: by invalid citations, 0 without one."""
-        found: list[DetectorResult] = []
-        for answer, own in zip(answers, ranges, strict=True):
-            for start, end in own:
-                if stop():
-                    raise StoppedError
-                found.append(self._part(answer, start, end))
-        return found
-
-    @property
-    def _sources(self) -> Sources:
-        if self._known is None:
-            self._known = Sources(self._exchange)
-        return self._known
-
-    def _part(self, answer: Answer, start: int, end: int) -> DetectorResult:
+    def part(self, answer: Answer, start: int, end: int, *, stop: StopCheck) -> DetectorResult:
+        """Return the result on a part: by invalid citations, 0 without one."""
         sources, options = self._sources, self._detector.options
         strict = options.require_citations or sources.countable
         if not (strict or sources.named):
@@ -307,6 +259,10 @@ class CitationFollower:
                 spans.append(self._detector.invalid_span(at, last))
         floor = self._detector.floor_of(Risk.HIGH) if spans else 0.0
         return DetectorResult(DetectorName.CITATIONS, 0.0, spans=tuple(spans), floor=floor)
+
+    @cached_property
+    def _sources(self) -> Sources:
+        return Sources(self._exchange)
 
     def _line_before(self, answer: Answer, start: int) -> tuple[int, bool]:
         """Return where the line of a character begins, and whether within a block of code; every line is read once."""

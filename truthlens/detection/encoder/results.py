@@ -73,6 +73,7 @@ def result_of(
         reason=Reason.LANGUAGE if foreign or scored.evidence_read < 1.0 else None,
         explanation="the answer only abstains" if abstains else "",
         details=MappingProxyType(details),
+        revision=manifest.revision,
     )
 
 

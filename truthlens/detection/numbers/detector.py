@@ -9,18 +9,17 @@ from functools import cached_property
 from types import MappingProxyType
 
 from truthlens.core.cancellation import StopCheck
-from truthlens.core.errors import StoppedError
 from truthlens.core.records.enums import Aggregation, DetectorName
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span, ValueClaim
-from truthlens.detection.interfaces import Ranges
 from truthlens.detection.numbers.comparison import Comparer
 from truthlens.detection.numbers.judge import FLAGGED, SUPPORTED, Finding, Judge, Outcome
 from truthlens.detection.numbers.options import Options
 from truthlens.detection.numbers.places import KNOWN, PASSAGE_CONFIDENCE, Index, Text
 from truthlens.detection.numbers.reading import add_known, read
 from truthlens.detection.numbers.sources import Source
+from truthlens.detection.rule_follower import RuleFollower
 from truthlens.text.values.quantities import Bound, TypedValue, ValueKind, typed_values
 
 MOST_EVIDENCE_CHARS, MOST_EVIDENCE_VALUES, MOST_EVIDENCE_PLACES = 200_000, 8_000, 8_000
@@ -80,18 +79,7 @@ class NumberDetector:
         stop: StopCheck,
     ) -> list[DetectorResult]:
         """Return one result per answer; one abstains where it has no value that can be compared."""
-        return self.results(self.evidence(exchange, stop=stop), answers, stop=stop)
-
-    def results(
-        self, evidence: Evidence, answers: Sequence[Answer], *, stop: StopCheck
-    ) -> list[DetectorResult]:
-        """Return the results on answers to an exchange whose evidence was read."""
-        found: list[DetectorResult] = []
-        for answer in answers:
-            if stop():
-                raise StoppedError
-            found.append(self.result(evidence, answer.text, 0, len(answer.text)))
-        return found
+        return self.follow(exchange).detect_whole(answers, stop=stop)
 
     def evidence(self, exchange: Exchange, *, stop: StopCheck) -> Evidence:
         """Return the values of an exchange's passages, its question and the sources."""
@@ -253,48 +241,20 @@ class Evidence:
         return self.index.text.complete
 
 
-class NumberFollower:
+class NumberFollower(RuleFollower):
     """Checks the values of a growing answer, each part from the text near it; the evidence is read once."""
 
     def __init__(self, detector: NumberDetector, exchange: Exchange) -> None:
         self._detector, self._exchange = detector, exchange
         self._known: Evidence | None = None
 
-    def due(self, answers: Sequence[Answer]) -> bool:
-        """Return false: there is nothing worth doing ahead."""
-        return False
+    def whole(self, answer: Answer, *, stop: StopCheck) -> DetectorResult:
+        """Return the result on the answer as if it were whole."""
+        return self.part(answer, 0, len(answer.text), stop=stop)
 
-    def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
-        """Do nothing."""
-
-    def detect_all(
-        self,
-        answers: Sequence[Answer],
-        ranges: Sequence[Ranges],
-        *,
-        aggregation: Aggregation | None,
-        stop: StopCheck,
-    ) -> list[DetectorResult]:
-        """Return the results on the answers as if they were whole, then on the parts."""
-        whole = self._detector.results(self._evidence(stop), answers, stop=stop)
-        return [*whole, *self.detect_ranges(answers, ranges, aggregation=aggregation, stop=stop)]
-
-    def detect_ranges(
-        self,
-        answers: Sequence[Answer],
-        ranges: Sequence[Ranges],
-        *,
-        aggregation: Aggregation | None,
-        stop: StopCheck,
-    ) -> list[DetectorResult]:
-        """Return the results on the parts; one without a value that can be compared abstains."""
-        found: list[DetectorResult] = []
-        for answer, own in zip(answers, ranges, strict=True):
-            for start, end in own:
-                if stop():
-                    raise StoppedError
-                found.append(self._detector.result(self._evidence(stop), answer.text, start, end))
-        return found
+    def part(self, answer: Answer, start: int, end: int, *, stop: StopCheck) -> DetectorResult:
+        """Return the result on a part; one without a value that can be compared abstains."""
+        return self._detector.result(self._evidence(stop), answer.text, start, end)
 
     def _evidence(self, stop: StopCheck) -> Evidence:
         if self._known is None:

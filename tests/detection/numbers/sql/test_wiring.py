@@ -93,7 +93,7 @@ async def test_the_record_that_the_router_names_is_compared(
     detectors = DetectorSet(
         [policy.default],
         OneModel(None),  # type: ignore[arg-type]
-        observe_query=QueryWatch(signals),
+        observe_query=QueryWatch(signals.detectors),
     )
     pipeline = pipeline_for(PolicyHolder(policy), Engine(detectors), signals, Recent())
 

@@ -1,0 +1,74 @@
+"""Follow growing answers with rules, which judge any part of an answer from the text near it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from truthlens.core.cancellation import StopCheck
+from truthlens.core.errors import StoppedError
+from truthlens.core.records.enums import Aggregation
+from truthlens.core.records.exchange import Answer
+from truthlens.core.records.verdict import DetectorResult
+from truthlens.detection.interfaces import Follower, Ranges
+
+_Item = TypeVar("_Item")
+
+
+class RuleFollower(Follower):
+    """Judges the answers of one exchange, whole and part by part.
+
+    A detector says how it judges a whole answer and a part of one. It reads the exchange when it judges first, on a
+    worker's thread; the follower itself is made on the event loop.
+    """
+
+    @abstractmethod
+    def whole(self, answer: Answer, *, stop: StopCheck) -> DetectorResult:
+        """Return the result on the answer as if it were whole."""
+
+    @abstractmethod
+    def part(self, answer: Answer, start: int, end: int, *, stop: StopCheck) -> DetectorResult:
+        """Return the result on characters ``start`` to ``end`` of the answer."""
+
+    def due(self, answers: Sequence[Answer]) -> bool:
+        """Return false: there is nothing worth doing ahead."""
+        return False
+
+    def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
+        """Do nothing."""
+
+    def detect_all(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: StopCheck,
+    ) -> list[DetectorResult]:
+        """Return the results on the answers as if they were whole, then on the parts."""
+        whole = self.detect_whole(answers, stop=stop)
+        return [*whole, *self.detect_ranges(answers, ranges, aggregation=aggregation, stop=stop)]
+
+    def detect_whole(self, answers: Sequence[Answer], *, stop: StopCheck) -> list[DetectorResult]:
+        """Return one result per answer; raise ``StoppedError`` once ``stop`` says true."""
+        return [self.whole(answer, stop=stop) for answer in _while_wanted(answers, stop)]
+
+    def detect_ranges(
+        self,
+        answers: Sequence[Answer],
+        ranges: Sequence[Ranges],
+        *,
+        aggregation: Aggregation | None,
+        stop: StopCheck,
+    ) -> list[DetectorResult]:
+        """Return one result per part; raise ``StoppedError`` once ``stop`` says true."""
+        parts = [(answer, *part) for answer, own in zip(answers, ranges, strict=True) for part in own]
+        return [self.part(*part, stop=stop) for part in _while_wanted(parts, stop)]
+
+
+def _while_wanted(items: Iterable[_Item], stop: StopCheck) -> Iterator[_Item]:
+    for item in items:
+        if stop():
+            raise StoppedError
+        yield item
