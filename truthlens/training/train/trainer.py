@@ -60,6 +60,7 @@ SUMMARY = "train.json"
 _CLIP = 1.0
 _MEAN_FROM = 0.5
 _MEAN_EVERY = 20
+_WATCHED = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,8 @@ def train(
     sides = split([*read_folder(settings.data), *_twin_rows(settings)], recipe)
     sides["train"] = locate_errors(sides["train"])
     watched = blinded(
-        _watched(sides["calibration"], sides["test"], most=settings.limit or 150), settings.blind
+        _watched(sides["calibration"], sides["test"], most=min(settings.limit or _WATCHED, _WATCHED)),
+        settings.blind,
     )
     settings.run.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(settings.run / "tokenizer.json"))
@@ -381,12 +383,11 @@ def _step(state: _State, batch: Batch, settings: TrainSettings, *, rate: float) 
 
 
 def _watched(calibration: list[Example], test: list[Example], *, most: int) -> list[Example]:
-    """Return the rows whose figures are shown after each epoch: calibration rows, and a few test rows."""
-    seen: Counter[str] = Counter(row.source for row in calibration)
-    rows = calibration[: most * 4]
-    sources = set(seen)
-    for row in test:
-        if row.source not in sources and seen[row.source] < most:
+    """Return the rows whose figures are shown after each epoch: a few of each source, of the main one four times as many."""
+    seen: Counter[str] = Counter()
+    rows = []
+    for row in [*calibration, *test]:
+        if seen[row.source] < (4 * most if row.source == MAIN_SOURCE else most):
             seen[row.source] += 1
             rows.append(row)
     return rows

@@ -17,9 +17,9 @@ from truthlens.core.records.enums import Endpoint
 MARK, NOTICE, WARNING = " (?)", "(withheld)", "Check this."
 WRONG, RIGHT = BAD.split(". ")[0] + ".", BAD.split(". ")[1]
 _TEXTS = f'mark_template: "{MARK}", notice_template: "{NOTICE}"'
-_GATE = f"threshold: 0.3, warning_template: {WARNING}, streaming: gate"
+_GATE = f"threshold: 0.6, warning_template: {WARNING}, streaming: gate"
 PLANS = {
-    "observe": f"threshold: 0.3, warning_template: {WARNING}, streaming: observe",
+    "observe": f"threshold: 0.6, warning_template: {WARNING}, streaming: observe",
     "mark": f"{_GATE}, on_flagged: mark, stream: {{{_TEXTS}}}",
     "withhold": f"{_GATE}, on_flagged: withhold, stream: {{{_TEXTS}}}",
     "stop": f"{_GATE}, on_flagged: stop, stream: {{{_TEXTS}}}",
@@ -29,8 +29,8 @@ PLANS = {
     "withhold-patient": f"{_GATE}, on_flagged: withhold, stream: {{max_hold_s: 60, {_TEXTS}}}",
     "gate-patient": f"streaming: gate, threshold: 1.0, stream: {{max_hold_s: 60, {_TEXTS}}}",
     "narrow": f"{_GATE}, on_flagged: mark, stream: {{max_hold_bytes: 4096, {_TEXTS}}}",
-    "buffer": f"threshold: 0.3, warning_template: {WARNING}, streaming: buffer",
-    "buffer-block": "threshold: 0.3, streaming: buffer, on_unchecked: block",
+    "buffer": f"threshold: 0.6, warning_template: {WARNING}, streaming: buffer",
+    "buffer-block": "threshold: 0.6, streaming: buffer, on_unchecked: block",
     "disabled": "enabled: false",
 }
 LIVE = ("observe", "mark", "withhold", "stop", "block")
