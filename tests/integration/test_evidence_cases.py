@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,7 +14,19 @@ from tests.integration.test_bodies import script
 
 pytestmark = pytest.mark.envoy
 
+POLICY = "hallucination: {threshold: 0.6, detectors: [encoder, numbers]}\n"
 CASES = [case for folder in ("develop", "held_out", "fresh") for case in load(folder)]
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The detectors and the threshold that the shipped policy has."""
+    stack = Stack(tmp_path_factory.mktemp("cases"), POLICY)
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
 
 
 def outcomes(stack: Stack, kind: str) -> Counter[str]:
