@@ -38,6 +38,9 @@ def result(passages: str | list[str], answer: str, query: str = "", **options: o
 
 
 SUPPORTED = [
+    ("No more than six hens may be kept.", "No more than six hens may be kept (118)."),
+    ("No more than six hens may be kept.", "No more than six hens may be kept [118]."),
+    ("第四条 工作日加班按工资的 150% 计算,休息日按 200% 计算。", "休息日加班按工资的 200% 计算。"),
     (NOI, "The NOI was $1.2M."),
     (NOI, "The NOI was $1.25M."),
     (NOI, "The NOI was $1.26M."),
@@ -80,6 +83,8 @@ SUPPORTED = [
     (JA, "家賃は12万円です。"),
 ]
 WRONG = [
+    ("The bridge of Orlop was built in 1998.", "The bridge of Orlop (built in 1999) is old.", "1999"),
+    ("The fee is 40 dollars.", "The fee is small (45 dollars).", "45 dollars"),
     (NOI, "The NOI was $1.5M for the property.", "$1.5M"),
     (NOI, "The NOI for Q4 2024 was $1.2M.", "Q4 2024"),
     ("Occupancy of the property was 85% in the quarter.", "Occupancy was 95%.", "95%"),

@@ -228,8 +228,10 @@ class Claim:
         mine, theirs = places[same[1].place], places[other[1].place]
         own = same[1].near if mine is theirs else same[1].near | mine.words
         told = any(word in other[1].near and word not in own for word in self.item.near)
+        # In another sentence, what only stands around the value tells nothing of this one.
+        around = frozenset() if mine is theirs else theirs.words - other[1].near
         kept = any(
-            word in same[1].near and word not in other[1].near and word not in (theirs.words - other[1].near)
+            word in same[1].near and word not in other[1].near and word not in around
             for word in self._place.words
         )
         return told and not kept and bool(same[1].near & other[1].near) and bool(same[1].near - other[1].near)

@@ -148,7 +148,10 @@ class Judge:
             if other is not None and claim.is_misplaced(same, other):
                 return Finding(item, Outcome.MISPLACED, other[1], other[0], other[0], MISPLACED_SCORE)
             return Finding(item, Outcome.VERIFIED, same[1], same[0], same[0])
-        if any(self._comparer.equal(value, each) for each in self._query):
+        before, after = sentence[: value.start - claim.start], sentence[value.end - claim.start :]
+        if any(self._comparer.equal(value, each) for each in self._query) or _is_reference(
+            value, before, after
+        ):
             return Finding(item, Outcome.UNKNOWN)
         sums = follows(value, claim.operands, cued=True)
         if self._derived(claim, sums=sums):
@@ -156,11 +159,10 @@ class Judge:
         decision = self._decider.decide(item, siblings, plain=_is_plain(claim, sentence))
         if decision is not None and not decision.agrees:
             return _against(item, decision, decided=False)
-        before = sentence[: value.start - claim.start]
         period = self._decider.other_period(value, before, [equals[each.number] for each in siblings])
         if period is not None:
             return Finding(item, Outcome.CONTRADICTED, period, 1.0, 1.0, DECIDED_SCORE)
-        instead = self._instead(claim, before + sentence[value.end - claim.start :])
+        instead = self._instead(claim, before + after)
         if instead is not None:
             return Finding(item, Outcome.CONTRADICTED, instead, 1.0, 0.0, BARE_SCORE)
         if _CITED.search(before) and value.parts.keys() == {"year"}:
@@ -220,6 +222,17 @@ def _is_plain(claim: Claim, sentence: str) -> bool:
 
 def _against(item: Item, decision: Decision, *, decided: bool) -> Finding:
     return Finding(item, Outcome.CONTRADICTED, decision.item, 1.0, 1.0, DECIDED_SCORE, decided=decided)
+
+
+def _is_reference(value: TypedValue, before: str, after: str) -> bool:
+    """Return whether a small number alone stands in brackets behind words: "at most six hens (118)"."""
+    bracketed = (before[-1:], after[:1]) in (("(", ")"), ("[", "]")) and bool(before[:-1].strip())
+    return (
+        bracketed
+        and value.kind is ValueKind.COUNT
+        and not value.nouns
+        and max(value.written, default=0) < 1000
+    )
 
 
 def _is_precise(value: TypedValue) -> bool:

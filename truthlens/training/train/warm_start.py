@@ -89,7 +89,7 @@ def _fill(model: TokenClassifier, body: _Reader, head: _Reader) -> None:
     }  # fmt: skip
     for name, linear in linears.items():
         weight = head.products[f"{name.rpartition('.')[0]}.{name}"].T
-        if linear is model.feature_mlp[0]:
+        if name == "feature_mlp.0":
             # A model of fewer features goes on as if the further ones had told it nothing.
             weight = torch.nn.functional.pad(weight, (0, max(0, linear.in_features - weight.shape[1])))
         _linear(linear, weight, head.bias(f"{name}.bias"))
