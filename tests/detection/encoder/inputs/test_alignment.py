@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -108,3 +110,18 @@ def test_the_first_columns_are_those_of_models_without_alignment() -> None:
     assert first.shape[1] == LEXICAL_COUNT
     assert whole.shape[1] == FEATURE_COUNT == len(FEATURE_NAMES)
     assert np.array_equal(first, whole[:, :LEXICAL_COUNT])
+
+
+def test_the_columns_are_frozen() -> None:
+    """Models were trained on these values; another one is another feature set."""
+    evidence = words(
+        "A domestic wire costs 25 dollars; an international wire costs 40 dollars before Tuesday, and Bob pays for Carol."
+    )
+    answers = (
+        "An international wire costs 25 dollars after Wednesday.",
+        "Carol pays for Bob, not more than 40 dollars.",
+        "Sending money abroad isn't cheap.",
+    )
+    table = np.concatenate([alignment_features(words(answer), evidence) for answer in answers])
+    digest = hashlib.sha256(np.round(table, 4).astype("<f4").tobytes()).hexdigest()
+    assert digest[:16] == "fee12719e679c0ce"

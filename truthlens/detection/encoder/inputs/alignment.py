@@ -32,7 +32,7 @@ _TELLING = frozenset(
 _CALENDAR = frozenset(
     stem(word)
     for word in """monday tuesday wednesday thursday friday saturday sunday january february march april june july
-    august september october november december""".split()  # noqa: SIM905
+    august september october november december""".split()  # noqa: SIM905  # a list to read
 )
 _OTHER, _NUMBER, _DATE, _NAME = range(4)
 _PREFIX = 5
