@@ -76,7 +76,8 @@ def main() -> None:
     twins = twin_examples(read_twin_folder(options.twins))
     rows = []
     for name in options.variants.split(","):
-        run = options.runs / f"{name}-{options.steps}-{options.seed}"
+        start = options.start.name if options.start else "base"
+        run = options.runs / f"{name}-{start}-{options.rows}-{options.steps}-{options.seed}"
         common = TrainSettings(
             data=options.data, run=run, epochs=20, minutes=1e6, steps=options.steps, threads=options.threads,
             batch_tokens=4_000, learning_rate=8e-5, head_learning_rate=6e-4, seed=options.seed, start=options.start,

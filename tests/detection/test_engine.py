@@ -167,6 +167,7 @@ async def test_a_detector_that_loses_an_answer_has_failed() -> None:
         (scored(-0.1), "score -0.1, expected 0..1"),
         (scored(math.inf), "score inf, expected 0..1"),
         (replace(scored(0.5), floor=math.nan), "floor nan, expected 0..1"),
+        (replace(scored(0.5), spans=(Span(0, 3, math.nan),)), "score of a span nan, expected 0..1"),
     ],
 )
 async def test_a_score_out_of_range_is_the_failure_of_its_detector(wrong: DetectorResult, why: str) -> None:

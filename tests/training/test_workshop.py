@@ -138,7 +138,7 @@ def test_figures_of_an_ablation_stand_in_the_card(
         "figures": {},
     }
     (tmp_path / "ablation.json").write_text(json.dumps({"steps": 9, "start": "old-en", "variants": [row]}))
-    describe(settings.run, copy, ablation=tmp_path / "ablation.json")
+    describe(copy, ablation=tmp_path / "ablation.json")
     before, after = load_manifest(folder), load_manifest(copy)
     assert after.figures.pop("ablation")["variants"][0]["variant"] == "no-owls"
     assert after == before

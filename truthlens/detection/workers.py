@@ -104,8 +104,9 @@ class Job:
 
 
 def _in_range(result: DetectorResult, spec: DetectorSpec) -> DetectorResult:
-    """Return the result, or that the detector failed where its score or floor is not a number of 0..1."""
-    for name, figure in (("score", result.score), ("floor", result.floor)):
+    """Return the result, or that the detector failed where its score, floor or a span's score is no number of 0..1."""
+    spans = (("score of a span", span.score) for span in result.spans)
+    for name, figure in (("score", result.score), ("floor", result.floor), *spans):
         if figure is not None and not 0.0 <= figure <= 1.0:
             return _failed(spec, f"{name} {figure}, expected 0..1")
     return result

@@ -1,7 +1,7 @@
 """Words of a text with offsets, stems and number values: the raw material of lexical support.
 
-FROZEN byte for byte for ``lexical-v1`` and ``lexical-v2``, the features that the bundled encoder was trained on, faults included ("men" and
-"many" have one stem). ``tests/text/test_words.py`` pins the outputs; what has nothing to do with the model may use
+FROZEN byte for byte for ``lexical-v1`` and ``lexical-v2``, the features that bundled encoders were trained on, faults
+included ("men" and "many" have one stem). ``tests/text/test_words.py`` pins the outputs; what has nothing to do with the model may use
 ``text.word_forms``.
 
 A light stemmer of our own, enough to bring inflected English forms together; Han text counts in character

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from truthlens.core.errors import ModelError
 from truthlens.detection.encoder.inputs.manifest import (
     MANIFEST_NAME,
     DataSource,
@@ -38,7 +39,7 @@ from truthlens.training.evaluate.metrics import auroc, best_f1, bootstrap, brier
 from truthlens.training.evaluate.served_encoder import ServedEncoder, load_served
 from truthlens.training.export.convert import ONNX_NAME
 from truthlens.training.export.export import ExportReport, export, shift_bias
-from truthlens.training.export.model_card import CARD_NAME, card
+from truthlens.training.export.model_card import CARD_NAME, card, training_figures
 from truthlens.training.export.split_graph import split_folder
 from truthlens.training.train.recipe import (
     BUNDLED_RECIPE,
@@ -62,8 +63,12 @@ def build(
 
     Raises:
         DataError: the data folder cannot be used.
-        ModelError: the base model is missing, or the export is not faithful.
+        ModelError: the base model is missing, the training is to leave out all features, or the export is not faithful.
     """
+    if settings.features is None:
+        raise ModelError(
+            "a model without features can be trained for comparison, but not be exported; set features"
+        )
     run = train(settings, recipe=recipe, console=console)
     return finish(
         run,
@@ -71,6 +76,7 @@ def build(
         data=settings.data,
         twins=settings.twins if settings.generated else None,
         recipe=recipe,
+        fmt=INPUT.model_copy(update={"features": settings.features}),
         limit=settings.limit,
         threads=settings.threads,
         console=console,
@@ -131,20 +137,19 @@ def finish(
     figures = _figures(load_served(out, threads=threads), sides["test"], manifest, limit, console)
     figures |= {
         "calibration": calibration_figures(found, len(fitting)),
-        "training": {"epochs": summary["epochs"], "mean": summary.get("mean")},
+        "training": training_figures(summary),
         "export": _export_figures(exported),
     }
     manifest = manifest.model_copy(update={"figures": figures})
     _write(out, manifest)
-    (out / CARD_NAME).write_text(card(manifest, summary), encoding="utf-8")
+    (out / CARD_NAME).write_text(card(manifest), encoding="utf-8")
     return out
 
 
-def describe(run: Path, out: Path, *, ablation: Path) -> None:
+def describe(out: Path, *, ablation: Path) -> None:
     """Put the figures of an ablation (``bench/detection/ablation.py``) into the manifest and card of ``out``.
 
     Args:
-        run: folder of the training that ``out`` was made from.
         out: finished model folder.
         ablation: ``ablation.json``.
     """
@@ -155,8 +160,7 @@ def describe(run: Path, out: Path, *, ablation: Path) -> None:
     ]
     manifest = manifest.model_copy(update={"figures": {**manifest.figures, "ablation": found}})
     _write(out, manifest)
-    summary = json.loads((run / SUMMARY).read_bytes())
-    (out / CARD_NAME).write_text(card(manifest, summary), encoding="utf-8")
+    (out / CARD_NAME).write_text(card(manifest), encoding="utf-8")
 
 
 def _manifest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from truthlens.core.errors import ModelError
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.detection.models.loading import load_encoder
+from truthlens.settings import models_folder
 
 
 def test_a_folder_of_our_own_is_loaded(tmp_path: Path) -> None:
@@ -82,6 +84,18 @@ def test_features_have_to_be_agreed_on(tmp_path: Path, inputs: tuple[str, ...], 
     form = {"max_tokens": 64, "answer_tokens": 16, "answer_overlap": 4, "features": features}
     folder = write_encoder(tmp_path / "tiny", inputs=inputs, manifest={"input": form})
     with pytest.raises(ModelError, match="features"):
+        load_encoder(folder)
+
+
+def test_the_columns_of_features_have_to_be_those_of_the_graph(tmp_path: Path) -> None:
+    """A manifest that names another feature set than the model was trained with is refused when it is loaded."""
+    folder = tmp_path / "bundled"
+    shutil.copytree(models_folder() / "truthlens-minilm-en-v1", folder)
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace("lexical-v1", "lexical-v2"))
+    with pytest.raises(
+        ModelError, match=r"takes 27 columns of features, but lexical-v2.* has 41; set input\.features"
+    ):
         load_encoder(folder)
 
 

@@ -83,6 +83,10 @@ SUPPORTED = [
     (JA, "家賃は12万円です。"),
 ]
 WRONG = [
+    ("The club had 250 members in June.", "The club had more members in June (400).", "400"),
+    ("Basel sold 250 bicycles in June.", "Basel sold fewer bicycles in June (110).", "110"),
+    ("The plant employs 430 people.", "The plant employs many people (620).", "620"),
+    ("Units sold: 250", "Units sold (620)", "620"),
     ("The bridge of Orlop was built in 1998.", "The bridge of Orlop (built in 1999) is old.", "1999"),
     ("The fee is 40 dollars.", "The fee is small (45 dollars).", "45 dollars"),
     (NOI, "The NOI was $1.5M for the property.", "$1.5M"),

@@ -11,7 +11,13 @@ from truthlens.core.records.enums import Aggregation
 from truthlens.detection.encoder.aggregation import spans_of
 from truthlens.detection.encoder.response_score import Scoring
 from truthlens.detection.encoder.token_scores import Reading, sigmoid
-from truthlens.training.calibrate.calibration import BASE_RATE, FittedCalibration, calibrate, kind_weights
+from truthlens.training.calibrate.calibration import (
+    BASE_RATE,
+    FittedCalibration,
+    calibrate,
+    kind_weights,
+    weighted_quantile,
+)
 from truthlens.training.data.dataset import Example
 from truthlens.training.evaluate.metrics import base_rate_weights, ece, prf
 
@@ -173,3 +179,18 @@ def test_one_class_of_tokens_leaves_the_log_odds_alone() -> None:
     clean = [Example(e.id, e.source, e.task, "", e.context, e.response, 0, (), e.group) for e in examples]
     found = calibrate(scored, clean, main="made")
     assert (found.temperature, found.shift, found.response) == (1.0, 0.0, {})
+
+
+@pytest.mark.parametrize(
+    ("values", "weights", "expected"),
+    [
+        ([300], [1.0], 300),
+        ([300, 20], [1.0, 1.0], 300),
+        ([20, 300], [19.0, 1.0], 20),
+        ([5, 1, 3, 2, 4], [1.0, 1.0, 1.0, 1.0, 1.0], 5),
+        ([1, 2, 1000], [50.0, 50.0, 0.0], 2),
+    ],
+)
+def test_a_weighted_quantile(values: list[int], weights: list[float], expected: int) -> None:
+    """The smallest value below which, itself included, 95 % of the weight lies; of one value, that."""
+    assert weighted_quantile(values, np.array(weights), share=0.95) == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from truthlens.training.export.export import load_run
 from truthlens.training.train.model import TokenClassifier, build_model
 from truthlens.training.train.predict import predict
 from truthlens.training.train.recipe import INPUT
-from truthlens.training.train.trainer import TrainSettings
+from truthlens.training.train.trainer import TrainSettings, train
 from truthlens.training.train.warm_start import load_exported
 
 
@@ -54,6 +55,14 @@ def test_the_weights_come_back(settings: TrainSettings, exported: Path) -> None:
     trained, back = _margins(load_run(settings.run), settings), _margins(model, settings)
     assert np.corrcoef(trained, before)[0, 1] < 0.9
     assert np.corrcoef(trained, back)[0, 1] > 0.99
+
+
+def test_a_training_goes_on_with_the_features_it_began_with(settings: TrainSettings, exported: Path) -> None:
+    """A run folder whose training saw other features is refused, with what to do."""
+    with pytest.raises(
+        ModelError, match=r"features lexical-v2, and this one has lexical-v1; give another --run"
+    ):
+        train(replace(settings, features="lexical-v1", epochs=3), console=Console(file=io.StringIO()))
 
 
 def test_further_features_start_as_nothing(settings: TrainSettings, exported: Path) -> None:

@@ -36,9 +36,9 @@ class Calibration:
     Log-odds = ``slope`` · evidence + ``worst`` · worst + ``length`` · ln(answer tokens) + ``intercept``; see
     ``measures`` for evidence and worst. ``slope`` and ``worst`` are not negative. ``sure`` (above 0, at most
     ``MOST_SURE``) adds, by a Noisy-OR, the highest token or span to that power: one part of an answer that is
-    surely wrong makes the answer wrong, however long the rest is, and the logistic would dilute it. An answer of more
-    than ``longest`` tokens counts as one of so many with the same share of suspicious ones: what was fitted on shorter
-    answers would flag every long one, for the small background of their tokens adds up.
+    surely wrong makes the answer wrong, however long the rest is, and the logistic would dilute it. Of an
+    answer of more than ``max_tokens`` tokens the worst stretch of so many counts: what was fitted on shorter answers would
+    flag every long one, for the small background of their tokens adds up, and a mean would let clean text hide an error.
     """
 
     slope: float
@@ -46,7 +46,7 @@ class Calibration:
     length: float
     intercept: float
     sure: float
-    longest: int | None = None
+    max_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if self.slope < 0.0 or self.worst < 0.0:
@@ -84,7 +84,7 @@ class Scoring:
         calibration = self.calibrations.get(aggregation)
         if calibration is None:
             return aggregate(aggregation, p=p, spans=spans, tau=self.tau, exponent=self.exponent)
-        found = measures(aggregation, p=p, spans=spans, tau=self.tau, longest=calibration.longest)
+        found = measures(aggregation, p=p, spans=spans, tau=self.tau, max_tokens=calibration.max_tokens)
         if found is None:
             return 0.0
         odds = (
@@ -111,7 +111,12 @@ class Measures(NamedTuple):
 
 
 def measures(
-    aggregation: Aggregation, *, p: ArrayLike, spans: Sequence[Span], tau: float, longest: int | None = None
+    aggregation: Aggregation,
+    *,
+    p: ArrayLike,
+    spans: Sequence[Span],
+    tau: float,
+    max_tokens: int | None = None,
 ) -> Measures | None:
     """Return the measures that calibration reads of one answer; ``None`` where no token is suspicious at all.
 
@@ -119,8 +124,9 @@ def measures(
     is 1 − e^−hazard), and worst the log-odds of the mean of the three highest tokens. For ``span_noisy_or``
     evidence is the log of the spans' hazard, for ``span_max`` the log-odds of the highest span; worst is 0
     for both. Where no token is above ``tau``, or there is no span, the highest token alone is the evidence, so
-    that answers below the limit are told apart as well. Each measure rises, or stays, with every token; an answer of
-    more than ``longest`` tokens has the hazard and the length of so many, with the same mean.
+    that answers below the limit are told apart as well. Each measure rises, or stays, with the probability of every
+    token. Of more than ``max_tokens`` tokens, the hazard of noisy_or is that of the worst stretch of so many, and the length is
+    bounded to it.
     """
     values = np.asarray(p, dtype=np.float64)
     top = float(values.max(initial=0.0))
@@ -129,19 +135,28 @@ def measures(
     if top <= 0.0:
         return None
     highest = min(top, 1.0 - CLIP)
-    counting = len(values) if longest is None else min(len(values), longest)
-    length, over = math.log(counting + 1.0), math.log(max(len(values), 1) / max(counting, 1))
+    size = len(values) if max_tokens is None else min(len(values), max_tokens)
+    length = math.log(size + 1.0)
     if aggregation is Aggregation.SPAN_MAX:
         return Measures(_log_odds(top), 0.0, length, highest)
     if aggregation is Aggregation.NOISY_OR:
-        counted, worst = values[values > tau], _log_odds(worst_tokens(values, 0.0))
+        counted, worst = np.where(values > tau, values, 0.0), _log_odds(worst_tokens(values, 0.0))
     else:
-        counted, worst = np.array([span.score for span in spans], dtype=np.float64), 0.0
-    return Measures(_log_hazard(counted if len(counted) else np.array([top])) - over, worst, length, highest)
+        counted, worst, size = np.array([span.score for span in spans], dtype=np.float64), 0.0, len(spans)
+    if not counted.any():
+        counted = np.array([top])
+    return Measures(_log_hazard(counted, size), worst, length, highest)
 
 
-def _log_hazard(scores: NDArray[np.float64]) -> float:
-    return math.log(max(float(-np.log1p(-np.minimum(scores, 1.0 - CLIP)).sum()), _LEAST_HAZARD))
+def _log_hazard(scores: NDArray[np.float64], size: int) -> float:
+    """Return the log of the summed hazard, of the worst ``size`` neighbours where there are more."""
+    summed = np.cumsum(-np.log1p(-np.minimum(scores, 1.0 - CLIP)))
+    worst = (
+        summed[-1]
+        if len(summed) <= size
+        else np.max(summed[size:] - summed[:-size], initial=summed[size - 1])
+    )
+    return math.log(max(float(worst), _LEAST_HAZARD))
 
 
 def _log_odds(p: float) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from truthlens.core.errors import ModelError
 from truthlens.detection.encoder.detector import EncoderDetector
+from truthlens.detection.encoder.inputs.lexical import COLUMNS
 from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 from truthlens.detection.models.onnx_runtime import OnnxModel
@@ -90,6 +91,11 @@ def load_model(
         raise ModelError(
             f"{onnx}: the graph {'takes' if 'features' in model.inputs else 'does not take'} features, but "
             f"input.features in the manifest is {manifest.input.features}; export the model again"
+        )
+    if manifest.input.features is not None and model.features not in (None, COLUMNS[manifest.input.features]):
+        raise ModelError(
+            f"{onnx}: the graph takes {model.features} columns of features, but {manifest.input.features}, which the manifest "
+            f"names, has {COLUMNS[manifest.input.features]}; set input.features to what the model was trained with"
         )
     return model
 

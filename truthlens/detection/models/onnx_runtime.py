@@ -86,6 +86,8 @@ class OnnxModel:
             if not {*self._first.outputs} <= self._head.inputs or "logits" not in self._head.outputs:
                 raise ModelError(f"{head} does not go with {file.name}; export the model again")
             self.inputs |= self._head.inputs - {*self._first.outputs}
+        self.features = (self._head or self._first).features
+        """Columns of the features that the graph declares, ``None`` where it takes none or any number."""
         # The windows of a batch share the arrays between the parts, so only windows that go one by one can
         # use them.
         self.parted = self._head is not None and self._budget_tokens == BUDGET_TOKENS_CPU
@@ -150,6 +152,7 @@ class _Graph:
 
     session: Any
     inputs: frozenset[str]
+    features: int | None
     outputs: tuple[str, ...]
 
 
@@ -160,8 +163,11 @@ def _load(file: Path, load: Callable[[str], Any]) -> _Graph:
         raise ModelError(
             f"{file}: not a loadable ONNX model ({type(error).__name__}); export it again"
         ) from error
+    widths = {node.name: node.shape[-1] for node in session.get_inputs() if node.shape}
+    features = widths.get("features")
     return _Graph(
         session,
         frozenset(node.name for node in session.get_inputs()),
+        features if isinstance(features, int) else None,
         tuple(node.name for node in session.get_outputs()),
     )

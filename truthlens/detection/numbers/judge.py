@@ -149,9 +149,10 @@ class Judge:
                 return Finding(item, Outcome.MISPLACED, other[1], other[0], other[0], MISPLACED_SCORE)
             return Finding(item, Outcome.VERIFIED, same[1], same[0], same[0])
         before, after = sentence[: value.start - claim.start], sentence[value.end - claim.start :]
-        if any(self._comparer.equal(value, each) for each in self._query) or _is_reference(
-            value, before, after
-        ):
+        asked = any(self._comparer.equal(value, each) for each in self._query)
+        # What it would contradict, the sentence has already said: "no more than six hens (118)" cites a rule.
+        said = other is not None and any(other[1] in equals[each.number] for each in siblings)
+        if asked or (said and _is_bracketed(value, before, after)):
             return Finding(item, Outcome.UNKNOWN)
         sums = follows(value, claim.operands, cued=True)
         if self._derived(claim, sums=sums):
@@ -224,15 +225,10 @@ def _against(item: Item, decision: Decision, *, decided: bool) -> Finding:
     return Finding(item, Outcome.CONTRADICTED, decision.item, 1.0, 1.0, DECIDED_SCORE, decided=decided)
 
 
-def _is_reference(value: TypedValue, before: str, after: str) -> bool:
-    """Return whether a small number alone stands in brackets behind words: "at most six hens (118)"."""
+def _is_bracketed(value: TypedValue, before: str, after: str) -> bool:
+    """Return whether a number without a unit stands alone in brackets behind words."""
     bracketed = (before[-1:], after[:1]) in (("(", ")"), ("[", "]")) and bool(before[:-1].strip())
-    return (
-        bracketed
-        and value.kind is ValueKind.COUNT
-        and not value.nouns
-        and max(value.written, default=0) < 1000
-    )
+    return bracketed and value.kind is ValueKind.COUNT and not value.nouns
 
 
 def _is_precise(value: TypedValue) -> bool:

@@ -37,7 +37,8 @@ BASE_RATE = 0.5
 """Share of unsupported answers that scores are fitted to: even odds."""
 SURE_POWERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
 """Powers of the highest token that are tried, the strongest first; see ``response_score.Calibration``."""
-_MOST_OF_THE_LENGTHS = 0.95
+_COVERED_LENGTHS = 0.95
+"""Share of the answers that the bound on tokens leaves as they are; of longer ones too few tell what their evidence is worth."""
 WHITE_PAPER_THRESHOLD = 0.6
 """Recommended wherever its F1 is nearly the best, so that thresholds mean the same under every model."""
 OTHER = "other"
@@ -268,15 +269,18 @@ def _fit_response(
 ) -> _FittedResponse:
     """Fit the calibration of one aggregation (``None`` if only one class was seen); its scores, and the raw ones."""
     fitted: list[response_score.Calibration] = []
-    longest = _longest(answers, weights)
+    max_tokens = weighted_quantile([len(p) for p, _ in answers], weights, share=_COVERED_LENGTHS)
     measured = [
-        response_score.measures(name, p=p, spans=spans, tau=tau, longest=longest) for p, spans in answers
+        response_score.measures(name, p=p, spans=spans, tau=tau, max_tokens=max_tokens)
+        for p, spans in answers
     ]
     rows = [row for row, measure in enumerate(measured) if measure is not None and weights[row] > 0.0]
     if rows and 0 < labels[rows].sum() < len(rows):
         inputs = np.array([m for row in rows if (m := measured[row])])
         gold, mass = labels[rows].astype(np.float64), weights[rows]
-        fitted = [_beside_sure(inputs, gold, mass, power=power, longest=longest) for power in SURE_POWERS]
+        fitted = [
+            _beside_sure(inputs, gold, mass, power=power, max_tokens=max_tokens) for power in SURE_POWERS
+        ]
 
     def scores(calibration: response_score.Calibration | None) -> NDArray[np.float64]:
         scoring = response_score.Scoring(
@@ -340,12 +344,18 @@ def _kind_figures(
     return found
 
 
-def _longest(answers: Sequence[_Scored], weights: NDArray[np.float64]) -> int:
-    """Return the tokens that most answers stay below: beyond them nothing tells what a longer one's evidence is worth."""
-    lengths = np.array([len(p) for p, _ in answers])
-    order = np.argsort(lengths)
-    below = np.cumsum(weights[order]) <= _MOST_OF_THE_LENGTHS * weights.sum()
-    return max(int(lengths[order][below].max(initial=1)), 1)
+def weighted_quantile(values: Sequence[int], weights: NDArray[np.float64], *, share: float) -> int:
+    """Return the smallest value that, with all below it, has at least ``share`` of the weight.
+
+    Args:
+        values: at least one.
+        weights: shape (values,), not negative, not all 0.
+        share: 0..1.
+    """
+    order = np.argsort(values)
+    summed = np.cumsum(weights[order])
+    place = int(np.searchsorted(summed, share * summed[-1]))
+    return int(values[order[min(place, len(order) - 1)]])
 
 
 def _beside_sure(
@@ -354,7 +364,7 @@ def _beside_sure(
     weights: NDArray[np.float64],
     *,
     power: float,
-    longest: int,
+    max_tokens: int,
 ) -> response_score.Calibration:
     """Fit the logistic beside the highest token to ``power``, by expectation maximisation.
 
@@ -366,7 +376,7 @@ def _beside_sure(
         gold: shape (rows,), 1 for unsupported.
         weights: shape (rows,).
         power: of the highest token.
-        longest: the tokens that the measures are bounded to.
+        max_tokens: what the measures are bounded to.
     """
     sure = inputs[:, 3] ** power
     soft = gold
@@ -375,7 +385,7 @@ def _beside_sure(
         score = sigmoid(inputs[:, :3] @ found[:3] + found[3])
         soft = gold * score / (score + sure - score * sure)
     slope, worst, length, intercept = (round(float(value), 4) for value in found)
-    return response_score.Calibration(slope, worst, length, intercept, sure=power, longest=longest)
+    return response_score.Calibration(slope, worst, length, intercept, sure=power, max_tokens=max_tokens)
 
 
 def _without_fall(

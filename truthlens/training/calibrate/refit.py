@@ -31,13 +31,14 @@ from truthlens.training.calibrate.calibration import (
 )
 from truthlens.training.calibrate.deciles import calibration_scores, deciles_at_even_odds
 from truthlens.training.data.dataset import DataError, Example, each_source, read_folder, split
+from truthlens.training.export.model_card import CARD_NAME, card
 from truthlens.training.train.recipe import BUNDLED_RECIPE, calibrates, kind_of
 
 
 def refit(
     folder: Path, examples: Sequence[Example], *, kinds: KindOf = one_kind, threads: int = 1
 ) -> Manifest:
-    """Fit the response calibrations of the model in ``folder`` to ``examples``, and write its manifest.
+    """Fit the response calibrations of the model in ``folder`` to ``examples``, and write its manifest and card.
 
     Args:
         folder: the model folder, with a manifest of this version or an earlier one.
@@ -78,6 +79,8 @@ def refit(
     written = written.model_copy(update={"score_deciles": deciles_at_even_odds(scores, examples)})
     text = json.dumps(written.model_dump(mode="json"), indent=2, ensure_ascii=False)
     replace_file(path, text + "\n")
+    if (folder / CARD_NAME).is_file() and "settings" in written.figures.get("training", {}):
+        replace_file(folder / CARD_NAME, card(written))
     return written
 
 

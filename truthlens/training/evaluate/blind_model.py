@@ -61,5 +61,5 @@ def load_blind(run: Path, *, threads: int = 1) -> BlindModel:
     torch.set_num_threads(threads)
     model = load_run(run)
     model.compares = bool(settings.get("comparison", True))
-    features = cast("FeatureSet | None", settings.get("features"))
+    features = cast("FeatureSet | None", settings["features"])
     return BlindModel(model, load_tokenizer(run), cast("Blind", settings["blind"]), features)

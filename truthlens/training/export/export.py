@@ -146,7 +146,12 @@ def load_run(run: Path) -> TokenClassifier:
     if not path.is_file():
         raise ModelError(f"{path} is missing; finish the training first")
     model = empty_model(run, features=FEATURE_COUNT)
-    model.load_state_dict(torch.load(path, weights_only=True))
+    try:
+        model.load_state_dict(torch.load(path, weights_only=True))
+    except RuntimeError as error:
+        raise ModelError(
+            f"{path} is of another architecture, or was trained with other features: {error}"
+        ) from error
     return model.eval()
 
 

@@ -20,26 +20,33 @@ _LIMITS = """## Limits
 """
 
 
-def card(manifest: Manifest, summary: dict[str, Any]) -> str:
+def card(manifest: Manifest) -> str:
     """Return Markdown: what the model is, its data, its quality, its limits, and how to make it again.
 
     Args:
-        manifest: with figures.
-        summary: ``train.json`` of the run.
+        manifest: with figures, among them those of the training (``training_figures``).
     """
     parts = [
-        _head(manifest, base_licence=summary["base_licence"]),
+        _head(manifest),
         _data(manifest),
         _figures(manifest),
         _ingredients(manifest),
         _LIMITS,
-        _again(manifest, summary),
+        _again(manifest),
     ]
     return "\n".join(parts)
 
 
-def _head(manifest: Manifest, *, base_licence: str) -> str:
+def training_figures(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return what a manifest keeps of ``train.json``."""
+    kept = ("base_licence", "start", "steps", "minutes", "epochs", "mean")
+    settings = {name: summary["settings"][name] for name in ("epochs", "minutes", "seed")}
+    return {name: summary.get(name) for name in kept} | {"settings": settings}
+
+
+def _head(manifest: Manifest) -> str:
     fmt = manifest.input
+    base_licence = manifest.figures["training"]["base_licence"]
     note = f"\n> **{manifest.note}**\n" if manifest.note else ""
     return f"""# {manifest.name}
 {note}
@@ -194,11 +201,11 @@ def _others(row: dict[str, Any], main: str | None) -> str:
     return _number(sum(found) / len(found)) if found else "–"
 
 
-def _again(manifest: Manifest, summary: dict[str, Any]) -> str:
-    settings = summary.get("settings", {})
-    options = " ".join(
-        f"--{name} {settings[name]}" for name in ("epochs", "minutes", "seed") if name in settings
-    )
+def _again(manifest: Manifest) -> str:
+    training: dict[str, Any] = manifest.figures["training"]
+    options = " ".join(f"--{name} {value}" for name, value in training["settings"].items())
+    if training.get("start"):
+        options = f"--start models/{training['start']} {options}"
     return f"""## Make it again
 
 ```
@@ -207,7 +214,7 @@ truthlens train --data FOLDER --output models/{manifest.name} {options}
 ```
 
 `FOLDER` holds the data sets above as `*.jsonl.gz` with the fields `id, source, task, query, context, response, label,
-spans, group`. The training took {summary.get("minutes", "?")} minutes and {summary.get("steps", "?")} steps on two \
+spans, group`. The training took {training["minutes"]} minutes and {training["steps"]} steps on \
 shared CPU cores; the learning rate follows the wall clock where `--minutes` ends the run, so results vary a little.
 """
 

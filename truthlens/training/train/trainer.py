@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from tokenizers import Tokenizer
 
+from truthlens.core.errors import ModelError
 from truthlens.detection.encoder.inputs.lexical import FEATURE_COUNT
 from truthlens.detection.encoder.inputs.manifest import FeatureSet
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
@@ -182,6 +183,7 @@ def train(
         "settings": {key: str(value) if isinstance(value, Path) else value for key, value in asdict(settings).items()},
         "base": base.name,
         "base_licence": base.licence,
+        "start": settings.start.name if settings.start else None,
         "rows": dict(sorted(state.rows.items())),
         "steps": state.step,
         "minutes": round(state.elapsed_s / 60, 1),
@@ -236,6 +238,11 @@ def _start(settings: TrainSettings, folder: Path) -> _State:
     if settings.resume and path.is_file():
         saved = torch.load(path, weights_only=True)
         check_sight(saved.get("blind", ""), settings.blind, path)
+        if saved.get("features") != settings.features:
+            raise ModelError(
+                f"{path} is of a training with features {saved.get('features')}, and this one has {settings.features}; give "
+                "another --run, or start over with --fresh"
+            )
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         state.epoch, state.batch, state.step = saved["epoch"], saved["batch"], saved["step"]
@@ -260,6 +267,7 @@ def _save(state: _State, settings: TrainSettings) -> None:
             "mean": state.mean,
             "in_mean": state.in_mean,
             "blind": settings.blind,
+            "features": settings.features,
         },
         partial,
     )

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from onnx import ModelProto, numpy_helper
 
 from truthlens.core.errors import ModelError
-from truthlens.detection.models.loading import BODY_NAME
+from truthlens.detection.models.loading import BODY_NAME, HEAD_NAME
 from truthlens.training.train.model import TokenClassifier
 
-HEAD_NAME = "head.onnx"
 _Weights = dict[str, NDArray[Any]]
 
 
@@ -88,6 +87,7 @@ def _fill(model: TokenClassifier, body: _Reader, head: _Reader) -> None:
         "feature_mlp.0": model.feature_mlp[0], "head.1": model.head[1], "head.3": model.head[3],
     }  # fmt: skip
     for name, linear in linears.items():
+        # The exporter names a part of a sequence by the sequence and by its own full name.
         weight = head.products[f"{name.rpartition('.')[0]}.{name}"].T
         if name == "feature_mlp.0":
             # A model of fewer features goes on as if the further ones had told it nothing.

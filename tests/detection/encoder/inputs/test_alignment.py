@@ -106,14 +106,14 @@ def test_the_first_columns_are_those_of_models_without_alignment() -> None:
     answer = "It opens at ten and holds 1,300 maps."
     offsets = np.array([(word.start, word.end) for word in words(answer)], dtype=np.int64)
     whole = token_features(index, answer=answer, offsets=offsets, query="")
-    first = token_features(index, answer=answer, offsets=offsets, query="", aligned=False)
+    first = token_features(index, answer=answer, offsets=offsets, query="", features="lexical-v1")
     assert first.shape[1] == LEXICAL_COUNT
     assert whole.shape[1] == FEATURE_COUNT == len(FEATURE_NAMES)
     assert np.array_equal(first, whole[:, :LEXICAL_COUNT])
 
 
 def test_the_columns_are_frozen() -> None:
-    """Models were trained on these values; another one is another feature set."""
+    """Models were trained on these values, so that a change needs a feature set of its own."""
     evidence = words(
         "A domestic wire costs 25 dollars; an international wire costs 40 dollars before Tuesday, and Bob pays for Carol."
     )

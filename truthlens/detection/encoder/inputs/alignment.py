@@ -1,8 +1,12 @@
-"""Align each sentence of an answer with the evidence sentence that speaks of the same: the columns that ``lexical-v2`` adds.
+"""Align each sentence of an answer with the evidence sentence nearest to it: the columns that ``lexical-v2`` adds.
 
 Lexical support says which words of an answer are somewhere in the evidence. The alignment says what stands in the
-place of a word: another number, weekday or name, its opposite, or the same words in another order. Frozen for
-``lexical-v2``, as ``text.words`` is.
+place of a word: another number, weekday or name, its opposite, or the same words in another order.
+
+FROZEN for ``lexical-v2``, as ``text.words`` is, faults included: words of five equal first letters are alike, also names
+("Austria", "Australia") and opposites ("employer", "employee"); a negation is looked for in the whole sentence of the answer,
+but only near the aligned part of the evidence's; Han text has no negations and no opposites. The weights of the alignment were
+set by hand, so that a substitution costs less than leaving a word out on both sides.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from truthlens.core.cancellation import checkpoint
 from truthlens.text.opposites import OPPOSITES
 from truthlens.text.words import Word, stem
 
@@ -23,7 +28,7 @@ ALIGNMENT_NAMES: tuple[str, ...] = (
 )  # fmt: skip
 _COLUMN = {name: index for index, name in enumerate(ALIGNMENT_NAMES)}
 # Words that carry no topic and yet decide whether a statement is true.
-_TELLING = frozenset(
+_ALIGNED_STOP_WORDS = frozenset(
     stem(word)
     for word in """above after all any before below between both by can could down during each either every few from in into
     may might more most must neither no none nor not off on only or out over same should some than through to under until
@@ -45,22 +50,22 @@ _NEAR = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
-    """The words of a text that are aligned, with their place among all words of it."""
+class _Aligned:
+    """Holds the words of a text that are aligned, with their place among all words of it."""
 
     places: tuple[int, ...]
     listed: tuple[Word, ...]
     kinds: tuple[int, ...]
 
 
-def _telling(listed: Sequence[Word], names: set[str]) -> _Telling:
+def _aligned_words(listed: Sequence[Word], names: set[str]) -> _Aligned:
     kept = [
         (place, word)
         for place, word in enumerate(listed)
-        if not word.stop or word.negation or word.stem in _TELLING
+        if not word.stop or word.negation or word.stem in _ALIGNED_STOP_WORDS
     ]
     kept = kept[:_LONGEST]
-    return _Telling(
+    return _Aligned(
         places=tuple(place for place, _ in kept),
         listed=tuple(word for _, word in kept),
         kinds=tuple(_kind(word, names) for _, word in kept),
@@ -85,9 +90,10 @@ def alignment_features(sentence: Sequence[Word], unit: Sequence[Word]) -> NDArra
     table = np.zeros((len(sentence), len(ALIGNMENT_NAMES)), dtype=np.float32)
     # The first word of a sentence is a name where the other text has it as one.
     names = {word.stem for text in (sentence, unit) for word in text if word.entity}
-    own, other = _telling(sentence, names), _telling(unit, names)
+    own, other = _aligned_words(sentence, names), _aligned_words(unit, names)
     if not own.listed or not other.listed:
         return table
+    checkpoint()
     alike = _similarity(own, other)
     partner = _align(own, other, alike)
     aligned = np.array(
@@ -149,7 +155,7 @@ def _weight(word: Word) -> float:
     return _STOP_WEIGHT if word.stop else 1.0
 
 
-def _similarity(own: _Telling, other: _Telling) -> NDArray[np.float64]:
+def _similarity(own: _Aligned, other: _Aligned) -> NDArray[np.float64]:
     """Return how well the words match, shape (own words, other words): 0 for not at all."""
     alike = np.zeros((len(own.listed), len(other.listed)))
     places: dict[str, list[int]] = {}
@@ -170,7 +176,7 @@ def _similarity(own: _Telling, other: _Telling) -> NDArray[np.float64]:
     return alike
 
 
-def _align(own: _Telling, other: _Telling, alike: NDArray[np.float64]) -> list[int]:
+def _align(own: _Aligned, other: _Aligned, alike: NDArray[np.float64]) -> list[int]:
     """Return for each own word the word of the other that stands in its place, or -1.
 
     The best alignment in order (Needleman and Wunsch), free at both ends of the other text.
@@ -200,7 +206,7 @@ def _align(own: _Telling, other: _Telling, alike: NDArray[np.float64]) -> list[i
     return partner
 
 
-def _order_differs(own: _Telling, alike: NDArray[np.float64]) -> bool:
+def _order_differs(own: _Aligned, alike: NDArray[np.float64]) -> bool:
     """Return whether two names or values of the sentence stand in the other order in the unit."""
     places = [
         int(found[0])

@@ -1,4 +1,4 @@
-"""Compute the lexical support of every answer token by the whole evidence: ``lexical-v1``, and with alignment ``lexical-v2``.
+"""Compute the lexical support of every answer token by the whole evidence: ``lexical-v1`` and ``lexical-v2``.
 
 The encoder and plain word support see different things, so the classification head gets both. Features are
 computed against all units (sentences) of the evidence, not only those in the encoder's window.
@@ -7,7 +7,7 @@ computed against all units (sentences) of the evidence, not only those in the en
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from truthlens.core.cancellation import checkpoint
 from truthlens.detection.encoder.inputs.alignment import ALIGNMENT_NAMES, alignment_features
+from truthlens.detection.encoder.inputs.manifest import FeatureSet
 from truthlens.text.sentences_v1 import sentences_v1
 from truthlens.text.words import Word, words
 
@@ -29,9 +30,12 @@ FEATURE_NAMES: tuple[str, ...] = (*_LEXICAL_NAMES, *ALIGNMENT_NAMES)
 FEATURE_COUNT = len(FEATURE_NAMES)
 LEXICAL_COUNT = len(_LEXICAL_NAMES)
 """The columns of ``lexical-v1``, which come first."""
+COLUMNS: Mapping[FeatureSet, int] = {"lexical-v1": LEXICAL_COUNT, "lexical-v2": FEATURE_COUNT}
+"""The columns of each feature set."""
 _COLUMN = {name: index for index, name in enumerate(FEATURE_NAMES)}
 _PREFIX = 5
 _NEIGHBOURS = 3
+_MOST_ALIGNED = 512  # sentences kept: more than answers have, and a bound where one grows without end
 _SHORT_SENTENCE = 3  # content words; headings and the like say nothing about support
 
 
@@ -87,7 +91,10 @@ class EvidenceIndex:
         key = (unit, *(word[2:] for word in sentence))
         found = self._aligned.get(key)
         if found is None:
+            if len(self._aligned) >= _MOST_ALIGNED:
+                self._aligned.clear()
             found = self._aligned[key] = alignment_features(sentence, self.words[unit])
+            found.setflags(write=False)
         return found
 
 
@@ -132,31 +139,36 @@ def evidence_words(text: str) -> list[list[Word]]:
 
 
 def token_features(
-    index: EvidenceIndex, *, answer: str, offsets: NDArray[np.int64], query: str, aligned: bool = True
+    index: EvidenceIndex,
+    *,
+    answer: str,
+    offsets: NDArray[np.int64],
+    query: str,
+    features: FeatureSet = "lexical-v2",
 ) -> NDArray[np.float32]:
-    """Return features of shape (answer tokens, ``FEATURE_COUNT``), each 0..1: the support of each token.
+    """Return features of shape (answer tokens, ``COLUMNS[features]``), each 0..1: the support of each token.
 
     Args:
         index: the whole evidence.
         answer: the whole answer.
         offsets: shape (answer tokens, 2), character ranges of the answer's tokens, ascending.
         query: the user's question, or ``""``.
-        aligned: whether with the columns of the alignment; without, there are ``LEXICAL_COUNT`` (``lexical-v1``).
+        features: which columns.
     """
     listed = words(answer)
-    table = np.zeros((len(listed) + 1, FEATURE_COUNT if aligned else LEXICAL_COUNT), dtype=np.float32)
+    table = np.zeros((len(listed) + 1, COLUMNS[features]), dtype=np.float32)
     if listed:
         _word_columns(table, index, listed, {word.stem for word in words(query)})
-        _sentence_columns(table, index, listed, sentences_v1(answer), aligned=aligned)
+        _sentence_columns(table, index, listed, sentences_v1(answer))
         _answer_columns(table, listed)
     rows = _word_of_token(listed, offsets)
-    features = table[rows]
-    features[rows == len(listed), _COLUMN["stop"]] = 1.0
+    found = table[rows]
+    found[rows == len(listed), _COLUMN["stop"]] = 1.0
     count = len(offsets)
-    features[:, _COLUMN["answer"]] = 1.0
-    features[:, _COLUMN["position"]] = np.arange(count) / max(count, 1)
-    features[:, _COLUMN["log_length"]] = min(math.log1p(count) / 8.0, 1.0)
-    return features
+    found[:, _COLUMN["answer"]] = 1.0
+    found[:, _COLUMN["position"]] = np.arange(count) / max(count, 1)
+    found[:, _COLUMN["log_length"]] = min(math.log1p(count) / 8.0, 1.0)
+    return found
 
 
 def _word_columns(
@@ -194,8 +206,6 @@ def _sentence_columns(
     index: EvidenceIndex,
     listed: list[Word],
     ranges: list[tuple[int, int]],
-    *,
-    aligned: bool,
 ) -> None:
     column = _COLUMN
     row = 0
@@ -226,7 +236,7 @@ def _sentence_columns(
             negated = any(word.negation for word in group)
             table[rows, column["sentence_negation_differs"]] = negated != bool(index.negated[best])
             _neighbour_columns(table, index, content, best)
-            if aligned:
+            if table.shape[1] > LEXICAL_COUNT:
                 table[rows, LEXICAL_COUNT:] = index.alignment(group, best)
     table[: len(listed), column["answer_worst_sentence"]] = 1.0 - worst
 

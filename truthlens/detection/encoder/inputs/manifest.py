@@ -95,7 +95,7 @@ class ResponseCalibration(_Frozen):
     length: float = 0.0
     intercept: float
     sure: float = Field(gt=0.0, le=MOST_SURE)
-    longest: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
 
 
 class Manifest(_Frozen):

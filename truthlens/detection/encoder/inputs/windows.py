@@ -158,9 +158,7 @@ def build_windows(
     features = None
     if fmt.features is not None and index is not None:
         support = _read_index(evidence, pairs) if fmt.features_over == "read" else index
-        features = token_features(
-            support, answer=answer, offsets=offsets, query=query, aligned=fmt.features == "lexical-v2"
-        )
+        features = token_features(support, answer=answer, offsets=offsets, query=query, features=fmt.features)
     return Windows(
         windows=tuple(_window(fmt, layout, ids, pair, features=features) for pair in pairs),
         offsets=offsets,
