@@ -26,7 +26,7 @@ from truthlens.telemetry.drift import ModelKey, Reference
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.queries import QueryWatch
 
-BUNDLED_MODEL = "truthlens-minilm-en-v1"
+BUNDLED_MODEL = "truthlens-minilm-en-v2"
 SIMILARITY_MODEL = "truthlens-similarity-en-v1"
 
 

@@ -32,7 +32,7 @@ from truthlens.settings import models_folder
 from truthlens.training.data.dataset import Example
 from truthlens.training.data.twins import read_twin_folder, twin_examples
 
-MODEL = "truthlens-minilm-en-v1"
+MODEL = "truthlens-minilm-en-v2"
 ALONE, ALL = "encoder", "encoder + numbers + citations"
 AIM = 1.3
 """The most that all default detectors may cost, as a multiple of the encoder alone."""

@@ -379,7 +379,7 @@ def plot(result: dict, file: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the labelled data")
-    parser.add_argument("--model", default="truthlens-minilm-en-v1")
+    parser.add_argument("--model", default="truthlens-minilm-en-v2")
     parser.add_argument("--models", type=Path, help="folder of model folders, instead of the repository's")
     parser.add_argument("--rows", type=int, default=120)
     parser.add_argument("--points", type=int, nargs="+", default=[0, 1, 5, 20, 80])

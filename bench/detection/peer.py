@@ -71,7 +71,7 @@ def inputs(size: str) -> tuple[list[str], str]:
     """Return three passages and an answer of ``CONTEXT+ANSWER`` tokens."""
     from truthlens.detection.encoder.inputs.windows import load_tokenizer
 
-    tokenizer = load_tokenizer(ROOT / "models" / "truthlens-minilm-en-v1")
+    tokenizer = load_tokenizer(ROOT / "models" / "truthlens-minilm-en-v2")
     context, answer = (int(part) for part in size.split("+"))
     return [text(tokenizer, context // 3) for _ in range(3)], text(tokenizer, answer)
 
@@ -94,7 +94,7 @@ def prepare(shape: str, work: Path, *, rounded: bool = True) -> tuple[Path, Path
         config = transformers.ModernBertConfig(**SHAPES[shape], **special)
         transformers.ModernBertForTokenClassification(config).eval().save_pretrained(checkpoint)
         transformers.PreTrainedTokenizerFast(
-            tokenizer_file=str(ROOT / "models" / "truthlens-minilm-en-v1" / "tokenizer.json"),
+            tokenizer_file=str(ROOT / "models" / "truthlens-minilm-en-v2" / "tokenizer.json"),
             pad_token="[PAD]",
             unk_token="[UNK]",
             cls_token="[CLS]",
@@ -132,7 +132,7 @@ def loaded(system: str, checkpoint: Path, exported: Path) -> Any:
     from truthlens.core.records.exchange import Answer, Exchange, Passage
     from truthlens.detection.models.loading import load_encoder
 
-    encoder = load_encoder(exported if system == BLOCKS else ROOT / "models" / "truthlens-minilm-en-v1")
+    encoder = load_encoder(exported if system == BLOCKS else ROOT / "models" / "truthlens-minilm-en-v2")
     encoder.warm_up()
 
     def score(passages: list[str], answer: str) -> Any:

@@ -79,7 +79,7 @@ def _pairs(groups: Iterable[Iterable[Word]]) -> set[tuple[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the labelled data")
-    parser.add_argument("--model", default="truthlens-minilm-en-v1", help="whose tokenizer counts")
+    parser.add_argument("--model", default="truthlens-minilm-en-v2", help="whose tokenizer counts")
     parser.add_argument("--models", type=Path, help="folder of model folders, instead of the repository's")
     parser.add_argument("--rows", type=int, default=40, help="supported answers of each source")
     parser.add_argument("--distractors", type=int, nargs="+", default=[20, 80])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 FOLDERS = ("develop", "held_out", "fresh")
-MODEL = "truthlens-minilm-en-v1"
+MODEL = "truthlens-minilm-en-v2"
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ from bench.mitigation.simulation.clock import simulate
 from bench.mitigation.simulation.exchange import exchange
 from truthlens.settings import models_folder
 
-MODEL = "truthlens-minilm-en-v1"
+MODEL = "truthlens-minilm-en-v2"
 SIMILARITY = "truthlens-similarity-en-v1"
 
 

@@ -223,7 +223,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", default="truthlens-minilm-en-v1")
+    parser.add_argument("--model", default="truthlens-minilm-en-v2")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("bench/results"))
     options = parser.parse_args()

@@ -20,7 +20,7 @@ from truthlens.core.errors import TruthLensError
 from truthlens.policy import load_policy
 from truthlens.policy.plans.threshold_record import ThresholdRecord, parse_record
 
-BUNDLED = "truthlens-minilm-en-v1"
+BUNDLED = "truthlens-minilm-en-v2"
 # Log-odds of the words that answers are made of: each wrong word has a score of its own.
 WORDS = {f"wrong{n}": -3.0 + 0.25 * n for n in range(24)}
 POLICY = """\

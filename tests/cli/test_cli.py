@@ -43,7 +43,7 @@ def run(*arguments: str, stdin: str | io.StringIO = "", columns: int = 120) -> R
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A models folder with one tiny model under the bundled one's name."""
     folder = tmp_path_factory.mktemp("models")
-    write_encoder(folder / "truthlens-minilm-en-v1")
+    write_encoder(folder / "truthlens-minilm-en-v2")
     return folder
 
 
@@ -78,7 +78,7 @@ def test_serving_imports_no_training_library() -> None:
     """What makes, cuts and fetches models stays out of the serving process, also where the bundled one is loaded."""
     code = (
         "import sys, truthlens.app, truthlens.cli; from truthlens.detection.models.loading import load_encoder\n"
-        "from truthlens.settings import models_folder; load_encoder(models_folder() / 'truthlens-minilm-en-v1')\n"
+        "from truthlens.settings import models_folder; load_encoder(models_folder() / 'truthlens-minilm-en-v2')\n"
         "print(sorted({'torch', 'transformers', 'onnx', 'huggingface_hub'} & sys.modules.keys()))"
     )
     result = subprocess.run(
@@ -104,7 +104,7 @@ ON_A_GPU = """\
 decisions:
 - name: a
   rules: {type: model, name: m}
-  plugins: [{type: hallucination, configuration: {model_id: SHELF/truthlens-minilm-en-v1, use_cpu: false}}]
+  plugins: [{type: hallucination, configuration: {model_id: SHELF/truthlens-minilm-en-v2, use_cpu: false}}]
 """
 
 
@@ -161,7 +161,7 @@ def test_check_needs_the_bundled_model_as_the_server_does(tmp_path: Path) -> Non
     policy.write_text("hallucination: {}\n")
     result = run("check", str(policy), "--models", str(tmp_path))
     assert result.returncode == 1
-    assert "truthlens-minilm-en-v1" in result.stdout
+    assert "truthlens-minilm-en-v2" in result.stdout
 
 
 def test_an_expected_error_is_one_message(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_model_that_is_not_there_names_those_that_are(shelf: Path) -> None:
         "detect", "--models", str(shelf), "--model", "nope", stdin='{"context": "x", "response": "x"}\n'
     )
     assert result.returncode == 1
-    assert "truthlens-minilm-en-v1" in result.stderr
+    assert "truthlens-minilm-en-v2" in result.stderr
 
 
 def test_envoy_config_is_json_with_an_endpoint_a_process() -> None:

@@ -28,7 +28,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The words of the command, with a policy whose decision ``strict`` names a model of its own."""
     monkeypatch.delenv("TRUTHLENS_MODEL", raising=False)
     model = write_encoder(tmp_path / "own", odds={"Zorblax": 3.0})
-    write_encoder(tmp_path / "truthlens-minilm-en-v1", odds={"hall": 3.0, "lamp": 3.0})
+    write_encoder(tmp_path / "truthlens-minilm-en-v2", odds={"hall": 3.0, "lamp": 3.0})
     for name, text in {
         "policy.yaml": POLICY.format(model=model),
         "evidence.txt": "The lamp stands in the hall.",

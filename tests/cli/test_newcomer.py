@@ -195,7 +195,7 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("arguments", [(), ("--json",), ("--response", "-")])
 def test_detect_tells_a_person_what_it_waits_for(arguments: tuple[str, ...], tmp_path: Path) -> None:
     """On standard error, so that results stay clean; a program that pipes rows is told nothing."""
-    write_encoder(tmp_path / "truthlens-minilm-en-v1")
+    write_encoder(tmp_path / "truthlens-minilm-en-v2")
     row = json.dumps({"context": "Tea is free.", "response": "Tea is free."})
     waiting = run("detect", "--models", str(tmp_path), *arguments, stdin=Terminal(row))
     piped = run("detect", "--models", str(tmp_path), *arguments, stdin=row)
@@ -227,7 +227,7 @@ def test_a_token_that_is_none_does_not_open_the_console(
 def test_models_list_tells_kinds_apart() -> None:
     """Of the models that come with the package."""
     rows = {row["name"]: row["kind"] for row in json.loads(run("models", "list", "--json").stdout)}
-    assert rows["truthlens-minilm-en-v1"] == "detector"
+    assert rows["truthlens-minilm-en-v2"] == "detector"
     assert rows["truthlens-similarity-en-v1"] == "similarity"
     shown = run("models", "list").stdout
     assert "detector" in shown

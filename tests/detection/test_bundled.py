@@ -17,7 +17,7 @@ from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.models.loading import load_encoder
 from truthlens.settings import models_folder
 
-FOLDER = models_folder() / "truthlens-minilm-en-v1"
+FOLDER = models_folder() / "truthlens-minilm-en-v2"
 TOWNS = ("Arvik", "Bellmoor", "Cresswick", "Dunhollow", "Eastmere", "Fallowby", "Grenholt", "Harrowgate")
 TRADES = ("bakery", "pharmacy", "bookshop", "bicycle shop", "hardware store")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")

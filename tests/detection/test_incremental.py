@@ -102,7 +102,7 @@ async def test_a_followed_answer_gets_the_verdict_of_the_whole_at_once() -> None
 
 async def test_the_bundled_model_says_the_same_of_an_answer_that_grew() -> None:
     """Int8 and features that look at all of the answer change nothing: score and spans are equal to the bit."""
-    encoder = load_encoder(Path(models_folder() / "truthlens-minilm-en-v1"))
+    encoder = load_encoder(Path(models_folder() / "truthlens-minilm-en-v2"))
     facts = [
         f"The workshop number {n} in Eastmere opens at {6 + n % 5} and repairs {n * 3} clocks each week."
         for n in range(30)

@@ -64,4 +64,4 @@ def test_right_answers_without_evidence_are_not_touched(stack: Stack) -> None:
     """Steps of applications and talk without documents are never flagged."""
     right = outcomes(stack, "right")
     assert right.total() >= 40
-    assert right["warn"] <= 0.02 * right.total()
+    assert right["warn"] <= 0.03 * right.total()

@@ -60,14 +60,19 @@ def test_the_first_line_gives_what_is_written_below_it(up: Up) -> None:
 
 
 def test_the_steps_after_it_do_what_is_written(up: Up) -> None:
-    """The right amount passes, the one that is said to slip through does, and the edit of the policy changes the verdict."""
+    """Right amounts pass, in any words, wrong ones are flagged, the exchanged ones slip through; an edited policy counts."""
     assert "Change `75 dollars` into `40 dollars`" in TRY_IT
     headers, body = paste(line(up, "40 dollars"))
     assert headers["x-truthlens-detected"] == "false"
     assert "⚠️" not in body
-    said = re.search(r"`41 dollars` .* the same answer scores (0\.\d\d) and passes", " ".join(TRY_IT.split()))
+    assert "With `45 dollars` it is flagged again" in " ".join(TRY_IT.split())
+    assert paste(line(up, "45 dollars"))[0]["x-truthlens-detected"] == "true"
+    for amount, flagged in (("40 dollars", "false"), ("75 dollars", "true")):
+        reworded = line(up, amount).replace("demo-grounded", "demo-reworded")
+        assert paste(reworded)[0]["x-truthlens-detected"] == flagged
+    said = re.search(r"the same answer scores (0\.\d\d) and passes", " ".join(TRY_IT.split()))
     assert said
-    headers, _ = paste(line(up, "41 dollars"))
+    headers, _ = paste(line(up, "12 dollars").replace("charges 12 dollars", "charges 40 dollars"))
     assert headers["x-truthlens-detected"] == "false"
     assert abs(float(headers["x-truthlens-score"]) - float(said[1])) <= 0.1
     assert "first `threshold: 0.6` to `1`" in " ".join(TRY_IT.split())

@@ -32,7 +32,7 @@ MODES = {
 }
 LIVE = [mode for mode in MODES if not mode.startswith("buffer")]
 QUIET = "quiet"  # observes, flags everything, and says so nowhere in the stream
-CLEAN, FAIR, FLAGGED = "0.999", "0.3", "0.0"
+CLEAN, FAIR, FLAGGED = "0.999", "0.6", "0.0"
 CLIENTS = {
     "openai-python": PythonReader,
     "openai-node": lambda url: NodeReader("openai.mjs", url),

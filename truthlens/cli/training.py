@@ -23,7 +23,7 @@ def train(
         Path, typer.Option(help="Folder of labelled *.jsonl.gz files.", exists=True, file_okay=False)
     ],
     output: Annotated[Path, typer.Option(help="Model folder to write.", file_okay=False)] = Path(
-        "models/truthlens-minilm-en-v1"
+        "models/truthlens-minilm-en-v2"
     ),
     run: Annotated[
         Path | None,

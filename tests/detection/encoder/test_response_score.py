@@ -20,7 +20,7 @@ from truthlens.settings import models_folder
 SURE = 6.0
 NOISY_OR = Calibration(slope=1.5, worst=0.5, length=-0.2, intercept=-1.0, sure=SURE)
 SPANS = Calibration(slope=2.0, worst=0.0, length=0.0, intercept=0.5, sure=SURE)
-BUNDLED = load_manifest(models_folder() / "truthlens-minilm-en-v1")
+BUNDLED = load_manifest(models_folder() / "truthlens-minilm-en-v2")
 UNIT = st.floats(0.0, 1.0)
 
 

@@ -47,9 +47,9 @@ _PROBES = 400  # windows that outlying channels are looked for in
 class ExportLimits:
     """What int8 may cost: 99th percentile of the change of token probabilities, loss of token accuracy."""
 
-    change_p99: float = (
-        0.0305  # 0.03; it is an estimate on some thousand tokens, whose further digits say nothing
-    )
+    # A model that is surer of its tokens moves by more for the same rounding, so that this bounds gross faults alone; what
+    # rounding costs is the loss of accuracy.
+    change_p99: float = 0.04
     accuracy_loss: float = 0.005
 
 

@@ -13,7 +13,7 @@ from truthlens.core.errors import StoppedError
 from truthlens.detection.encoder.inputs.tokens import PIECE_CHARS, encode
 from truthlens.detection.encoder.inputs.windows import load_tokenizer
 
-MODEL = Path(__file__).parents[4] / "models" / "truthlens-minilm-en-v1"
+MODEL = Path(__file__).parents[4] / "models" / "truthlens-minilm-en-v2"
 PIECES = {
     "prose": "The shop is open at five, and no dog may enter. ",
     "lines": "1. a\n",
