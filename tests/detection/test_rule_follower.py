@@ -48,3 +48,9 @@ def test_it_ends_before_the_next_one(judged: int) -> None:
     with pytest.raises(StoppedError):
         Repeating().detect_all(ANSWERS, RANGES, aggregation=None, stop=lambda: next(said))
     assert not list(said)
+
+
+def test_each_result_says_how_long_it_took() -> None:
+    """What the console and the body show as a detector's time."""
+    found = Repeating().detect_all(ANSWERS, RANGES, aggregation=None, stop=never)
+    assert all(each.duration_s > 0.0 for each in found)

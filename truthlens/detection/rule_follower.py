@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from truthlens.core.cancellation import StopCheck
@@ -52,7 +55,7 @@ class RuleFollower(Follower):
 
     def detect_whole(self, answers: Sequence[Answer], *, stop: StopCheck) -> list[DetectorResult]:
         """Return one result per answer; raise ``StoppedError`` once ``stop`` says true."""
-        return [self.whole(answer, stop=stop) for answer in _while_wanted(answers, stop)]
+        return [_timed(partial(self.whole, answer, stop=stop)) for answer in _while_wanted(answers, stop)]
 
     def detect_ranges(
         self,
@@ -64,7 +67,13 @@ class RuleFollower(Follower):
     ) -> list[DetectorResult]:
         """Return one result per part; raise ``StoppedError`` once ``stop`` says true."""
         parts = [(answer, *part) for answer, own in zip(answers, ranges, strict=True) for part in own]
-        return [self.part(*part, stop=stop) for part in _while_wanted(parts, stop)]
+        return [_timed(partial(self.part, *part, stop=stop)) for part in _while_wanted(parts, stop)]
+
+
+def _timed(judge: Callable[[], DetectorResult]) -> DetectorResult:
+    started = time.perf_counter()
+    result = judge()
+    return replace(result, duration_s=time.perf_counter() - started)
 
 
 def _while_wanted(items: Iterable[_Item], stop: StopCheck) -> Iterator[_Item]:

@@ -174,7 +174,7 @@ class DetectorResult:
     coverage: Coverage | None = None
     reason: Reason | None = None
     explanation: str = ""
-    duration_s: float = 0.0
+    duration_s: float = field(default=0.0, compare=False)
     weight: float = 1.0
     abstained: bool = False
     floor: float = 0.0
