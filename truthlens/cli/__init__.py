@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from truthlens import __version__
-from truthlens.cli import calibration, evaluation, evidence, gateway, policy, scoring, training
+from truthlens.cli import accuracy, calibration, evaluation, evidence, gateway, policy, scoring, training
 from truthlens.cli import models as model_commands
 from truthlens.core.errors import TruthLensError
 
@@ -44,6 +44,7 @@ app.command()(policy.check)
 app.command()(scoring.detect)
 app.command()(evidence.evidence)
 app.command("eval")(evaluation.evaluate)
+app.command()(accuracy.accuracy)
 app.command()(calibration.calibrate)
 app.command()(training.train)
 models.command("list")(model_commands.list_models)

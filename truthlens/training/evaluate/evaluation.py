@@ -260,18 +260,23 @@ def _pooled(tallied: Sequence[Tallied], figures: Callable[[Tally], dict[str, Any
 
 
 def _left_out(file: Path, quality: Quality) -> int:
-    return sum(not _wanted(example, quality) for example in _examples(file))
+    return sum(not _wanted(example, quality) for example in labelled_answers(file))
 
 
 def _read(file: Path, quality: Quality) -> list[Example]:
-    return [example for example in _examples(file) if _wanted(example, quality)]
+    return [example for example in labelled_answers(file) if _wanted(example, quality)]
 
 
 def _wanted(example: Example, quality: Quality) -> bool:
     return quality is Quality.ALL or example.quality == quality
 
 
-def _examples(file: Path) -> list[Example]:
+def labelled_answers(file: Path) -> list[Example]:
+    """Read a file of labelled JSON lines or of twins.
+
+    Raises:
+        DataError: it cannot be read, or holds something else.
+    """
     if not file.is_file():
         raise DataError(
             f"{file} is no regular file; expected JSON lines or twins on disk, because they are read twice"

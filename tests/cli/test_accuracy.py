@@ -1,0 +1,72 @@
+"""Tests of ``truthlens accuracy``: a confusion matrix by hand, and the claims of the detector ``numbers``."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_evaluation import run
+from truthlens.cli.accuracy import accuracy_figures
+
+POLICY = "hallucination: {detectors: [numbers]}\n"
+ROWS = [
+    ("The fee is 40 dollars.", "The fee is 40 dollars.", 0),
+    ("The fee is 40 dollars.", "The fee is 90 dollars.", 1),
+    ("It opens on Tuesday.", "It opens on Friday.", 1),
+    ("The fee is 40 dollars.", "The house is old.", 1),
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with labelled answers and a policy."""
+    rows = [
+        {"context": [context], "query": "", "response": response, "label": label}
+        for context, response, label in ROWS
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    return tmp_path
+
+
+def test_the_report_counts_answers_and_claims(place: Path) -> None:
+    """Two of three wrong answers are flagged; the third has no value. Three values, one of them verified."""
+    status, out, err = run(
+        "accuracy", str(place / "rows.jsonl"), "--config", str(place / "policy.yaml"), "--json"
+    )
+    assert status == 0, err
+    found = json.loads(out)
+    assert [found[name] for name in ("tp", "fp", "fn", "tn")] == [2, 0, 1, 1]
+    assert found["recall"] == pytest.approx(2 / 3)
+    assert [found[name] for name in ("total_claims", "verified_claims", "unverified_claims")] == [3, 1, 2]
+    assert found["hallucination_rate"] == pytest.approx(2 / 3)
+    assert found["meets_target"] is False
+    _, shown, _ = run(
+        "accuracy", str(place / "rows.jsonl"), "--config", str(place / "policy.yaml"), "--target", "70"
+    )
+    assert "True Positives (TP):  2" in shown
+    assert "Hallucination Rate: 66.67%" in shown
+    assert "Meets Target:       YES" in shown
+
+
+def test_a_plan_without_numbers_is_an_error(place: Path) -> None:
+    """The message says what to add."""
+    (place / "policy.yaml").write_text("hallucination: {detectors: [citations]}\n")
+    status, _, err = run("accuracy", str(place / "rows.jsonl"), "--config", str(place / "policy.yaml"))
+    assert status == 1
+    assert "does not list the detector numbers" in err
+
+
+def test_shares_of_nothing_are_no_figures() -> None:
+    """Without answers or claims nothing is divided by zero, and no target is met."""
+    found = accuracy_figures(Counter(), target_percent=5.0)
+    assert (
+        found["accuracy"]
+        is found["precision"]
+        is found["hallucination_rate"]
+        is found["meets_target"]
+        is None
+    )
