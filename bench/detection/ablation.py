@@ -1,6 +1,6 @@
 """Measure what each ingredient of the bundled model gives: short trainings of equal steps, each without one.
 
-python bench/detection/ablation.py --data FOLDER --start models/truthlens-minilm-en-v1 [--steps 150] [--variants all,no-twins]
+python bench/detection/ablation.py --data FOLDER --start models/truthlens-minilm-en-v1 [--steps 100] [--variants all,no-twins]
 
 Every variant goes on from the same weights (``--start``; without it, from the bare base), for the same number of batches
 of the same size, from the same seed. Figures: AUROC on the calibration side of the main data and, as a mean, on held-out rows
@@ -18,6 +18,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -39,7 +40,7 @@ from truthlens.training.train.trainer import SUMMARY, TrainSettings, train
 class Variant:
     """Settings that differ from the full training, and sources that are left out."""
 
-    settings: dict[str, object] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
 
 
@@ -82,7 +83,7 @@ def main() -> None:
             data=options.data, run=run, epochs=20, minutes=1e6, steps=options.steps, threads=options.threads,
             batch_tokens=4_000, learning_rate=8e-5, head_learning_rate=6e-4, seed=options.seed, start=options.start,
         )  # fmt: skip
-        settings = replace(common, **VARIANTS[name].settings)  # type: ignore[arg-type]
+        settings = replace(common, **VARIANTS[name].settings)
         if not (run / SUMMARY).is_file():
             console.print(f"variant {name}")
             train(settings, recipe=_recipe(options.rows, VARIANTS[name].without), console=console)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,12 +22,7 @@ _RULE = "=" * 60
 
 
 def accuracy(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Labelled JSON lines, plain or .gz; or twin files, *.yaml.", exists=True, dir_okay=False
-        ),
-    ],
+    files: options.LabelledFiles,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     target_rate: Annotated[
         float,

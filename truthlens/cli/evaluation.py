@@ -28,12 +28,7 @@ progress_out = Console(stderr=True, highlight=False)
 
 
 def evaluate(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Labelled JSON lines, plain or .gz; or twin files, *.yaml.", exists=True, dir_okay=False
-        ),
-    ],
+    files: options.LabelledFiles,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     report: Annotated[
         Path | None,

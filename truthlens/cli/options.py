@@ -11,6 +11,12 @@ from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN
 
 CONSOLE_TOKEN_VARIABLE = "TRUTHLENS_CONSOLE_TOKEN"  # noqa: S105 - the variable's name
 
+LabelledFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Labelled JSON lines, plain or .gz; or twin files, *.yaml.", exists=True, dir_okay=False
+    ),
+]
 Config = Annotated[
     Path | None,
     typer.Option(

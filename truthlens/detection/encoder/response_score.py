@@ -144,7 +144,7 @@ def measures(
     else:
         counted, worst, size = np.array([span.score for span in spans], dtype=np.float64), 0.0, len(spans)
     if not counted.any():
-        counted = np.array([top])
+        counted, size = np.array([top]), 1
     return Measures(_log_hazard(counted, size), worst, length, highest)
 
 

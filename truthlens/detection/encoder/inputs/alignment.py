@@ -28,17 +28,17 @@ ALIGNMENT_NAMES: tuple[str, ...] = (
 )  # fmt: skip
 _COLUMN = {name: index for index, name in enumerate(ALIGNMENT_NAMES)}
 # Words that carry no topic and yet decide whether a statement is true.
-_ALIGNED_STOP_WORDS = frozenset(
-    stem(word)
-    for word in """above after all any before below between both by can could down during each either every few from in into
-    may might more most must neither no none nor not off on only or out over same should some than through to under until
-    up within without""".split()  # noqa: SIM905  # a list to read
-)
-_CALENDAR = frozenset(
-    stem(word)
-    for word in """monday tuesday wednesday thursday friday saturday sunday january february march april june july
-    august september october november december""".split()  # noqa: SIM905  # a list to read
-)
+_DECIDING = """
+above after all any before below between both by can could down during each either every few from in into may might
+more most must neither no none nor not off on only or out over same should some than through to under until up within
+without
+"""
+_DAYS_AND_MONTHS = """
+monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
+october november december
+"""
+_ALIGNED_STOP_WORDS = frozenset(map(stem, _DECIDING.split()))
+_CALENDAR = frozenset(map(stem, _DAYS_AND_MONTHS.split()))
 _OTHER, _NUMBER, _DATE, _NAME = range(4)
 _PREFIX = 5
 _LONGEST = 160  # words of a sentence or unit that are aligned; a longer one is a list or a table
