@@ -8,7 +8,7 @@ WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-detectors bench-peer bench-distractors bench-selection bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile bench-evidence ablation train clean setup-test setup-dev test-attack
+.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-detectors bench-peer bench-distractors bench-selection bench-cascade bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile bench-evidence ablation train clean setup-test setup-dev test-attack
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -83,6 +83,9 @@ bench-peer: $(VENV)/.test ## Latency and memory side by side with lettucedetect'
 
 bench-distractors: $(VENV)/.dev ## Long evidence: figures against distractor passages: make bench-distractors DATA=folder
 	$(BIN)/python -m bench.detection.distractors --data $(DATA) $(ARGS)
+
+bench-cascade: $(VENV)/.dev ## What a cascade saves in calls and loses in F1, with a scripted judge of known accuracy
+	$(BIN)/python -m bench.detection.cascade $(ARGS)
 
 bench-selection: $(VENV)/.test ## Selection of evidence by words alone among distractors: make bench-selection DATA=folder
 	$(BIN)/python -m bench.detection.selection --data $(DATA) $(ARGS)

@@ -41,8 +41,11 @@ from truthlens.settings import Settings
 from truthlens.start_checks import Ready, called, make_ready
 from truthlens.store.arm_store import MemoryArms
 from truthlens.store.redis_arm_store import RedisArms
+from truthlens.store.redis_result_cache import RedisResults
+from truthlens.store.result_cache import CachedResults
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
+from truthlens.telemetry.result_cache_metrics import result_cache_metrics
 from truthlens.telemetry.tracing import Tracer
 
 log = structlog.get_logger("truthlens.app")
@@ -84,7 +87,9 @@ async def node(
     ensure_free(settings.console, flag="--console")
     ensure_free(settings.extproc, flag="--extproc")
     signals, recent, readiness = Metrics(), Recent(), Readiness()
-    shelf = ModelShelf(settings, signals)
+    stores = _Stores.opened(settings.redis)
+    signals.on_scrape(result_cache_metrics(stores.results, signals))
+    shelf = ModelShelf(settings, signals, cache=stores.results)
     policy = (
         load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity)
         if settings.config
@@ -104,11 +109,16 @@ async def node(
     client = LlmClient(
         upstream=str(settings.upstream) if settings.upstream else None, environ=os.environ, marks=marks
     )
-    store = RedisArms(settings.redis) if settings.redis else MemoryArms()
-    bandit = Bandit(store)
-    signals.on_scrape(_arm_metrics(bandit, store, signals))
+    bandit = Bandit(stores.arms)
+    signals.on_scrape(_arm_metrics(bandit, stores.arms, signals))
     mitigator = Mitigator(engine, client, bandit, signals, load_similarity=similarity, tracer=tracer)
-    parts = Parts(engine, client, bandit, settings.drain_grace_s if settings.drain_notice_s > 0 else None)
+    parts = Parts(
+        engine,
+        client,
+        bandit,
+        stores.results,
+        settings.drain_grace_s if settings.drain_notice_s > 0 else None,
+    )
     parts.prepare(policy, environ=os.environ)
     _describe(readiness, policy, ready)
     del ready  # its models leave memory when a reload names others
@@ -156,11 +166,29 @@ async def node(
                 watcher.cancel()
             web.should_exit = True
             await mitigator.aclose()
-            if isinstance(store, RedisArms):
-                await store.aclose()
+            await stores.aclose()
             await client.aclose()
             await pool.aclose()
             await engine.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stores:
+    """What is kept of mode auto and of what models said, in memory and, where there is one, in Redis."""
+
+    arms: MemoryArms | RedisArms
+    results: CachedResults
+    shared: RedisResults | None
+
+    @classmethod
+    def opened(cls, redis: str | None) -> _Stores:
+        shared = RedisResults(redis) if redis else None
+        return cls(RedisArms(redis) if redis else MemoryArms(), CachedResults(shared=shared), shared)
+
+    async def aclose(self) -> None:
+        for each in (self.arms, self.shared):
+            if isinstance(each, RedisArms | RedisResults):
+                await each.aclose()
 
 
 def _arm_metrics(bandit: Bandit, store: MemoryArms | RedisArms, signals: Metrics) -> Callable[[], None]:
@@ -214,6 +242,7 @@ class Parts:
     engine: Engine
     client: LlmClient
     bandit: Bandit
+    results: CachedResults
     # None where a stop is to be quick whatever is lost, as on a developer's machine.
     drain_grace_s: float | None
 
@@ -222,6 +251,9 @@ class Parts:
         models = policy.models or {}
         plans = [plan for plan in (policy.default, *policy.plans) if plan.calls_models]
         self.client.use(models)
+        # A name that is moved to another server is another model.
+        places = [f"{name} {spec.base_url or ''}" for name, spec in sorted(models.items())]
+        self.results.use(policy.cache, scope=places)
         self.bandit.keep(policy.decision_names)
         for name in sorted({name for plan in plans for name in called(plan)}):
             spec = models.get(name)
@@ -237,10 +269,11 @@ class Parts:
                 drain_grace_s=self.drain_grace_s,
                 remedy="raise --drain-grace above the longest mitigation.deadline_s",
             )
-        if plans and not self.client.reachable(""):
+        correcting = [plan for plan in plans if plan.corrects]
+        if correcting and not self.client.reachable(""):
             log.warning(
                 "answers can only be refined by models that have a base_url",
-                decisions=sorted(plan.decision for plan in plans),
+                decisions=sorted(plan.decision for plan in correcting),
                 remedy="start with --upstream",
             )
 

@@ -19,12 +19,13 @@ import structlog
 from truthlens.api.reasoning import reasoning_to_score
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.calls import CallRecord, ModelSpec
-from truthlens.core.records.enums import AnswerKind, Mode, Provenance
+from truthlens.core.records.enums import AnswerKind, Mode, Provenance, Rescoring, Stage
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.mitigation_result import Assessment, Correction, Stop
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
 from truthlens.core.thresholds import EVEN_ODDS
+from truthlens.detection.cascade import failed_by_models, rejected_by_models
 from truthlens.detection.engine import Engine
 from truthlens.detection.similarity.model import Similarity
 from truthlens.llm.budget import Budget
@@ -45,6 +46,8 @@ Detect = Callable[[Exchange, Sequence[Answer]], Awaitable[Sequence[Verdict]]]
 
 MITIGATION_ERROR = "mitigation-error"
 REQUEST_NOT_KEPT = "request-not-kept"
+UNCONFIRMED = "correction-unconfirmed"
+NOT_BETTER = "correction-not-better"
 # What a call is counted under where its model's name comes from a request.
 _UPSTREAM_LABEL = "upstream"
 _MOST_AT_ONCE = 16
@@ -94,6 +97,7 @@ class Mitigator:
         self._tracer = tracer or Tracer()
         self._clock = clock
         self._learning: set[asyncio.Task[None]] = set()
+        self._without_logprobs: set[tuple[str, str]] = set()
 
     async def assess(self, case: Case) -> Assessment:
         """The verdicts on the answers, corrected as the plan says, within the case's deadline (and one detection)."""
@@ -112,20 +116,37 @@ class Mitigator:
         if not plan.calls_models:
             verdicts = await self._first(case)
             return Assessment(verdicts, verdicts)
-        if case.request_body is None:
-            verdicts = await self._first(case)
-            return Assessment(verdicts, verdicts, notes=(REQUEST_NOT_KEPT,) if _any_flagged(verdicts) else ())
         caller = self._caller(case)
+        if not plan.corrects or case.request_body is None:
+            verdicts = await self._examined(case, await self._first(case), caller)
+            lost = plan.corrects and _any_flagged(verdicts)
+            return Assessment(
+                verdicts, verdicts, calls=caller.calls, notes=(REQUEST_NOT_KEPT,) if lost else ()
+            )
         asked: asyncio.Task[_Heard] | None = None
         if plan.asks_first and self._engine.scores(plan, case.exchange, case.answers):
             asked = asyncio.create_task(_heard(case, caller))
         try:
-            assessment = await self._correct(case, await self._first(case), caller, asked)
+            first = await self._examined(case, await self._first(case), caller)
+            assessment = await self._correct(case, first, caller, asked)
         finally:
             if asked is not None:
                 await _cancelled(asked)
         # Only now: a call that was cancelled stands in the accounts as well.
         return replace(assessment, calls=caller.calls)
+
+    async def examine(
+        self, case: Case, verdicts: Sequence[Verdict]
+    ) -> tuple[tuple[Verdict, ...], tuple[CallRecord, ...]]:
+        """Return the verdicts with what the plan's models say, and the calls that it took.
+
+        For answers that are not corrected: streamed ones, and those of ``/v1/detect``.
+        """
+        if not case.plan.asking:
+            return tuple(verdicts), ()
+        caller = self._caller(case)
+        found = await self._examined(case, verdicts, caller)
+        return found, caller.calls
 
     async def aclose(self) -> None:
         """Wait until what was learned has been written."""
@@ -207,7 +228,7 @@ class Mitigator:
             lambda exchange, answers: self._detect(even, answers, exchange),
             case.exchange,
         )
-        tools = Tools(caller, lambda texts: self._rescore(case, texts), comparer, case.deadline)
+        tools = Tools(caller, lambda texts: self._rescore(case, texts, caller), comparer, case.deadline)
 
         async def one(answer: Answer, verdict: Verdict) -> Correction | None:
             # Of other kinds nothing can be changed.
@@ -216,7 +237,8 @@ class Mitigator:
             task = Task(
                 case.plan, case.exchange, heard.request, case.model, answer, verdict, case.models or {}
             )
-            return await self._guarded(correct(task, tools, mode=mode, opinions=heard.opinions), task, mode)
+            work = correct(task, tools, mode=mode, opinions=heard.opinions)
+            return await self._guarded(self._confirmed(case, answer, verdict, work, caller), task, mode)
 
         return await _all([one(answer, verdict) for answer, verdict in zip(case.answers, known, strict=True)])
 
@@ -228,9 +250,78 @@ class Mitigator:
             _log_failure(error, task.plan, mode)
             return Correction(task.answer.text, task.verdict, mode, Stop.FAILED, notes=(MITIGATION_ERROR,))
 
-    async def _rescore(self, case: Case, texts: Sequence[str]) -> tuple[Verdict, ...]:
+    async def _rescore(self, case: Case, texts: Sequence[str], caller: Caller) -> tuple[Verdict, ...]:
         answers = [Answer(place, AnswerKind.TEXT, text) for place, text in enumerate(texts)]
-        return await self._detect(case, answers)
+        verdicts = await self._detect(case, answers)
+        if not case.plan.asking or case.plan.cascade.in_loop is not Rescoring.EVERY:
+            return verdicts
+        return await self._examined(case, verdicts, caller, answers=answers, stage=Stage.CONFIRM)
+
+    async def _examined(
+        self,
+        case: Case,
+        verdicts: Sequence[Verdict],
+        caller: Caller,
+        *,
+        answers: Sequence[Answer] | None = None,
+        stage: Stage | None = None,
+    ) -> tuple[Verdict, ...]:
+        """The verdicts with what models say of those answers that the cascade asks them about."""
+        if not case.plan.asking:
+            return tuple(verdicts)
+        asked = case.answers if answers is None else answers
+        left_s = case.deadline.remaining_s
+        with self._tracer.stage("cascade"):
+            found = await self._engine.examine(
+                case.plan, case.exchange, asked, verdicts, ask=caller, time_s=left_s, stage=stage
+            )
+        self._warn_of_no_logprobs(case.plan, found)
+        return found
+
+    def _warn_of_no_logprobs(self, plan: Plan, verdicts: Sequence[Verdict]) -> None:
+        """Say once of each detector of a decision that its model's server gives no log probabilities."""
+        for result in (result for verdict in verdicts for result in verdict.results):
+            key = (plan.decision, result.detector)
+            if result.details.get("no_logprobs") and key not in self._without_logprobs:
+                self._without_logprobs.add(key)
+                log.warning(
+                    "a detector has no effect: its model's server gives no log probabilities",
+                    decision=plan.decision,
+                    detector=result.detector,
+                    remedy="name a model whose server gives them, or remove the detector",
+                )
+
+    async def _confirmed(
+        self,
+        case: Case,
+        answer: Answer,
+        first: Verdict,
+        work: Coroutine[Any, Any, Correction],
+        caller: Caller,
+    ) -> Correction:
+        """The correction that ``work`` gives, once models have judged it, or the first answer where they do not find it better.
+
+        What models rejected is released by no detector that asks none: where they cannot be asked about the
+        correction, the first answer stays, flagged.
+        """
+        plan, correction = case.plan, await work
+        settled = correction.text == answer.text or correction.verdict.score is None
+        if not plan.asking or settled or plan.cascade.in_loop is Rescoring.EVERY:
+            return correction
+        stage = None if first.stage is Stage.FIRST else Stage.CONFIRM
+        candidate = replace(answer, text=correction.text)
+        (verdict,) = await self._examined(
+            case, [correction.verdict], caller, answers=[candidate], stage=stage
+        )
+        asked = first.stage is not Stage.FIRST
+        unknown = asked and failed_by_models(plan, verdict) and rejected_by_models(plan, first)
+        worse = first.score is not None and (verdict.score is None or verdict.score >= first.score)
+        if unknown or worse:
+            note = UNCONFIRMED if unknown else NOT_BETTER
+            return replace(
+                correction, text=answer.text, verdict=first, replaced=False, notes=(*correction.notes, note)
+            )
+        return replace(correction, verdict=verdict)
 
     async def _first(self, case: Case) -> tuple[Verdict, ...]:
         """The verdicts on the answers as they came: all of them in the time of one detection."""

@@ -17,6 +17,7 @@ from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import ModelIdentity
 from truthlens.detection.building import DetectorSet
 from truthlens.detection.encoder.detector import EncoderDetector
+from truthlens.detection.interfaces import ResultCache
 from truthlens.detection.models.fingerprint import model_identity
 from truthlens.detection.models.loading import load_encoder
 from truthlens.detection.similarity.model import Similarity
@@ -75,9 +76,16 @@ class SimilarityShelf:
 
 
 class ModelShelf:
-    """The encoders that plans score with; each folder is loaded once, as long as anything uses it."""
+    """The encoders that plans score with; each folder is loaded once, as long as anything uses it.
 
-    def __init__(self, settings: Settings, signals: Metrics) -> None:
+    Args:
+        settings: where model folders are.
+        signals: told which models are loaded.
+        cache: keeps what models say that detectors ask.
+    """
+
+    def __init__(self, settings: Settings, signals: Metrics, *, cache: ResultCache | None = None) -> None:
+        self._cache = cache
         self._settings = settings
         self._signals = signals
         self._queries = QueryWatch(signals.detectors)
@@ -92,11 +100,16 @@ class ModelShelf:
             DetectorError: a detector cannot be built with its options.
         """
         plans = [plan for plan in (policy.default, *policy.plans) if plan.enabled]
-        found = DetectorSet(plans, _Encoders(self, policy.limits.max_windows), observe_query=self._queries)
+        found = DetectorSet(
+            plans,
+            _Encoders(self, policy.limits.max_windows),
+            observe_query=self._queries,
+            cache=self._cache,
+        )
         self._signals.model_info.clear()
         references: dict[ModelKey, Reference] = {}
         for plan in plans:
-            for _, detector in found.of(plan):
+            for _, detector in found.of(plan):  # those that ask models have none of their own
                 if detector is not None and detector.model:
                     self._signals.model_info.labels(detector.model, plan.model_id or "").set(1)
                 if isinstance(detector, EncoderDetector) and (deciles := detector.manifest.score_deciles):

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -41,6 +42,7 @@ from truthlens.core.errors import (
     StoppedError,
     TruthLensError,
 )
+from truthlens.core.records.calls import CallRecord
 from truthlens.core.records.enums import Action, Mode, OnUnchecked, Reason, Streaming
 from truthlens.core.records.exchange import Answer, Exchange, Facts, RequestHead, ResponseHead
 from truthlens.core.records.mitigation_result import Assessment
@@ -246,7 +248,7 @@ class Pipeline:
             return replace(ticket, plan=plan, reason=Reason.DISABLED, request_body=request_body)
         scope = policy.scope(ticket.head)
         reading = LazyRequest(request, plan.evidence, policy.limits, size=len(plain), scope=scope)
-        kept = plain if plan.calls_models else b""
+        kept = plain if plan.corrects else b""
         return replace(ticket, plan=plan, reading=reading, request_body=request_body, plain=kept, model=model)
 
     # --- response phase -----------------------------------------------------------------------------------
@@ -403,9 +405,22 @@ class Pipeline:
             conclude=conclude,
             hold=hold,
             closed=gauge.dec,
+            examine=partial(self._examine_stream, ticket),
         )
         gauge.inc()
         return flow
+
+    async def _examine_stream(
+        self,
+        ticket: Ticket,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        verdicts: Sequence[Verdict],
+        time_s: float,
+    ) -> tuple[tuple[Verdict, ...], tuple[CallRecord, ...]]:
+        """The verdicts on a streamed answer with what models say of it, within ``time_s``."""
+        case = self._case(ticket, exchange, tuple(answers), Deadline.after(time_s))
+        return await self._mitigator.examine(case, verdicts)
 
     def abandon(self, ticket: Ticket) -> None:
         """Note that the stream ended before its answer was assessed (client gone, backend gone)."""
@@ -422,6 +437,14 @@ class Pipeline:
             check_evidence(exchange.passages, limits)
             with self._signals.inflight.track_inprogress():
                 verdicts = await self._engine.detect(plan, exchange, (answer,))
+                case = Case(
+                    plan,
+                    exchange,
+                    (answer,),
+                    Deadline.after(plan.cascade.timeout_s),
+                    models=self._policy.current.models,
+                )
+                verdicts, _ = await self._mitigator.examine(case, verdicts)
                 (verdict,) = await self._engine.explain(exchange, (answer,), verdicts, time_s=MARGIN_S / 2)
         except BodyTooLargeError:
             verdict = unchecked(Reason.TOO_LARGE, threshold=plan.threshold)

@@ -40,6 +40,17 @@ class NoOptions(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
 
+class CallingOptions(pydantic.BaseModel):
+    """Options of a detector that asks models; what it declares under ``models`` is checked as the policy is read."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that are asked."""
+        return ()
+
+
 class Models(Protocol):
     """Loads the models that detectors run."""
 
@@ -55,13 +66,15 @@ class Models(Protocol):
 class Context:
     """What a detector is built from: the plan that lists it, its options there, and the loader of models.
 
-    ``observe_query`` is told of every look-up in a database, from any thread.
+    ``observe_query`` is told of every look-up in a database, from any thread. ``cache`` keeps results of models
+    (``detection.interfaces.ResultCache``), ``None`` where nothing is kept.
     """
 
     plan: Plan
     options: Any
     models: Models
     observe_query: Callable[[QueryRecord], None] | None = None
+    cache: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +83,8 @@ class DetectorType:
 
     Attributes:
         name: What a policy lists.
-        build: Builds it for one plan; what it returns is a ``detection.interfaces.Detector``.
+        build: Builds it for one plan; what it returns is a ``detection.interfaces.Detector``, or an ``AskingDetector``
+            where it needs ``Need.CALLS``.
         options: The pydantic model (frozen, ``extra="forbid"``) of the keys that a policy may give it.
         needs: What it needs to run; one that needs no model is built once for all plans with the same
             options.

@@ -35,7 +35,8 @@ class Settings:
         drain_grace_s: how long exchanges in flight may then take.
         reload: whether the policy file is watched.
         upstream: the backend that models without a base URL of their own are asked at; ``None`` for none.
-        redis: URL of the Redis that keeps what mode auto has learned; ``None`` for this process's memory.
+        redis: URL of the Redis that keeps what mode auto has learned, and results of models where the policy's
+            ``cache.redis`` allows it; ``None`` for this process's memory.
         secret: shared by the processes of a fleet, so that each knows the calls of the others when they come
             back through the gateway; ``None`` for one that the processes of this user on this machine share.
         console_hosts: names, beside loopback and its own address, by which browsers may call the console.

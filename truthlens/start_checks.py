@@ -70,12 +70,15 @@ async def make_ready(
 
 def compares(plan: Plan) -> bool:
     """Whether ``plan`` needs the similarity model."""
-    return plan.calls_models and bool(plan.premium.verification_models) and plan.mode is not Mode.STANDARD
+    return plan.corrects and bool(plan.premium.verification_models) and plan.mode is not Mode.STANDARD
 
 
 def called(plan: Plan) -> tuple[str, ...]:
     """The models that ``plan`` calls by name."""
-    return () if plan.mode is Mode.STANDARD else plan.premium.models
+    asked = dict.fromkeys(name for spec in plan.asking for name in spec.models)
+    if not plan.corrects or plan.mode is Mode.STANDARD:
+        return tuple(asked)
+    return tuple(dict.fromkeys((*plan.premium.models, *asked)))
 
 
 def _plans(policy: Policy) -> Iterator[Plan]:

@@ -1,4 +1,4 @@
-"""What one scoring costs: the encoder alone, and encoder, numbers and citations together, side by side.
+"""What one scoring costs: the encoder alone, and encoder, numbers, contradictions and citations together, side by side.
 
 python -m bench.detection.detectors [--data data/twins/train] [--rows 200] [--repeats 5] [--output bench/results]
 
@@ -23,6 +23,7 @@ from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.detection.citations.detector import CitationDetector
 from truthlens.detection.citations.report import Options as CitationOptions
+from truthlens.detection.contradictions.detector import ContradictionDetector
 from truthlens.detection.fusion import fuse
 from truthlens.detection.interfaces import Detector
 from truthlens.detection.models.loading import load_encoder
@@ -33,7 +34,7 @@ from truthlens.training.data.dataset import Example
 from truthlens.training.data.twins import read_twin_folder, twin_examples
 
 MODEL = "truthlens-minilm-en-v2"
-ALONE, ALL = "encoder", "encoder + numbers + citations"
+ALONE, ALL = "encoder", "encoder + numbers + contradictions + citations"
 AIM = 1.3
 """The most that all default detectors may cost, as a multiple of the encoder alone."""
 
@@ -121,10 +122,12 @@ def main() -> None:
     encoder = load_encoder(models_folder() / arguments.model, threads=1)
     encoder.warm_up()
     numbers, citations = NumberDetector(NumberOptions()), CitationDetector(CitationOptions())
+    contradictions = ContradictionDetector()
     arms: dict[str, Sequence[Detector]] = {
         ALONE: [encoder],
-        ALL: [encoder, numbers, citations],
+        ALL: [encoder, numbers, contradictions, citations],
         "numbers": [numbers],
+        "contradictions": [contradictions],
         "citations": [citations],
     }
     rows = chosen(arguments.data, arguments.rows)

@@ -118,7 +118,7 @@ async def test_a_page_tells_all_of_an_exchange_but_its_texts(client: httpx.Async
     for told in (
         "Status checked", "0.95 → 0.91 at a threshold of 0.25", "Detected yes", "Action warn",
         "7 of 7 answer tokens scored, 9 of 9 evidence tokens seen", "52 ms, of it 40 ms correction", "no-consensus", "r-1",
-        "strict of policy abc", "premium (ran: standard)", "13–24 0.9 contradicted",
+        "strict of policy abc", "premium (ran: standard)", "13–24 0.9 encoder contradicted",
         "the nearest sentence gives another number nearest: passage 1", "encoder 0.913 1.0 12.4 ms", "max_token 0.9",
         "Correction: standard, ended no-gain, the models did not agree", "the backend's refiner worse 0.95",
         "the backend's refiner timeout 2", "2 passed, 1 flagged", "500 ms, 4096 bytes", "log_text: false",

@@ -155,13 +155,12 @@ def test_raising_a_detector_never_lowers_the_verdict(
 @pytest.mark.parametrize(
     "results",
     [
-        [],
         [DetectorResult("encoder", 1.5)],
         [DetectorResult("encoder", math.nan)],
         [scored(0.5, weight=0.0)],
         [DetectorResult("encoder", 0.5, floor=1.5)],
     ],
-    ids=["none", "above 1", "not a number", "no weight", "floor"],
+    ids=["above 1", "not a number", "no weight", "floor"],
 )
 def test_fuse_refuses_what_cannot_be_a_verdict(results: list[DetectorResult]) -> None:
     """A score or weight out of range raises and never becomes a verdict."""

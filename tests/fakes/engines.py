@@ -6,15 +6,19 @@ from collections.abc import Callable, Mapping
 
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.detection.engine import Engine
-from truthlens.detection.interfaces import Detector
+from truthlens.detection.interfaces import AskingDetector, Detector
 
 
 class GivenDetectors:
     """Detectors by name; the one named ``encoder`` by the plan's ``model_id``."""
 
     def __init__(
-        self, encoders: Mapping[str | None, Detector], detectors: Mapping[str, Detector] | None = None
+        self,
+        encoders: Mapping[str | None, Detector],
+        detectors: Mapping[str, Detector] | None = None,
+        asking: Mapping[str, AskingDetector] | None = None,
     ) -> None:
+        self._asking = dict(asking or {})
         self._encoders, self._detectors = dict(encoders), dict(detectors or {})
 
     def of(self, plan: Plan) -> list[tuple[DetectorSpec, Detector | None]]:
@@ -23,13 +27,19 @@ class GivenDetectors:
         return [
             (spec, encoder if spec.name == "encoder" else self._detectors.get(spec.name))
             for spec in plan.detectors
+            if not spec.models
         ]
+
+    def asking(self, plan: Plan) -> list[tuple[DetectorSpec, AskingDetector | None]]:
+        """Return what the plan lists and asks models."""
+        return [(spec, self._asking.get(spec.name)) for spec in plan.asking]
 
 
 def engine_of(
     encoders: Mapping[str | None, Detector],
     *,
     detectors: Mapping[str, Detector] | None = None,
+    asking: Mapping[str, AskingDetector] | None = None,
     workers: int = 1,
     queue_limit: int = 64,
     queue_observer: Callable[[float], None] | None = None,
@@ -37,7 +47,7 @@ def engine_of(
 ) -> Engine:
     """Return an engine that runs them."""
     return Engine(
-        GivenDetectors(encoders, detectors),
+        GivenDetectors(encoders, detectors, asking),
         workers=workers,
         queue_limit=queue_limit,
         queue_observer=queue_observer,

@@ -14,7 +14,7 @@ from tests.integration.test_bodies import script
 
 pytestmark = pytest.mark.envoy
 
-POLICY = "hallucination: {threshold: 0.6, detectors: [encoder, numbers]}\n"
+POLICY = "hallucination: {threshold: 0.6, detectors: [encoder, numbers, contradictions]}\n"
 CASES = [case for folder in ("develop", "held_out", "fresh") for case in load(folder)]
 
 

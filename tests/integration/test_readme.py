@@ -60,7 +60,7 @@ def test_the_first_line_gives_what_is_written_below_it(up: Up) -> None:
 
 
 def test_the_steps_after_it_do_what_is_written(up: Up) -> None:
-    """Right amounts pass, in any words, wrong ones are flagged, the exchanged ones slip through; an edited policy counts."""
+    """Right amounts pass, in any words, wrong and exchanged ones are flagged; an edited policy counts."""
     assert "Change `75 dollars` into `40 dollars`" in TRY_IT
     headers, body = paste(line(up, "40 dollars"))
     assert headers["x-truthlens-detected"] == "false"
@@ -70,11 +70,9 @@ def test_the_steps_after_it_do_what_is_written(up: Up) -> None:
     for amount, flagged in (("40 dollars", "false"), ("75 dollars", "true")):
         reworded = line(up, amount).replace("demo-grounded", "demo-reworded")
         assert paste(reworded)[0]["x-truthlens-detected"] == flagged
-    said = re.search(r"the same answer scores (0\.\d\d) and passes", " ".join(TRY_IT.split()))
-    assert said
+    assert "where the documents exchange the two prices" in " ".join(TRY_IT.split())
     headers, _ = paste(line(up, "12 dollars").replace("charges 12 dollars", "charges 40 dollars"))
-    assert headers["x-truthlens-detected"] == "false"
-    assert abs(float(headers["x-truthlens-score"]) - float(said[1])) <= 0.1
+    assert headers["x-truthlens-detected"] == "true"
     assert "first `threshold: 0.6` to `1`" in " ".join(TRY_IT.split())
     policy = up.policy.read_text(encoding="utf-8")
     edited = policy.replace("threshold: 0.6", "threshold: 1", 1)

@@ -13,10 +13,10 @@ from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
 from truthlens.core.records.verdict import Span
 from truthlens.mitigation import candidate_checks
-from truthlens.mitigation.prompts import delimiters, render
-from truthlens.mitigation.prompts.excerpts import excerpt, excerpts
 from truthlens.mitigation.standard import self_check
 from truthlens.mitigation.standard.correction_prompt import correction_prompt
+from truthlens.prompts import delimiters, render
+from truthlens.prompts.excerpts import excerpt, excerpts
 from truthlens.text.claims import non_claims
 from truthlens.text.same_language import same_language
 from truthlens.text.sentences import is_json, sentences

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from truthlens.core.cache_settings import CacheSettings
 from truthlens.core.errors import PolicyError
 from truthlens.core.records.enums import (
     Aggregation,
@@ -144,6 +145,16 @@ def test_limits_and_telemetry() -> None:
     )
     assert policy.limits == Limits(max_body_bytes=2048, queue_limit=3)
     assert policy.telemetry.log_text is True
+
+
+def test_cache() -> None:
+    """The section arrives; what is left out keeps its default, with and without the section."""
+    text = "cache: {max_entries: 5, max_bytes: 65536, ttl_s: 60, redis: false}\n"
+    expected = CacheSettings(max_entries=5, max_bytes=65_536, ttl_s=60.0, redis=False)
+    assert compile_policy(text, file="f").cache == expected
+    assert compile_policy("cache: {enabled: false}\n", file="f").cache == CacheSettings(enabled=False)
+    for text in ("cache: {}\n", "hallucination: {}\n"):
+        assert compile_policy(text, file="f").cache == CacheSettings()
 
 
 def test_version_names_the_text() -> None:

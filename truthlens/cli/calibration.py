@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +18,7 @@ from rich.table import Table
 
 from truthlens import __version__
 from truthlens.cli import options
+from truthlens.cli.asked_models import models_of
 from truthlens.cli.calibration_target import scorer_of, set_threshold
 from truthlens.cli.plan_target import Target, find_target
 from truthlens.cli.share_result import ShareResult
@@ -34,7 +37,13 @@ from truthlens.policy.plans.threshold_record import (
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 from truthlens.training.calibrate.conformal import OperatingPoint
 from truthlens.training.calibrate.flag_share import score_traffic, shares_at, threshold_for_share
-from truthlens.training.calibrate.threshold import LabelledScores, ThresholdChoice, choose, score_labelled
+from truthlens.training.calibrate.threshold import (
+    LabelledScores,
+    Scorer,
+    ThresholdChoice,
+    choose,
+    score_labelled,
+)
 from truthlens.training.data.dataset import DataError, read_examples
 from truthlens.training.data.traffic import read_traffic
 
@@ -98,6 +107,9 @@ def calibrate(
         int | None, typer.Option(min=1, help="First rows of the file only.", show_default=False)
     ] = None,
     threads: options.Threads = 1,
+    upstream: options.Upstream = None,
+    replies: options.Replies = None,
+    recorded: options.Recorded = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Choose the threshold from labelled answers: for a bounded miss rate (conformal risk control), or for least cost.
@@ -126,11 +138,13 @@ def calibrate(
     )
     target = find_target(settings, config, decision, model)
     now = {} if target.threshold is None else {"the plan's now": target.threshold}
+    asked = models_of(target.plan, target.models, upstream=upstream, replies=replies, recorded=recorded)
+    scorers = partial(scorer_of, target, threads=threads, models=asked)
     choice: ThresholdChoice | ShareResult
     if flag_share is not None:
-        choice = _flag_share(file, flag_share, target, now, limit=limit, threads=threads)
+        choice = _flag_share(file, flag_share, target, now, limit=limit, scorers=scorers)
     else:
-        choice = _labelled(file, max_miss_rate, cost_ratio, prior, target, now, limit=limit, threads=threads)
+        choice = _labelled(file, max_miss_rate, cost_ratio, prior, target, now, limit=limit, scorers=scorers)
     record = _record(choice, target, file)
     if output is None and write and isinstance(choice.goal, MissRateGoal):
         assert config is not None
@@ -158,6 +172,9 @@ def calibrate(
         )
 
 
+Scorers = Callable[[], AbstractContextManager[Scorer]]
+
+
 def _labelled(
     file: Path,
     max_miss_rate: float | None,
@@ -167,12 +184,12 @@ def _labelled(
     now: Mapping[str, float],
     *,
     limit: int | None,
-    threads: int,
+    scorers: Scorers,
 ) -> ThresholdChoice:
     examples = read_examples(file)[:limit]
     if not examples:
         raise DataError(f"{file} has no rows; expected labelled JSON lines")
-    with scorer_of(target, threads=threads) as scorer:
+    with scorers() as scorer:
         scored = score_labelled(examples, scorer, console=progress_out, title=file.name)
     goal = _goal(max_miss_rate, cost_ratio, prior, scored)
     return choose(scored, goal, expected_rate=target.plan.expected_rate, others=_CURVE | dict(now))
@@ -185,10 +202,10 @@ def _flag_share(
     now: Mapping[str, float],
     *,
     limit: int | None,
-    threads: int,
+    scorers: Scorers,
 ) -> ShareResult:
     answers = read_traffic(file)[:limit]
-    with scorer_of(target, threads=threads) as scorer:
+    with scorers() as scorer:
         scored = score_traffic(answers, scorer, console=progress_out, title=file.name)
     choice = threshold_for_share(scored, share)
     limits = {"chosen": choice.threshold, **_CURVE, **now}

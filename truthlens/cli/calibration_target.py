@@ -20,6 +20,7 @@ from truthlens.core.records.verdict import Verdict
 from truthlens.detection.building import LateModel, build_engine
 from truthlens.detection.encoder.detector import EncoderDetector
 from truthlens.detection.models.loading import load_encoder
+from truthlens.llm.offline import OfflineModels
 from truthlens.policy import Severity
 from truthlens.policy.compile import check_text, read_text
 from truthlens.policy.files import replace_file
@@ -28,12 +29,13 @@ from truthlens.policy.plans.threshold_record import MissRateGoal, ThresholdRecor
 from truthlens.settings import Settings
 from truthlens.training.calibrate.threshold import Scorer
 from truthlens.training.data.dataset import as_exchange
-from truthlens.training.evaluate.plan_scorer import NO_DEADLINE_S
+from truthlens.training.evaluate.plan_scorer import NO_DEADLINE_S, demand_models, verdict_of
 
 
 @contextmanager
-def scorer_of(target: Target, *, threads: int) -> Iterator[Scorer]:
-    """Open a scorer that scores as the gateway does, by the target's plan, without its deadline."""
+def scorer_of(target: Target, *, threads: int, models: OfflineModels | None = None) -> Iterator[Scorer]:
+    """Open a scorer that scores as the gateway does, by the target's plan, without its deadline; ``models`` is closed with it."""
+    demand_models(target.plan, models)
 
     def load() -> EncoderDetector:
         encoder = load_encoder(
@@ -49,13 +51,14 @@ def scorer_of(target: Target, *, threads: int) -> Iterator[Scorer]:
 
         def scorer(query: str, passages: Sequence[str], answer: str) -> Verdict:
             exchange, choice = as_exchange(query, passages, answer)
-            (verdict,) = runner.run(engine.detect(plan, exchange, (choice,)))
-            return verdict
+            return runner.run(verdict_of(engine, plan, exchange, choice, models))
 
         try:
             yield scorer
         finally:
             runner.run(engine.aclose())
+            if models is not None:
+                runner.run(models.aclose())
 
 
 def set_threshold(target: Target, record: ThresholdRecord, output: Path | None, settings: Settings) -> int:
@@ -87,7 +90,7 @@ def set_threshold(target: Target, record: ThresholdRecord, output: Path | None, 
 
 
 def _scoring(plan: Plan) -> tuple[Any, ...]:
-    return plan.model_id, plan.use_cpu, plan.aggregation, plan.detectors, plan.expected_rate
+    return plan.model_id, plan.use_cpu, plan.aggregation, plan.detectors, plan.cascade, plan.expected_rate
 
 
 def _errors(text: str, path: Path, settings: Settings) -> list[str]:

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from truthlens.cli import options
+from truthlens.cli.asked_models import calls_line, models_of
 from truthlens.cli.evaluation_tables import show
 from truthlens.cli.plan_target import Target, find_target
 from truthlens.core.errors import ModelError, PolicyError
@@ -77,6 +78,9 @@ def evaluate(
         int | None, typer.Option(min=1, help="First rows of each file only.", show_default=False)
     ] = None,
     threads: options.Threads = 1,
+    upstream: options.Upstream = None,
+    replies: options.Replies = None,
+    recorded: options.Recorded = False,
 ) -> None:
     """Score labelled answers with all detectors of a plan: figures of answers, spans and characters, rankings, latency.
 
@@ -108,8 +112,13 @@ def evaluate(
         "--limit": limit,
         "--threads": None if threads == 1 else threads,
         "--report": report,
+        "--upstream": upstream,
+        "--replies": replies,
     }
-    with PlanScorer(target.plan, target.folder, threads=threads, max_windows=target.max_windows) as scorer:
+    asked = models_of(target.plan, target.models, upstream=upstream, replies=replies, recorded=recorded)
+    with PlanScorer(
+        target.plan, target.folder, threads=threads, max_windows=target.max_windows, models=asked
+    ) as scorer:
         found = evaluate_files(
             files,
             score=scorer,
@@ -127,9 +136,12 @@ def evaluate(
         )
     written = None if report is None else write_report(found, report)
     if as_json:
-        typer.echo(json.dumps(found.as_json()))
+        calls = {} if asked is None else {"models": asked.summary(found.pooled.figures["rows"])}
+        typer.echo(json.dumps({**found.as_json(), **calls}))
         return
     show(found, out)
+    if asked is not None:
+        out.print(calls_line(asked.summary(found.pooled.figures["rows"])))
     if written is not None:
         out.print(f"report in {written}", soft_wrap=True)
 

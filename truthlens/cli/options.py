@@ -100,7 +100,7 @@ Redis = Annotated[
     typer.Option(
         "--redis",
         envvar="TRUTHLENS_REDIS",
-        help="redis:// URL of the store of mode auto, for several processes (default: this process's memory).",
+        help="redis:// URL of the store of mode auto and of the policy's cache, for several processes (default: this process's memory).",
         show_default=False,
     ),
 ]
@@ -120,6 +120,27 @@ LogLevel = Annotated[
     typer.Option(
         envvar="TRUTHLENS_LOG_LEVEL", case_sensitive=False, help="What is logged, from this level on."
     ),
+]
+Upstream = Annotated[
+    str | None,
+    typer.Option(
+        "--upstream",
+        envvar="TRUTHLENS_UPSTREAM",
+        help="Where models without a base_url are asked, such as http://localhost:8000, by detectors that ask models.",
+        show_default=False,
+    ),
+]
+Replies = Annotated[
+    Path | None,
+    typer.Option(
+        "--replies",
+        dir_okay=False,
+        help="File of models' replies: what is in it is not asked again, what is not is asked and added.",
+        show_default=False,
+    ),
+]
+Recorded = Annotated[
+    bool, typer.Option("--recorded", help="Ask nobody: all replies must be in the file of --replies.")
 ]
 ModelName = Annotated[
     str | None,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from truthlens.core.errors import PolicyError
+from truthlens.core.records.calls import ModelSpec
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import ModelIdentity
 from truthlens.detection.models.fingerprint import model_identity
@@ -20,7 +21,8 @@ from truthlens.settings import Settings
 class Target:
     """A plan with its model, and the policy file that it comes from.
 
-    ``threshold`` is the plan's present one, ``None`` where there is no policy or it cannot be used.
+    ``threshold`` is the plan's present one, ``None`` where there is no policy or it cannot be used. ``models`` are the
+    policy's, by name.
     """
 
     plan: Plan
@@ -29,6 +31,7 @@ class Target:
     identity: ModelIdentity
     config: Path | None
     threshold: float | None
+    models: Mapping[str, ModelSpec]
 
 
 def find_target(settings: Settings, config: Path | None, decision: str, model: str | None) -> Target:
@@ -46,7 +49,15 @@ def find_target(settings: Settings, config: Path | None, decision: str, model: s
         )
     folder = find_model(model, settings) if model is not None else scoring_folder(plan.model_id, settings)
     threshold = threshold_now(config, settings, decision) if config else None
-    return Target(plan, policy.limits.max_windows, folder, model_identity(folder), config, threshold)
+    return Target(
+        plan,
+        policy.limits.max_windows,
+        folder,
+        model_identity(folder),
+        config,
+        threshold,
+        policy.models or {},
+    )
 
 
 def load_plain(config: Path, settings: Settings) -> Policy:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from truthlens.cli import options
+from truthlens.cli.asked_models import models_of
 from truthlens.cli.explanations import explanation_lines
 from truthlens.cli.plan_target import plan_of
 from truthlens.core.errors import DialectError
@@ -32,6 +33,7 @@ from truthlens.detection.models.loading import load_encoder
 from truthlens.model_store import find_model, scoring_folder
 from truthlens.policy import default_policy, load_policy
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
+from truthlens.training.evaluate.plan_scorer import verdict_of
 
 out = Console(soft_wrap=True, highlight=False)
 
@@ -84,6 +86,9 @@ def detect(
     model: options.ModelName = None,
     models: options.Models = None,
     threads: options.Threads = 1,
+    upstream: options.Upstream = None,
+    replies: options.Replies = None,
+    recorded: options.Recorded = False,
 ) -> None:
     """Score one answer against its evidence, or JSON lines {context, query, response} from standard input.
 
@@ -116,13 +121,17 @@ def detect(
         )
 
     exit_status = 0
+    asked = models_of(plan, policy.models, upstream=upstream, replies=replies, recorded=recorded)
     with asyncio.Runner() as runner:
         engine = build_engine([plan], LateModel(load), queue_limit=1)
         for exchange, answer in _inputs([*(context or ()), *(more or ())], query, response):
-            (verdict,) = explained(exchange, (answer,), runner.run(engine.detect(plan, exchange, (answer,))))
+            found = runner.run(verdict_of(engine, plan, exchange, answer, asked))
+            (verdict,) = explained(exchange, (answer,), (found,))
             _print(exchange, answer.text, verdict, as_json=as_json)
             exit_status = max(exit_status, 2 if verdict.flagged else 3 if verdict.score is None else 0)
         runner.run(engine.aclose())
+        if asked is not None:
+            runner.run(asked.aclose())
     if exit_code:
         raise typer.Exit(exit_status)
 

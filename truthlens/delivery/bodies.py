@@ -7,10 +7,11 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
      "choices": [{"index", "warned", "status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?,
                   "reasoning"?: {"characters", "scored", "status"?, "reason"?, "score"?, "spans"?: [...]},
                   "spans": [{"start", "end", "text", "score", "detector", "marked": [{"start", "end", "text"}],
-                             "kind"?, "confidence"?, "reason"?, "passage"?, "sentence"?: {"start", "end", "text"}, "similarity"?,
+                             "note"?, "kind"?, "confidence"?, "reason"?, "passage"?, "sentence"?: {"start", "end", "text"}, "similarity"?,
                              "differences"?: [{"type", "start", "end", "answer", "evidence"?,
                                                "evidence_start"?, "evidence_end"?}]}],
-                  "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?,
+                  "stage"?, "first_score"?,
+                  "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?, "report"?,
                                  "flagged_claims"?: [{"claim_type", "value", "original_text"?, "verified", "outcome",
                                                       "start", "end"}]}],
                   "mitigation"?: {"mode", "stop", "iterations", "consensus"?, "replaced"?,
@@ -25,11 +26,12 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
 there if reasoning came with the answer; its spans count the characters of the reasoning alone. A key with
 ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages, and
 ``passages`` lists all of them. A span is the phrase or clause around what its detector ``marked``, which may be one word or
-several pieces; ``rule`` is the code of what made one evidence. ``kind`` is
+several pieces; ``note`` is what a model said of it; ``rule`` is the code of what made one evidence. ``kind`` is
 a ``SpanKind`` and ``confidence`` its probability. ``sentence`` is the
 one of that passage that comes nearest, ``similarity`` (0..1) how near, both with characters of the passage.
 ``iterations`` are refinement rounds, those of the choice that took the most; ``calls`` the calls to models
-that were made for all choices. A difference without ``evidence`` is a value that occurs nowhere in it.
+that were made for all choices. ``stage`` says which stage of the cascade decided, where models were asked, ``first_score``
+what the first one gave, and ``report`` is a detector's own object. A difference without ``evidence`` is a value that occurs nowhere in it.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from truthlens.core.records.calls import CallRecord, Usage
-from truthlens.core.records.enums import Reason
+from truthlens.core.records.enums import Reason, Stage
 from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.explanation import Difference, Explanation
 from truthlens.core.records.mitigation_result import Attempt, Correction
@@ -242,6 +244,8 @@ def _verdict(verdict: Verdict) -> dict[str, object]:
             "threshold": verdict.threshold,
             "detected": verdict.flagged if verdict.score is not None else None,
             "risk": risk_of(verdict.score).value if verdict.score is not None else None,
+            "stage": verdict.stage.value if verdict.stage is not Stage.FIRST else None,
+            "first_score": verdict.first_score,
             "coverage": _coverage(verdict.coverage) if verdict.coverage is not None else None,
         }
     )
@@ -276,6 +280,7 @@ def _mark(mark: Mark, text: str | None, passages: Sequence[Passage]) -> dict[str
             "detector": str(span.detector),
             "marked": [_piece((each.start, each.end), text) for each in mark.spans],
             "passage": span.passage,
+            "note": "; ".join(dict.fromkeys(each.note for each in mark.spans if each.note)) or None,
             **(_explanation(span.explanation, mark, text, passage) if span.explanation is not None else {}),
         }
     )
@@ -325,6 +330,7 @@ def _result(result: DetectorResult, text: str | None) -> dict[str, object]:
             "duration_ms": round(result.duration_s * 1000, 1),
             "explanation": result.explanation or None,
             "details": dict(result.details) or None,
+            "report": dict(result.report) if result.report and text is not None else None,
             "flagged_claims": [_claim(each, text) for each in result.claims if not each.verified][
                 :_MOST_CLAIMS
             ]

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Exchange, Passage
-from truthlens.mitigation.prompts.delimiters import PREFIX, unmarked
+from truthlens.prompts.delimiters import PREFIX, unmarked
 
 _PASSAGE = re.compile(f"<{PREFIX}passage[^>]*>\n(.*?)\n</{PREFIX}passage>", re.DOTALL)
 _QUESTION = re.compile(f"<{PREFIX}question[^>]*>\n(.*?)\n</{PREFIX}question>", re.DOTALL)

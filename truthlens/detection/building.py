@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
 
 from truthlens.core.errors import DetectorError
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.queries import QueryRecord
 from truthlens.detection.engine import Engine
-from truthlens.detection.interfaces import Detector
+from truthlens.detection.interfaces import AskingDetector, Detector, ResultCache
 from truthlens.registry import Context, DetectorType, Models, detector_types
 
 
@@ -20,6 +21,7 @@ class DetectorSet:
         models: loads what detectors run.
         types: the detectors that there are, all registered ones by default.
         observe_query: told of every look-up in a database, from any thread.
+        cache: keeps what models said.
 
     Raises:
         ModelError: a model cannot be used.
@@ -33,28 +35,36 @@ class DetectorSet:
         *,
         types: Mapping[str, DetectorType] | None = None,
         observe_query: Callable[[QueryRecord], None] | None = None,
+        cache: ResultCache | None = None,
     ) -> None:
         self._types = detector_types() if types is None else types
-        self._built: dict[Hashable, Detector] = {}
+        self._built: dict[Hashable, Any] = {}
         for plan in plans:
             for spec in plan.detectors if plan.enabled else ():
                 declared = self._types.get(spec.name)
                 if declared is not None and (key := declared.key(plan, spec.options)) not in self._built:
                     try:
-                        self._built[key] = declared.build(Context(plan, spec.options, models, observe_query))
+                        self._built[key] = declared.build(
+                            Context(plan, spec.options, models, observe_query, cache)
+                        )
                     except DetectorError as error:
                         raise DetectorError(str(error), decision=plan.decision) from error
 
     @property
     def models(self) -> tuple[str, ...]:
         """The names of the models that are run, sorted."""
-        return tuple(sorted({detector.model for detector in self._built.values()} - {""}))
+        names = {getattr(detector, "model", "") for detector in self._built.values()}
+        return tuple(sorted(names - {""}))
 
     def of(self, plan: Plan) -> list[tuple[DetectorSpec, Detector | None]]:
-        """Return what ``plan`` lists, in its order; ``None`` for a detector that was not built."""
-        return [(spec, self._find(plan, spec)) for spec in plan.detectors]
+        """Return what ``plan`` lists and asks no model, in its order; ``None`` for a detector that was not built."""
+        return [(spec, self._find(plan, spec)) for spec in plan.detectors if not spec.models]
 
-    def _find(self, plan: Plan, spec: DetectorSpec) -> Detector | None:
+    def asking(self, plan: Plan) -> list[tuple[DetectorSpec, AskingDetector | None]]:
+        """Return what ``plan`` lists and asks models, in its order; ``None`` for a detector that was not built."""
+        return [(spec, self._find(plan, spec)) for spec in plan.asking]
+
+    def _find(self, plan: Plan, spec: DetectorSpec) -> Any:
         declared = self._types.get(spec.name)
         return None if declared is None else self._built.get(declared.key(plan, spec.options))
 
@@ -95,12 +105,16 @@ def build_engine(
     workers: int = 1,
     queue_limit: int = 64,
     queue_observer: Callable[[float], None] | None = None,
+    cache: ResultCache | None = None,
 ) -> Engine:
-    """Return an engine with the detectors of ``plans``; the last three are the engine's own.
+    """Return an engine with the detectors of ``plans``; ``cache`` is theirs, the three before it the engine's own.
 
     Raises:
         ModelError: a model cannot be used.
     """
     return Engine(
-        DetectorSet(plans, models), workers=workers, queue_limit=queue_limit, queue_observer=queue_observer
+        DetectorSet(plans, models, cache=cache),
+        workers=workers,
+        queue_limit=queue_limit,
+        queue_observer=queue_observer,
     )

@@ -7,19 +7,24 @@ no metric; verdicts say what happened, and gauges are plain attributes.
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
 from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import DetectorError
+from truthlens.core.records.calls import Ask
+from truthlens.core.records.enums import Stage
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import DetectorResult, Verdict, unchecked
+from truthlens.detection.cascade import examined, stage_of
 from truthlens.detection.explain.explainer import explained
 from truthlens.detection.fusion import fuse
 from truthlens.detection.incremental import Following
-from truthlens.detection.interfaces import Detector, reason_not_to_run
+from truthlens.detection.interfaces import AskingDetector, Detector, reason_not_to_run
 from truthlens.detection.shown_spans import with_shown
 from truthlens.detection.workers import Job, Step, Workers
 from truthlens.reading_pool import Pool
@@ -29,7 +34,10 @@ class Detectors(Protocol):
     """The detectors of plans."""
 
     def of(self, plan: Plan) -> Sequence[tuple[DetectorSpec, Detector | None]]:
-        """Return what ``plan`` lists, in its order; ``None`` for a detector that is not loaded."""
+        """Return what ``plan`` lists and asks no model, in its order; ``None`` for a detector that is not loaded."""
+
+    def asking(self, plan: Plan) -> Sequence[tuple[DetectorSpec, AskingDetector | None]]:
+        """Return what ``plan`` lists and asks models, likewise."""
 
 
 # What takes a second or more has workers of its own: a few such answers would keep everybody else's from
@@ -49,6 +57,7 @@ class Engine:
         queue_observer: told for each job the seconds that it waited, on the event loop's thread.
         unexplained: told why spans had to do without explanations or without the phrases around them, each time, from any
             thread.
+        draw: a random number in 0..1, for the sample of a cascade.
     """
 
     def __init__(
@@ -59,7 +68,9 @@ class Engine:
         queue_limit: int = 64,
         queue_observer: Callable[[float], None] | None = None,
         unexplained: Callable[[Exception], None] | None = None,
+        draw: Callable[[], float] = random.random,
     ) -> None:
+        self._draw = draw
         self._detectors = detectors
         self._unexplained = unexplained
         make = partial(Workers, queue_limit=queue_limit, queue_observer=queue_observer)
@@ -114,6 +125,49 @@ class Engine:
             for place, own in zip(scorable, results, strict=True):
                 verdicts[place] = fuse(own, threshold=plan.threshold, expected_rate=plan.expected_rate)
         return tuple(verdicts[place] for place in range(len(answers)))
+
+    async def examine(
+        self,
+        plan: Plan,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        verdicts: Sequence[Verdict],
+        *,
+        ask: Ask,
+        time_s: float,
+        stage: Stage | None = None,
+    ) -> tuple[Verdict, ...]:
+        """Return the verdicts with what models say, about those answers of which the plan's cascade asks them.
+
+        Args:
+            plan: its detectors that ask models run.
+            exchange: query and passages.
+            answers: what was scored.
+            verdicts: of ``detect``, one per answer.
+            ask: bound to the exchange.
+            time_s: all asking ends within so many seconds, and within ``plan.cascade.timeout_s``.
+            stage: why models are asked about every answer that can be judged; left out, the cascade chooses.
+        """
+        chosen = [
+            stage_of(plan, exchange, answer, verdict, draw=self._draw(), given=stage)
+            for answer, verdict in zip(answers, verdicts, strict=True)
+        ]
+        asking, left_s = self._detectors.asking(plan), min(time_s, plan.cascade.timeout_s)
+
+        async def one(answer: Answer, verdict: Verdict, why: Stage) -> Verdict:
+            if why is Stage.FIRST:
+                return verdict
+            shown = partial(with_shown, failed=self._unexplained)
+            return await examined(
+                plan, exchange, answer, verdict, asking=asking, ask=ask, stage=why, time_s=left_s, shown=shown
+            )
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(one(answer, verdict, why))
+                for answer, verdict, why in zip(answers, verdicts, chosen, strict=True)
+            ]
+        return tuple(task.result() for task in tasks)
 
     async def explain(
         self, exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict], *, time_s: float

@@ -22,7 +22,7 @@ def fuse(results: Sequence[DetectorResult], *, threshold: float, expected_rate: 
     unsupported answers that the operator expects, and is at least the highest ``floor``: a fact is no rarer where
     errors are rare. The status is
 
-    - ``unchecked`` where none ran, with the reason of the first that failed, or ``no-context`` where all
+    - ``unchecked`` where none ran, with the reason of the first that failed, or ``no-context`` where there is none or all
       abstained: nothing in the answer could be compared with the evidence;
     - ``partial`` where one of them failed (its reason), or did not look at everything (its reason, or
       ``too-large`` where it gives none: bounds are what ends a search early);
@@ -32,10 +32,8 @@ def fuse(results: Sequence[DetectorResult], *, threshold: float, expected_rate: 
     that the encoder does not read, rule detectors say something and the encoder saw nothing.
 
     Raises:
-        ValueError: no results, a weight that is not positive, or a score, floor or rate out of its range.
+        ValueError: a weight that is not positive, or a score, floor or rate out of its range.
     """
-    if not results:
-        raise ValueError("no detector results to fuse; expected at least one")
     ran = [result for result in results if result.score is not None]
     reason = next((why for result in results if (why := _shortfall(result)) is not None), None)
     if not ran:

@@ -1,11 +1,12 @@
-"""Define what the engine needs of a detector, and of one that can score an answer while it grows."""
+"""Define what the engine needs of a detector, of one that can score a growing answer, and of one that asks models."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from truthlens.core.cancellation import StopCheck
+from truthlens.core.records.calls import Ask
 from truthlens.core.records.enums import Aggregation, AnswerKind, Reason
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.plan import Plan
@@ -92,6 +93,44 @@ def follower_of(detector: Detector, exchange: Exchange) -> Follower | None:
     # Asking for the protocol would look at all its members, for every stream.
     follow = getattr(detector, "follow", None)
     return follow(exchange) if follow is not None else None
+
+
+class AskingDetector(Protocol):
+    """Scores one answer by asking models; runs on the event loop, after the detectors that ask nobody.
+
+    One is told from a ``Detector`` by its declaration: it needs ``Need.CALLS``.
+    """
+
+    def reads(self, exchange: Exchange, answer: Answer) -> bool:
+        """Return whether the detector can judge the language of the answer."""
+
+    async def examine(
+        self, exchange: Exchange, answer: Answer, first: Sequence[DetectorResult], *, ask: Ask
+    ) -> DetectorResult:
+        """Return what the models say of ``answer``.
+
+        Args:
+            exchange: query and passages.
+            answer: a text with something to check in it.
+            first: what the plan's other detectors said of it, those that failed too.
+            ask: bound to the deadline, the budget and the accounts of the exchange.
+
+        Raises:
+            CallError: a call gave no usable text. It costs the result, and so does any other exception.
+        """
+
+
+class ResultCache(Protocol):
+    """Keeps results of models by what they were asked."""
+
+    async def of(self, parts: Sequence[str], compute: Callable[[], Awaitable[object]]) -> object:
+        """Return the result that is kept for ``parts``, or compute it, keep it and return it.
+
+        Args:
+            parts: all that the result depends on: the model, the version of the prompt, evidence and claim.
+            compute: gives a value that JSON can hold. What it raises is raised here, and nothing is kept. Several that
+                ask for one result at a time share one computation.
+        """
 
 
 def reason_not_to_run(plan: Plan, exchange: Exchange, answer: Answer) -> Reason | None:

@@ -11,19 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from truthlens.core.records.verdict import Span
 from truthlens.mitigation.interfaces import Task
 from truthlens.mitigation.json_shape import parsed, shape_of
-from truthlens.mitigation.prompts import delimiters, render
 from truthlens.mitigation.relevance import is_off_topic, says_nothing
+from truthlens.prompts import delimiters, render
 from truthlens.text.claims.non_claims import Query, is_abstention, is_refusal
+from truthlens.text.content_words import content_words, has_content
 from truthlens.text.same_language import same_language
-from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 from truthlens.text.spans import touching
-from truthlens.text.word_forms import STOP_WORDS, form
 
 EMPTY = "empty"
 TRUNCATED = "truncated"
@@ -41,9 +39,6 @@ LOST_CONTENT = "lost-content"
 _UNFINISHED = frozenset({"length", "max_tokens", "content_filter"})
 _MOST_TIMES = 3
 _MOST_MORE_CHARS = 500
-_STEM_LETTERS = 6
-_WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*")
-_UNSPACED = re.compile(f"[{UNSPACED}]+")
 _FENCE = re.compile(r"(`{3,20}|~{3,20})[ \t]{0,4}[\w+-]{0,20}[ \t]{0,4}\n")
 _PREFACE = re.compile(
     r"(?:#{1,6}[ ]*|\*{1,2}|_{1,2})?"
@@ -140,7 +135,7 @@ def unflagged(text: str, spans: Sequence[Span]) -> tuple[str, ...]:
     kept = (
         text[start:end] for (start, end), is_flagged in zip(ranges, flagged, strict=True) if not is_flagged
     )
-    return tuple(sentence for sentence in kept if _has_content(sentence))
+    return tuple(sentence for sentence in kept if has_content(sentence))
 
 
 def retention(kept: Sequence[str], text: str) -> float:
@@ -153,27 +148,6 @@ def retention(kept: Sequence[str], text: str) -> float:
         return 1.0
     held = frozenset(content_words(text))
     return sum(word in held for word in wanted) / len(wanted)
-
-
-def content_words(text: str) -> list[str]:
-    """Return the content words, cut to their first letters to ignore endings; Chinese by character pairs."""
-    found: list[str] = []
-    for run in _UNSPACED.findall(text):
-        found += [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
-    found += filter(None, map(_stem, _WORD.findall(_UNSPACED.sub(" ", text.casefold()))))
-    return found
-
-
-def _has_content(text: str) -> bool:
-    if _UNSPACED.search(text):
-        return True
-    return any(_stem(match[0]) for match in _WORD.finditer(text.casefold()))
-
-
-@lru_cache(maxsize=8192)
-def _stem(word: str) -> str:
-    """Return what counts of a word: nothing of a function word, all of one with a digit."""
-    return "" if word in STOP_WORDS else form(word, letters=_STEM_LETTERS)
 
 
 def _leaks(text: str, first: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
+from truthlens.core.cache_settings import CacheSettings
 from truthlens.core.limits import Limits
 from truthlens.core.records.calls import ModelSpec, Price
 from truthlens.core.records.plan import Plan
@@ -40,7 +41,7 @@ from truthlens.yamlfile.diagnostics import (
 )
 from truthlens.yamlfile.source import MAX_BYTES, Document, read_document
 
-_LATER_SECTIONS = ("detectors", "review", "cache")
+_LATER_SECTIONS = ("detectors", "review")
 _BUILT_IN = "hallucination: {enabled: true}\n"
 
 
@@ -272,6 +273,7 @@ class _Compiler:
             signals=meanings.signals,
             limits=Limits(**file.limits.model_dump()),
             telemetry=Telemetry(**file.telemetry.model_dump()),
+            cache=CacheSettings(**file.cache.model_dump()),
             models=models,
             places=self._places(placed),
         )

@@ -5,11 +5,12 @@ How it is made from a file is in ``compile``; nothing here knows YAML.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 
+from truthlens.core.cache_settings import CacheSettings
 from truthlens.core.limits import Limits
 from truthlens.core.own_headers import DETAILS_HEADER
 from truthlens.core.records.calls import ModelSpec
@@ -65,6 +66,7 @@ class Policy:
     signals: Signals = field(default_factory=Signals)
     limits: Limits = field(default_factory=Limits)
     telemetry: Telemetry = Telemetry()
+    cache: CacheSettings = field(default_factory=CacheSettings)
     models: Mapping[str, ModelSpec] | None = None
     warnings: tuple[Diagnostic, ...] = ()
     places: Mapping[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
@@ -149,16 +151,21 @@ class Policy:
         if pinned is not None:
             return pinned
         # Without what the client says in its headers as well: that cannot lead to a weaker plan.
-        views = (self.signals.head_view(head, with_client=each, model=model) for each in (True, False))
-        return strictest(plan for view in views for plan in self._possible(view))
+        plain, heard = (self.signals.head_view(head, with_client=each, model=model) for each in (False, True))
+        floors = list(self._possible(plain))
+        return strictest((*floors, *self._possible(plain, floors), *self._possible(heard, floors)))
 
-    def _possible(self, view: View) -> Iterator[Plan]:
+    def _possible(self, view: View, floors: Sequence[Plan] = ()) -> Iterator[Plan]:
+        """Yield the plans that the rules may give; a decision weaker than one of ``floors`` may be passed over."""
         truth = partial(self._truth, view)
         for decision in self.decisions:
             value = evaluate(decision.rule, truth)
             if value is not False:
                 yield decision.plan
-            if value:
+            passed_over = not decision.client_may_choose and any(
+                weaknesses(decision.plan, than=floor) for floor in floors
+            )
+            if value and not passed_over:
                 return
         yield self.default
 

@@ -12,11 +12,13 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
 
 from truthlens.core.records.enums import (
     Aggregation,
+    AskWhen,
     IntermediateCalls,
     Mode,
     OnFlagged,
     OnUnchecked,
     Reasoning,
+    Rescoring,
     Streaming,
     SystemEvidence,
     WarningPosition,
@@ -221,6 +223,32 @@ class StreamSection(Section):
     )
 
 
+class CascadeSection(Section):
+    """When the detectors that ask models run; those that ask nobody always run first."""
+
+    when: Annotated[AskWhen, _Lax] | None = Field(
+        default=None,
+        description="band: models are asked about answers whose first score lies in the band, or that got none. "
+        "always: about every answer. Default band.",
+    )
+    band: Annotated[list[Unit], Field(min_length=2, max_length=2)] | None = Field(
+        default=None,
+        description="Lowest and highest first score at which models are asked. Default [0.3, 0.6].",
+    )
+    sample: Unit | None = Field(
+        default=None,
+        description="Share of the other answers that models are asked about all the same, to measure how often they agree. "
+        "Default 0.",
+    )
+    in_loop: Annotated[Rescoring, _Lax] | None = Field(
+        default=None,
+        description="end: of the corrections of an answer only the last is judged by models. every: each one. Default end.",
+    )
+    timeout_s: float | None = Field(
+        default=None, gt=0, le=600, description="Seconds that asking about an answer may take. Default 20."
+    )
+
+
 class EvidenceSection(Section):
     """How passages are taken out of a request, and which requests have no answer for a user."""
 
@@ -318,6 +346,7 @@ class Behaviour(Section):
     mitigation: MitigationSection | None = None
     stream: StreamSection | None = None
     evidence: EvidenceSection | None = None
+    cascade: CascadeSection | None = None
 
 
 class PluginConfiguration(Behaviour):
@@ -544,6 +573,33 @@ class TelemetrySection(Section):
     )
 
 
+class CacheSection(Section):
+    """How the results of detectors that ask models are kept, so that what was asked before is not asked again."""
+
+    enabled: bool = Field(default=True, description="false: nothing is kept, every result is asked for.")
+    max_entries: int = Field(
+        default=10_000, ge=1, le=1_000_000, description="Results in the memory of one process."
+    )
+    max_bytes: int = Field(
+        default=64 * 1024 * 1024,
+        ge=64 * 1024,
+        le=16 * 1024 * 1024 * 1024,
+        description="Memory that they may take together; the least recently used go first.",
+    )
+    ttl_s: float = Field(
+        default=3600.0,
+        ge=1,
+        le=30 * 86_400,
+        allow_inf_nan=False,
+        description="Seconds that a result is good for.",
+    )
+    redis: bool = Field(
+        default=True,
+        description="false: the server's Redis (--redis), where it has one, keeps no results; they may quote texts of users "
+        "and models.",
+    )
+
+
 class PolicyFile(Section):
     """A TruthLens policy."""
 
@@ -559,7 +615,7 @@ class PolicyFile(Section):
     telemetry: TelemetrySection = TelemetrySection()
     detectors: Any = Field(default=None, description="Not read by this version.")
     review: Any = Field(default=None, description="Not read by this version.")
-    cache: Any = Field(default=None, description="Not read by this version.")
+    cache: CacheSection = CacheSection()
 
 
 def json_schema() -> dict[str, Any]:

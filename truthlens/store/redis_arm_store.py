@@ -22,14 +22,11 @@ from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
 
-from truthlens.core.errors import StartError
 from truthlens.core.records.enums import Mode
 from truthlens.store.arm_store import MOST_DECISIONS, MOST_REWARDS, Counts
+from truthlens.store.redis_client import connect
 
 _ADD = """
 local function figure(text)
@@ -69,7 +66,6 @@ return {string.format('%.6f', time[1] + time[2] / 1000000), redis.call('HGETALL'
 """
 
 _LONGEST_PAUSE_S = 5.0
-_CONNECTIONS = 8
 _WRITER_KEPT_MS = 3_600_000
 _HALF_LIVES_KEPT = 20  # then less than a millionth is left
 _LONGEST_KEPT_S = 10 * 365 * 86400
@@ -121,7 +117,7 @@ class RedisArms:
         most_decisions: int = MOST_DECISIONS,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._client = _connect(url, patience_s)
+        self._client = connect(url, patience_s, text=True)
         self._prefix = prefix
         self._timeout_s = timeout_s
         self._patience_s = patience_s
@@ -288,24 +284,3 @@ class RedisArms:
 
     def _arms_key(self, decision: str) -> str:
         return f"{self._prefix}:arms:{decision}"
-
-
-def _connect(url: str, patience_s: float) -> Redis:
-    try:
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=_CONNECTIONS,
-            timeout=patience_s,
-            socket_timeout=patience_s,
-            socket_connect_timeout=patience_s,
-            # A connection of the pool that died with the last Redis is found out by the first command on it.
-            retry=Retry(NoBackoff(), 1),
-            decode_responses=True,
-            encoding_errors="replace",
-        )
-    except ValueError:
-        # The library's message may quote the URL, and a password with it.
-        raise StartError(
-            "the Redis URL of mode auto cannot be used: expected redis://, rediss:// or unix://"
-        ) from None
-    return Redis.from_pool(pool)

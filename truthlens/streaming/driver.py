@@ -25,7 +25,7 @@ from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.detection.engine import Engine
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
-from truthlens.streaming.scoring import StreamScorer
+from truthlens.streaming.scoring import Examine, StreamScorer
 from truthlens.streaming.types import Ack, Entry
 
 log = structlog.get_logger("truthlens.streaming")
@@ -65,6 +65,7 @@ class StreamDriver:
         conclude: Callable[[Outcome], None],
         hold: Callable[[int], bool],
         closed: Callable[[], None],
+        examine: Examine | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan = plan
@@ -95,6 +96,7 @@ class StreamDriver:
             self._gate,
             details=details,
             hold_s=hold_s,
+            examine=examine,
             clock=clock,
         )
         self._lock = asyncio.Lock()

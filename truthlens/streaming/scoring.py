@@ -6,7 +6,7 @@ and the end of the stream is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from truthlens.api.answer_citations import awaits_citations, with_citations
@@ -14,6 +14,7 @@ from truthlens.api.reasoning import reasoning_to_score
 from truthlens.api.sse.chunk_edits import content_chunk, done_frame, final_chunk
 from truthlens.api.sse.completeness import limited, reason_of
 from truthlens.api.sse.frames import encode
+from truthlens.core.records.calls import CallRecord
 from truthlens.core.records.enums import Action, AnswerKind, OnUnchecked, Reason, Streaming
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.mitigation_result import Assessment
@@ -33,6 +34,13 @@ _AHEAD_CHARS = 256
 _LEAST_TIME_S = 0.05
 
 
+Examine = Callable[
+    [Exchange, Sequence[Answer], Sequence[Verdict], float],
+    Awaitable[tuple[tuple[Verdict, ...], tuple[CallRecord, ...]]],
+]
+"""Asks models about whole answers within so many seconds; gives the verdicts of both stages, and the calls."""
+
+
 class StreamScorer:
     """What is known of one streamed answer's worth, and what is said about it within the stream.
 
@@ -44,6 +52,7 @@ class StreamScorer:
         gate: what decides its frames; ``None`` for a stream that is observed.
         details: whether a verdict chunk is wanted.
         hold_s: how long text may be held in all.
+        examine: asks the plan's models about whole answers; ``None`` where nobody can be asked.
         clock: monotonic, in seconds.
     """
 
@@ -58,7 +67,10 @@ class StreamScorer:
         details: bool,
         hold_s: float,
         clock: Callable[[], float],
+        examine: Examine | None = None,
     ) -> None:
+        self._examine = examine
+        self._calls: tuple[CallRecord, ...] = ()
         self._plan = plan
         self._exchange = exchange
         self._awaits = awaits_citations(exchange)
@@ -184,6 +196,18 @@ class StreamScorer:
             self._scored = (answers, followed.verdicts)
         return self._scored[1]
 
+    async def _examined(
+        self, answers: Sequence[Answer], verdicts: tuple[Verdict, ...]
+    ) -> tuple[Verdict, ...]:
+        """The verdicts with what models say of whole answers, in the time that the end may still be held."""
+        if self._examine is None or not self._plan.asking:
+            return verdicts
+        since = self._ended_at if self._ended_at is not None else self._clock()
+        time_s = max(_LEAST_TIME_S, since + self._hold_s - self._clock())
+        found, calls = await self._examine(self._exchange, answers, verdicts, time_s)
+        self._calls += calls
+        return found
+
     async def _reasoning(self, answers: Sequence[Answer]) -> tuple[Verdict | None, ...]:
         """The verdicts on the reasoning beside the answers, where the plan has it scored."""
         asked = reasoning_to_score(self._plan, answers)
@@ -228,7 +252,10 @@ class StreamScorer:
             )
         if self._details:
             verdicts = await self._engine.explain(self._exchange, answers, verdicts, time_s=MARGIN_S / 2)
-        assessment = Assessment(verdicts, first, reasoning=await self._reasoning(answers))
+        verdicts = limited(await self._examined(answers, verdicts), reason)
+        if answers == first_answers:
+            first = verdicts
+        assessment = Assessment(verdicts, first, calls=self._calls, reasoning=await self._reasoning(answers))
         ending = self._ending(answers, assessment, gated=gated, reason=reason)
         final = self._final(ending)
         if cut is not None:

@@ -8,6 +8,7 @@ from truthlens.core.records.enums import DetectorName
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.queries import QueryRecord
 from truthlens.core.records.verdict import ValueClaim
+from truthlens.core.thresholds import at_rate
 from truthlens.telemetry.buckets import LATENCY_BUCKETS, SCORE_BUCKETS
 from truthlens.telemetry.citation_figures import CitationFigures, citation_figures
 from truthlens.telemetry.drift import ModelKey, ScoreDrift
@@ -68,9 +69,39 @@ class DetectorMetrics:
             registry=registry,
         )
         self.drift = ScoreDrift()
+        self.cascade = Counter(
+            "truthlens_cascade",
+            "Choices by what decided them, where the decision has detectors that ask models: stage is first (nobody was"
+            " asked), band, unscored, always, sample, or confirm (a correction).",
+            ("decision", "stage"),
+            registry=registry,
+        )
+        self.agreement = Counter(
+            "truthlens_detector_agreement",
+            "Choices that models were asked about, as the backend gave them: first and models say whether each stage flags"
+            " the choice by itself (true, false).",
+            ("decision", "detector", "first", "models"),
+            registry=registry,
+        )
 
     def observe_first(self, outcome: Outcome) -> None:
-        """Take in the encoder's scores of the answers as the backend gave them: calibration saw such answers."""
+        """Take in what the stages said of the answers as the backend gave them.
+
+        The encoder's scores are compared with what it was calibrated on, which saw such answers.
+        """
+        plan = outcome.plan
+        asking = {spec.name for spec in plan.asking}
+        for verdict in outcome.first if asking else ():
+            self.cascade.labels(plan.decision, verdict.stage.value).inc()
+            if verdict.first_score is None:
+                continue
+            for result in verdict.results:
+                if result.detector in asking and result.score is not None:
+                    said = at_rate(result.score, plan.expected_rate) >= plan.threshold
+                    first = verdict.first_score >= plan.threshold
+                    self.agreement.labels(
+                        plan.decision, result.detector, str(first).lower(), str(said).lower()
+                    ).inc()
         for result in (result for each in outcome.first for result in each.results):
             if result.detector == DetectorName.ENCODER and result.score is not None:
                 model = ModelKey(outcome.model, result.revision)

@@ -141,6 +141,19 @@ class Metrics:
         self.auto_store_errors = Counter(
             "truthlens_auto_store_errors", "Failures of the store of auto's arms.", registry=registry
         )
+        self.result_cache = Counter(
+            "truthlens_result_cache",
+            "Look-ups of results that models gave before: result is hit, miss, shared (with one that was under way), unkept (too"
+            " large, or no JSON) or, of redis, error.",
+            ("tier", "result"),
+            registry=registry,
+        )
+        self.result_cache_entries = Gauge(
+            "truthlens_result_cache_entries", "Results that this process keeps.", registry=registry
+        )
+        self.result_cache_bytes = Gauge(
+            "truthlens_result_cache_bytes", "Memory that they take, about.", registry=registry
+        )
         self.unchecked = Counter(
             "truthlens_unchecked",
             "Exchanges of which nothing, or not all, was checked.",

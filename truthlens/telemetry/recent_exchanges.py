@@ -27,6 +27,7 @@ _MOST_CALLS = 64
 _LONGEST_NAME = 200
 _MOST_TEXT_BYTES = 256 << 10
 # Of what is no evidence: enough to see what it was.
+_LONGEST_NOTE = 300
 _MOST_LEFT = 50
 _LONGEST_LEFT = 300
 # Roughly what the records take in memory, in bytes.
@@ -139,7 +140,7 @@ class RecentExchange:
     def without_text(self) -> RecentExchange:
         """Return the entry as one whose texts were never kept."""
         return replace(
-            self, outcome=replace(self.outcome, answers=()), exchange=None, left=(), text_dropped=False
+            self, outcome=_bounded(self.outcome, text=False), exchange=None, left=(), text_dropped=False
         )
 
 
@@ -238,8 +239,8 @@ def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
     return replace(
         outcome,
         body=None,
-        verdict=_bounded_verdict(outcome.verdict),
-        verdicts=tuple(map(_bounded_verdict, outcome.verdicts[:_MOST_CHOICES])),
+        verdict=_bounded_verdict(outcome.verdict, text=text),
+        verdicts=tuple(_bounded_verdict(each, text=text) for each in outcome.verdicts[:_MOST_CHOICES]),
         corrections=tuple(each and _bounded_correction(each) for each in outcome.corrections[:_MOST_CHOICES]),
         calls=tuple(replace(call, model=call.model[:_LONGEST_NAME]) for call in outcome.calls[:_MOST_CALLS]),
         first=(),
@@ -250,17 +251,21 @@ def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
     )
 
 
-def _bounded_verdict(verdict: Verdict) -> Verdict:
+def _bounded_verdict(verdict: Verdict, *, text: bool) -> Verdict:
     # What single detectors found is in the spans of the whole; the strongest are kept, in the answer's order.
     strongest = sorted(verdict.spans, key=lambda span: -span.score)[:_MOST_SPANS]
     return replace(
         verdict,
-        spans=tuple(map(_bounded_span, sorted(strongest, key=lambda span: span.start))),
-        results=tuple(replace(result, spans=()) for result in verdict.results),
+        spans=tuple(
+            _bounded_span(each, text=text) for each in sorted(strongest, key=lambda span: span.start)
+        ),
+        results=tuple(replace(result, spans=(), report={}) for result in verdict.results),
     )
 
 
-def _bounded_span(span: Span) -> Span:
+def _bounded_span(span: Span, *, text: bool) -> Span:
+    # What a model noted may repeat the texts that it read.
+    span = replace(span, note=span.note[:_LONGEST_NOTE] if text else "")
     explanation = span.explanation
     if explanation is None or len(explanation.differences) <= _MOST_DIFFERENCES:
         return span

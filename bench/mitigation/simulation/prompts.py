@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from truthlens.mitigation.prompts.delimiters import unmarked
+from truthlens.prompts.delimiters import unmarked
 
 _TAG = re.compile(r"<(?P<end>/?)truthlens:(?P<name>[a-z_-]+)(?P<attributes>(?:\s+[a-z_-]+=\"[^\"]*\")*)\s*>")
 _ATTRIBUTE = re.compile(r"([a-z_-]+)=\"([^\"]*)\"")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.fakes.standard_tools import PASSAGE, task
 from truthlens.core.records.enums import Endpoint
-from truthlens.mitigation.prompts.follow_up import follow_up, same_request, stand_alone, stand_alone_text
+from truthlens.mitigation.prompts.follow_up import follow_up, same_request
+from truthlens.prompts.model_requests import stand_alone, stand_alone_text
 
 _IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 _REQUEST: dict[str, Any] = {

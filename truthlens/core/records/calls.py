@@ -23,6 +23,8 @@ class Role(StrEnum):
     PROPOSER = "proposer"
     CRITIC = "critic"
     JUDGE = "judge"
+    JUDGE_DETECTOR = "judge-detector"
+    BUDGET_DETECTOR = "budget-detector"
 
 
 class CallFailure(StrEnum):
@@ -129,10 +131,14 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """A token of a completion with its natural-log probability."""
+    """A token of a completion with its natural-log probability.
+
+    ``top`` has the likeliest tokens in its place with theirs, in the server's order; empty unless they were asked for.
+    """
 
     token: str
     logprob: float
+    top: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

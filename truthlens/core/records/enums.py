@@ -157,11 +157,41 @@ class AnswerKind(StrEnum):
     EMPTY = "empty"
 
 
+class AskWhen(StrEnum):
+    """Which answers a plan asks models about, beside a sample: those whose score lies in its band, or all."""
+
+    BAND = "band"
+    ALWAYS = "always"
+
+
+class Rescoring(StrEnum):
+    """When a correction is judged by models as well: the last candidate alone, or every one."""
+
+    END = "end"
+    EVERY = "every"
+
+
+class Stage(StrEnum):
+    """Which stage of the cascade decided an answer, and why models were asked about it.
+
+    ``first``: nobody was asked. ``band``: the first score lay in the band. ``unscored``: there was no first score.
+    ``always`` and ``sample``: the plan says so. ``confirm``: it is a correction of an answer that models were asked about.
+    """
+
+    FIRST = "first"
+    BAND = "band"
+    UNSCORED = "unscored"
+    ALWAYS = "always"
+    SAMPLE = "sample"
+    CONFIRM = "confirm"
+
+
 class DetectorName(StrEnum):
     """Detectors that a plan may list."""
 
     ENCODER = "encoder"
     CITATIONS = "citations"
     NUMBERS = "numbers"
+    CONTRADICTIONS = "contradictions"
     JUDGE = "judge"
     BUDGET = "budget"

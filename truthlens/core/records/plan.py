@@ -11,12 +11,14 @@ from enum import StrEnum
 
 from truthlens.core.records.enums import (
     Aggregation,
+    AskWhen,
     DetectorName,
     IntermediateCalls,
     Mode,
     OnFlagged,
     OnUnchecked,
     Reasoning,
+    Rescoring,
     Streaming,
     SystemEvidence,
     WarningPosition,
@@ -33,11 +35,31 @@ _CALLING = frozenset({Mode.STANDARD, Mode.PREMIUM, Mode.AUTO})
 
 @dataclass(frozen=True, slots=True)
 class DetectorSpec:
-    """A detector that a plan runs, with its weight in fusion (> 0) and its options (its own type, hashable)."""
+    """A detector that a plan runs, with its weight in fusion (> 0) and its options (its own type, hashable).
+
+    ``models`` are the names of those that it asks; one that asks any runs in the second stage (``CascadeSettings``).
+    """
 
     name: str
     weight: float = 1.0
     options: Hashable = None
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeSettings:
+    """When the detectors that ask models run, after those that ask nobody (hallucination-guidelines, "multi-layer detection").
+
+    ``band`` are the lowest and the highest score of the first stage, 0..1 at the plan's rate, at which ``when: band`` asks;
+    ``sample`` is the share (0..1) of the other answers that are asked about all the same. An answer that the first
+    stage could not score is always asked about. All asking of one answer takes ``timeout_s`` at most.
+    """
+
+    when: AskWhen = AskWhen.BAND
+    band: tuple[float, float] = (0.3, 0.6)
+    sample: float = 0.0
+    in_loop: Rescoring = Rescoring.END
+    timeout_s: float = 20.0
 
 
 class Consensus(StrEnum):
@@ -198,6 +220,7 @@ class Plan:
     mitigation: MitigationSettings = MitigationSettings()
     stream: StreamSettings = StreamSettings()
     evidence: EvidenceRules = EvidenceRules()
+    cascade: CascadeSettings = CascadeSettings()
     model_refs: tuple[str, ...] = ()
     policy_version: str = ""
 
@@ -210,11 +233,11 @@ class Plan:
     def hold_s(self) -> float:
         """Return the most seconds that an answer is held, counted from its last byte, detection included.
 
-        In mode lightweight that is the time of one detection; in the modes that call models it is the plan's deadline,
-        or the mode's default.
+        In mode lightweight that is the time of one detection, of both stages; in the modes that call models it is the
+        plan's deadline, or the mode's default.
         """
         if self.mode is Mode.LIGHTWEIGHT:
-            return self.timeout_s
+            return self.detection_s
         if self.mitigation.deadline_s is not None:
             return self.mitigation.deadline_s
         return _STANDARD_HOLD_S if self.mode is Mode.STANDARD else _HOLD_S
@@ -226,21 +249,21 @@ class Plan:
         Source: ``ProcessingResponse.override_message_timeout``. Envoy takes one for each message, and ignores one that is
         longer than the filter's ``max_message_timeout`` (left out: every one).
         """
-        return None if self.mode is Mode.LIGHTWEIGHT else self.hold_s + MARGIN_S
+        return self.hold_s + MARGIN_S if self.mode is not Mode.LIGHTWEIGHT or self.asking else None
 
     @property
     def streamed_hold_s(self) -> float | None:
         """Return the most seconds that a message of a streamed answer is held, ``None`` where streams are held whole.
 
         Under ``observe`` only the end of the stream is held, for one detection; under ``gate`` text waits until its
-        sentence is complete or ``max_hold_s`` is over, and then for its detection. Envoy's own ``message_timeout`` must
+        sentence is complete or ``max_hold_s`` is over, and then for its detection by those that ask nobody. Envoy's own ``message_timeout`` must
         exceed it: what it is asked for in ``override_s`` does not outlast one message of a stream.
         """
         match self.streaming:
             case Streaming.OBSERVE:
-                return self.timeout_s
+                return self.detection_s
             case Streaming.GATE:
-                return self.stream.max_hold_s + self.timeout_s
+                return max(self.stream.max_hold_s + self.timeout_s, self.detection_s)
         return None
 
     @property
@@ -249,9 +272,24 @@ class Plan:
         return self.evidence.intermediate_calls is IntermediateCalls.ALL
 
     @property
-    def calls_models(self) -> bool:
-        """Whether anything may ask a model, so that the request has to be kept and more time asked for."""
+    def asking(self) -> tuple[DetectorSpec, ...]:
+        """The detectors that ask models, in the plan's order."""
+        return tuple(spec for spec in self.detectors if spec.models) if self.enabled else ()
+
+    @property
+    def detection_s(self) -> float:
+        """Return the most seconds that one detection takes, of both stages."""
+        return self.timeout_s + (self.cascade.timeout_s if self.asking else 0.0)
+
+    @property
+    def corrects(self) -> bool:
+        """Whether the mode asks models for other answers, so that the request has to be kept."""
         return self.enabled and self.mode in _CALLING
+
+    @property
+    def calls_models(self) -> bool:
+        """Whether anything may ask a model, so that more time has to be asked for."""
+        return self.corrects or bool(self.asking)
 
     @property
     def premium_alone(self) -> bool:
@@ -273,4 +311,5 @@ class Plan:
     @property
     def named_models(self) -> tuple[str, ...]:
         """Return the models that the configuration names."""
-        return (*self.model_refs, *self.premium.models)
+        asked = (name for spec in self.detectors for name in spec.models)
+        return (*self.model_refs, *self.premium.models, *asked)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
 
-from truthlens.core.records.enums import Aggregation, DetectorName, Reason, Status
+from truthlens.core.records.enums import Aggregation, DetectorName, Reason, Stage, Status
 from truthlens.core.records.explanation import Difference, Explanation
 from truthlens.core.thresholds import EVEN_ODDS
 
@@ -19,7 +19,8 @@ class Span:
     They are what the detector marked, and what is measured. ``shown`` is the phrase or clause around them, for people and
     prompts, as (start, end); ``None`` where nobody looked for it, and then the marked characters are shown. ``score`` is
     in 0..1. ``passage`` is the index, in the exchange's passages, of the one that
-    contradicts the span or comes nearest, or ``None``. ``explanation`` is ``None`` where nobody explained it.
+    contradicts the span or comes nearest, or ``None``. ``explanation`` is ``None`` where nobody explained it. ``note`` is
+    what a model said of it: a model's text, which may repeat what the answer or the evidence wanted it to say.
     """
 
     start: int
@@ -29,6 +30,7 @@ class Span:
     passage: int | None = None
     explanation: Explanation | None = None
     shown: tuple[int, int] | None = None
+    note: str = ""
 
     def moved(self, start: Callable[[int], int], end: Callable[[int], int]) -> Span:
         """Return the span in a text in which its characters stand elsewhere; ``start`` and ``end`` map starts and ends."""
@@ -165,7 +167,8 @@ class DetectorResult:
     ``floor`` (0..1) is what the fused score is at least, for findings that are facts and not estimates.
     ``details`` holds further figures that are safe to show (numbers and names from configuration,
     no text of users or models). ``claims`` are the values of the answer that were compared.
-    ``revision`` is that of the model that scored, ``""`` where no model did or it has none.
+    ``revision`` is that of the model that scored, ``""`` where no model did or it has none. ``report`` is the detector's own
+    object for the ``truthlens`` object: it may hold text of users and models, and is never logged.
     """
 
     detector: str
@@ -181,6 +184,7 @@ class DetectorResult:
     details: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
     claims: tuple[ValueClaim, ...] = ()
     revision: str = ""
+    report: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def moved(self, start: Callable[[int], int], end: Callable[[int], int]) -> DetectorResult:
         """Return the result with its spans and claims in a text in which their characters stand elsewhere."""
@@ -196,7 +200,8 @@ class Verdict:
 
     ``score`` and ``threshold`` are at ``expected_rate``, the plan's, the scores of ``spans`` and ``results`` at even odds.
     ``score`` is ``None`` exactly where ``status`` is ``unchecked`` or ``pending``; ``reason`` is ``None``
-    exactly where it is ``checked``. ``flagged`` is ``score >= threshold``.
+    exactly where it is ``checked``. ``flagged`` is ``score >= threshold``. ``stage`` is the stage of the cascade that decided;
+    ``first_score`` what the first one gave where models were asked after it.
     """
 
     status: Status
@@ -207,6 +212,8 @@ class Verdict:
     coverage: Coverage | None = None
     results: tuple[DetectorResult, ...] = ()
     expected_rate: float = EVEN_ODDS
+    stage: Stage = Stage.FIRST
+    first_score: float | None = None
 
     @property
     def flagged(self) -> bool:

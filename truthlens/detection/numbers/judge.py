@@ -11,6 +11,7 @@ from truthlens.core.cancellation import checkpoint
 from truthlens.detection.numbers.claim import Claim, Found
 from truthlens.detection.numbers.comparison import Comparer
 from truthlens.detection.numbers.derivation import count_follows, follows, reckoned
+from truthlens.detection.numbers.listing import Lists, members
 from truthlens.detection.numbers.places import KNOWN, Index, Item, Place
 from truthlens.detection.numbers.precedence import DECIDED_SCORE, Decider, Decision, stems
 from truthlens.detection.numbers.risk import (
@@ -84,6 +85,7 @@ class Judge:
     ) -> None:
         self._evidence, self._comparer, self._query, self._strict = evidence, comparer, query, strict
         self._decider = Decider(evidence, comparer)
+        self._lists = Lists(evidence, comparer)
         # Of a source with many figures of many things, anything comes in two steps.
         self._operands_of_all = [
             item
@@ -116,7 +118,9 @@ class Judge:
             )
             siblings = [each for each in by_place[item.place] if each is not item]
             found.append(
-                self._decided(claim, siblings, sentence) or self._finding(claim, siblings, equals, sentence)
+                self._decided(claim, siblings, sentence)
+                or self._listed(claim, place, siblings, equals[item.number], text)
+                or self._finding(claim, siblings, equals, sentence)
             )
         return found
 
@@ -136,6 +140,23 @@ class Judge:
         return Finding(
             item, Outcome.VERIFIED, decision.item, 1.0, 1.0, decided=self._decider.disagrees(rivals)
         )
+
+    def _listed(
+        self, claim: Claim, place: Place, siblings: Sequence[Item], equals: Sequence[Item], text: str
+    ) -> Finding | None:
+        """Return the finding where the evidence lists the value for something else than the answer does."""
+        item = claim.item
+        sentence = text[place.start : place.end]
+        if not equals or place.record >= 0 or not _is_plain(claim, sentence):
+            return None
+        if siblings:
+            words = members(text, place.start, place.end, [item, *siblings]).get(item.number, frozenset())
+        else:
+            words = stems(sentence)
+        instead = self._lists.instead(item, words, equals) if words else None
+        if instead is None:
+            return None
+        return Finding(item, Outcome.MISPLACED, instead, 1.0, 1.0, SWAPPED_SCORE)
 
     def _finding(
         self, claim: Claim, siblings: Sequence[Item], equals: Mapping[int, Sequence[Item]], sentence: str

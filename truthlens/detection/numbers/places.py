@@ -45,11 +45,12 @@ class Item:
 
 @dataclass(slots=True)
 class Text:
-    """The places and values of one or several texts."""
+    """The places and values of one or several texts; ``sources`` are the texts by the number of their passage."""
 
     places: list[Place] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     complete: bool = True
+    sources: dict[int, str] = field(default_factory=dict)
 
 
 def _amounts(value: TypedValue) -> list[float]:

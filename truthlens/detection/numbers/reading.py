@@ -89,6 +89,7 @@ class _Reading:
     def __init__(self, found: Text, passage: int, text: str, *, most_items: int, most_places: int) -> None:
         self._found, self._passage, self._text = found, passage, text
         self._most_items, self._most_places = most_items, most_places
+        found.sources[passage] = text
         self._segments = Cutter(text, most=most_places - len(found.places) + 1).segments()
         self._listed = tokens(text[: max((segment.end for segment in self._segments), default=0)])
         self._starts = [start for _, start, _, _ in self._listed]

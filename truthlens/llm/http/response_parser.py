@@ -7,7 +7,6 @@ of use is left to the caller, who sees its ``finish_reason``.
 from __future__ import annotations
 
 import json
-import math
 import re
 
 from truthlens.core.errors import BodyTooLargeError
@@ -16,6 +15,7 @@ from truthlens.core.limits import Limits
 from truthlens.core.records.calls import CallFailure, Completion, TokenLogprob, Usage
 from truthlens.core.records.enums import Endpoint
 from truthlens.llm.errors import AttemptError
+from truthlens.llm.http.logprobs import read_logprobs
 from truthlens.llm.token_estimate import text_tokens
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -56,7 +56,7 @@ def read_answer(
         model=model,
         finish_reason=finish_reason,
         usage=_usage(content, prompt_estimate, whole, most),
-        logprobs=_after(_logprobs(choice, endpoint), len(whole) - len(text)),
+        logprobs=_after(read_logprobs(choice), len(whole) - len(text)),
     )
 
 
@@ -150,32 +150,6 @@ def _usage(content: dict[str, object], prompt_estimate: int, text: str, most: Us
 
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _logprobs(choice: dict[str, object], endpoint: Endpoint) -> list[TokenLogprob]:
-    """Return the tokens with their log probabilities; none if a single one of them makes no sense."""
-    logprobs = choice.get("logprobs")
-    if not isinstance(logprobs, dict):
-        return []
-    pairs: list[tuple[object, object]] = []
-    if endpoint is Endpoint.CHAT:
-        entries = logprobs.get("content")
-        pairs.extend(
-            (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
-            for entry in (entries if isinstance(entries, list) else [])
-        )
-    else:
-        tokens, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
-        if isinstance(tokens, list) and isinstance(values, list) and len(tokens) == len(values):
-            pairs.extend(zip(tokens, values, strict=True))
-    read = []
-    for token, value in pairs:
-        if not isinstance(token, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
-            return []
-        if math.isnan(value):
-            return []
-        read.append(TokenLogprob(token, float(value)))
-    return read
 
 
 def _after(logprobs: list[TokenLogprob], characters: int) -> tuple[TokenLogprob, ...]:

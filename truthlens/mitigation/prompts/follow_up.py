@@ -181,36 +181,3 @@ def _function(tool: object) -> Iterable[dict[str, object]]:
 
 def _picked(fields: Mapping[str, object], names: Iterable[str]) -> dict[str, object]:
     return {name: fields[name] for name in fields if name in names}
-
-
-def stand_alone(
-    *, system: str, user: str, structured: bool = False, max_tokens: int | None = None
-) -> dict[str, object]:
-    """Return a chat request of our own at temperature 0.
-
-    Args:
-        system: the system message.
-        user: the user message; says ``JSON`` where ``structured``, as the API asks.
-        structured: whether the answer must be a JSON object.
-        max_tokens: length of the answer at most; ``None`` leaves it to the backend.
-    """
-    body: dict[str, object] = {
-        "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
-        "temperature": 0,
-    }
-    if structured:
-        body["response_format"] = {"type": "json_object"}
-    if max_tokens is not None:
-        body["max_tokens"] = max_tokens
-    return body
-
-
-def stand_alone_text(*, system: str, user: str, max_tokens: int) -> dict[str, object]:
-    """Return the same for the completions API, for a model that is known to serve no other.
-
-    Args:
-        system: comes first in the prompt.
-        user: comes after it.
-        max_tokens: length of the answer at most; without it that API gives 16 tokens.
-    """
-    return {"prompt": f"{system}\n\n{user}\n", "temperature": 0, "max_tokens": max_tokens}

@@ -15,8 +15,9 @@ from truthlens.core.records.calls import Ask, CallFailure, ModelRequest, Role
 from truthlens.core.records.enums import Endpoint
 from truthlens.mitigation import candidate_checks
 from truthlens.mitigation.interfaces import Attempt, CandidateFate, Task, Tools, failed
-from truthlens.mitigation.prompts import delimiters, follow_up, render
-from truthlens.mitigation.standard.correction_prompt import evidence_for, with_evidence
+from truthlens.mitigation.standard.correction_prompt import evidence_for
+from truthlens.prompts import delimiters, model_requests, render
+from truthlens.prompts.model_requests import with_evidence
 from truthlens.text.sentences import is_json
 
 # However short the first answer: some 15,000 words.
@@ -130,8 +131,8 @@ def prompted(
             **values,
         )
         if endpoint is Endpoint.COMPLETIONS:
-            return follow_up.stand_alone_text(system=system, user=user, max_tokens=_MOST_TOKENS)
-        return follow_up.stand_alone(system=system, user=user)
+            return model_requests.stand_alone_text(system=system, user=user, max_tokens=_MOST_TOKENS)
+        return model_requests.stand_alone(system=system, user=user)
 
     asked = ModelRequest(model, role, {}, endpoint, own)
     return with_evidence(asked, task.exchange, body, most_chars=delimiters.MOST_CHARS)

@@ -6,17 +6,16 @@ in the templates. Who is asked and what becomes of the reply is not decided here
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from truthlens.core.records.calls import ModelRequest
 from truthlens.core.records.enums import Endpoint
 from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.explanation import Difference
 from truthlens.core.records.verdict import Mark, Span, Verdict, marks_of
 from truthlens.core.thresholds import EVEN_ODDS, at_rate
-from truthlens.mitigation.prompts import delimiters, render
-from truthlens.mitigation.prompts.evidence_selection import relevant
+from truthlens.prompts import delimiters, render
+from truthlens.prompts.evidence_selection import relevant
 from truthlens.text.sentences import is_json, sentences
 from truthlens.text.spans import touching
 
@@ -30,6 +29,7 @@ _MOST_NEAREST_CHARS = 400
 # A passage as short as this is found by its number: quoting from it would say it twice.
 _SHORT_PASSAGE_CHARS = 600
 _MOST_VALUE_CHARS = 80
+_MOST_NOTE_CHARS = 200
 _MOST_DIFFERENCES = 4
 _MOST_READ_TIMES = 8
 
@@ -49,6 +49,7 @@ class _Listed:
     passage: int | None
     nearest: str
     differences: tuple[_Difference, ...]
+    note: str
 
 
 def correction_prompt(
@@ -135,20 +136,6 @@ def evidence_for(
     return delimiters.evidence(exchange.passages, near=near, around=around, most_chars=most_chars)
 
 
-def with_evidence(
-    asked: ModelRequest, exchange: Exchange, body: Callable[[int], Mapping[str, object]], *, most_chars: int
-) -> ModelRequest:
-    """Return ``asked`` with the body for so many characters of evidence, and a way to make it shorter."""
-    length = sum(len(passage.text) for passage in exchange.passages)
-    return replace(
-        asked,
-        body=body(most_chars),
-        cut=body if length else None,
-        evidence_chars=min(length, most_chars),
-        selected=length > most_chars,
-    )
-
-
 def marked_answer(text: str, verdict: Verdict) -> str:
     """Return the fenced answer with its flagged spans marked."""
     marked = delimiters.marked(text, with_spans(text, verdict).spans)
@@ -178,6 +165,7 @@ def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> 
     source = passages[passage].text if passage is not None else ""
     sentence = source[slice(*explanation.sentence)] if explanation and explanation.sentence else ""
     differences = mark.differences[:_MOST_DIFFERENCES]
+    note = next((each.note for each in mark.spans if each.note), "")
     return _Listed(
         number=number,
         confidence=f"{mark.score:.2f}",
@@ -188,6 +176,7 @@ def _listed(number: int, mark: Mark, text: str, passages: Sequence[Passage]) -> 
         if sentence.strip() and len(source) > _SHORT_PASSAGE_CHARS
         else "",
         differences=tuple(_difference(each, text, source) for each in differences),
+        note=delimiters.inline("note", _cut(note, _MOST_NOTE_CHARS)) if note else "",
     )
 
 

@@ -28,9 +28,11 @@ from truthlens.mitigation.interfaces import (
     Tools,
     failed,
 )
-from truthlens.mitigation.prompts import follow_up, render
-from truthlens.mitigation.standard.correction_prompt import MOST_CHARS, correction_prompt, with_evidence
+from truthlens.mitigation.prompts import follow_up
+from truthlens.mitigation.standard.correction_prompt import MOST_CHARS, correction_prompt
 from truthlens.mitigation.standard.self_check import self_check
+from truthlens.prompts import model_requests, render
+from truthlens.prompts.model_requests import with_evidence
 
 UNCHANGED = "unchanged"
 WORSE = "worse"
@@ -262,7 +264,7 @@ class _Loop:
             if as_client:
                 return follow_up.follow_up(self.task, prompt=prompt, own=self.own)
             chinese = render.in_chinese(best.text, self.task.exchange.query)
-            return follow_up.stand_alone(system=render.render("system", chinese=chinese), user=prompt)
+            return model_requests.stand_alone(system=render.render("system", chinese=chinese), user=prompt)
 
         endpoint = self.task.exchange.endpoint if as_client else Endpoint.CHAT
         asked = ModelRequest(

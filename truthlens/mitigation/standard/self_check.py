@@ -8,25 +8,23 @@ answer's error. Source: white paper 2.3.2; Dhuliawala et al. 2024, section 3.3.
 from __future__ import annotations
 
 import asyncio
-import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from truthlens.core.errors import CallError
 from truthlens.core.records.calls import ModelRequest, Role
 from truthlens.core.records.enums import Endpoint
 from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation.interfaces import Task, Tools
-from truthlens.mitigation.prompts import delimiters, follow_up, render
-from truthlens.mitigation.standard.correction_prompt import evidence_for, marked_answer, with_evidence
+from truthlens.mitigation.standard.correction_prompt import evidence_for, marked_answer
+from truthlens.prompts import delimiters, model_requests, render
+from truthlens.prompts.json_replies import json_values
+from truthlens.prompts.model_requests import with_evidence
 
 MOST_QUESTIONS = 5
 
 _MOST_QUESTION_CHARS = 300
 _MOST_ANSWER_CHARS = 500
 _MOST_TOKENS = 800
-_START = re.compile(r"[\[{]")
-_MOST_STARTS = 20
 
 
 async def self_check(
@@ -58,8 +56,10 @@ async def self_check(
 
     def body(prompt: str) -> dict[str, object]:
         if endpoint is Endpoint.CHAT:
-            return follow_up.stand_alone(system=system, user=prompt, structured=True, max_tokens=_MOST_TOKENS)
-        return follow_up.stand_alone_text(system=system, user=prompt, max_tokens=_MOST_TOKENS)
+            return model_requests.stand_alone(
+                system=system, user=prompt, structured=True, max_tokens=_MOST_TOKENS
+            )
+        return model_requests.stand_alone_text(system=system, user=prompt, max_tokens=_MOST_TOKENS)
 
     asked = ModelRequest(model, Role.CHECKER, body(asking), endpoint, own)
     try:
@@ -96,7 +96,7 @@ def read_questions(text: str) -> list[str]:
 
     It is ``[]`` if there is none.
     """
-    for value in _json_values(text):
+    for value in json_values(text):
         listed = value.get("questions") if isinstance(value, dict) else value
         if not isinstance(listed, list):
             continue
@@ -113,7 +113,7 @@ def read_answers(text: str, count: int) -> dict[int, str]:
     Plain texts are counted in their order where there are as many as questions; entries without a question of
     1..``count`` are dropped.
     """
-    for value in _json_values(text):
+    for value in json_values(text):
         listed = value.get("answers") if isinstance(value, dict) else value
         if not isinstance(listed, list):
             continue
@@ -137,20 +137,6 @@ def _numbered(item: object) -> tuple[int, str]:
         number = int(number.strip()[:4])
     known = number if isinstance(number, int) and not isinstance(number, bool) else 0
     return known, answer.strip() if isinstance(answer, str) else ""
-
-
-def _json_values(text: str) -> Iterator[object]:
-    """Yield the JSON objects and lists in ``text``, whatever surrounds them."""
-    decoder = json.JSONDecoder()
-    done = 0
-    for match in list(_START.finditer(text))[:_MOST_STARTS]:
-        if match.start() < done:
-            continue
-        try:
-            value, done = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError):
-            continue
-        yield value
 
 
 def _fenced_questions(questions: Sequence[str]) -> list[str]:

@@ -11,9 +11,10 @@ import pydantic
 import regex
 
 from truthlens.core.records.calls import ModelSpec
-from truthlens.core.records.enums import DetectorName, Mode
+from truthlens.core.records.enums import Mode
 from truthlens.core.records.plan import DetectorSpec, EvidenceRules, Plan
 from truthlens.core.thresholds import EVEN_ODDS, at_rate, threshold_from_cost
+from truthlens.policy.plans.cascade import cascade_settings, check_cascade
 from truthlens.policy.plans.modes import ModeSettings
 from truthlens.policy.plans.streams import check_streams, stream_settings
 from truthlens.policy.plans.threshold_lookup import Calibrations
@@ -27,7 +28,7 @@ from truthlens.policy.schema import (
     WeightedDetector,
 )
 from truthlens.policy.validation import suggest
-from truthlens.registry import DetectorType, detector_types
+from truthlens.registry import CallingOptions, DetectorType, Need, detector_types
 from truthlens.yamlfile.diagnostics import KeyPath, Report
 
 _LOWEST_SENSIBLE_THRESHOLD = 0.05
@@ -79,7 +80,9 @@ class PlanBuilder:
             disclaimer_template=_or(keys.disclaimer_template, base.disclaimer_template),
             timeout_s=_or(keys.timeout_s, base.timeout_s),
             evidence=self._evidence(base.evidence, keys, path),
+            cascade=cascade_settings(base.cascade, keys, path, self.report),
         )
+        check_cascade(plan, keys, path, self.report)
         self._check_model_folder(plan, keys, path)
         plan = ModeSettings(self.report, self.models, self.check_model).apply(plan, keys, path)
         if plan.enabled:
@@ -159,26 +162,30 @@ class PlanBuilder:
         for index, entry in enumerate(keys.detectors):
             weighted = entry if isinstance(entry, WeightedDetector) else WeightedDetector(name=entry)
             place = (*path, "detectors", index)
-            if weighted.name not in {*DetectorName, *types}:
-                known = sorted({*DetectorName, *types})
-                remedy = suggest(weighted.name, known, otherwise=f"available: {available}")
+            if weighted.name not in types:
+                remedy = suggest(weighted.name, sorted(types), otherwise=f"available: {available}")
                 self.report.error(place, f"there is no detector {weighted.name!r}", remedy)
-            elif weighted.name not in types:
-                message = f"the detector {weighted.name!r} is not in this version and does not run"
-                self.report.warn(
-                    place, message, f"leave it for a later version, or remove it; available: {available}"
-                )
             elif any(spec.name == weighted.name for spec in specs):
                 self.report.error(place, f"the detector {weighted.name!r} is listed twice", "keep one")
             else:
-                options = self._options(types[weighted.name], weighted.model_extra or {}, place)
-                specs.append(DetectorSpec(weighted.name, weighted.weight, options))
-        if not specs and all(_detector_name(entry) in {*DetectorName} for entry in keys.detectors):
+                declared = types[weighted.name]
+                options = self._options(declared, weighted.model_extra or {}, place)
+                asked = self._asked(declared, options, place)
+                specs.append(DetectorSpec(weighted.name, weighted.weight, options, asked))
+        return tuple(specs) or base.detectors
+
+    def _asked(
+        self, declared: DetectorType, options: pydantic.BaseModel | None, place: KeyPath
+    ) -> tuple[str, ...]:
+        """Return the models that a detector asks; each is to be under `models`."""
+        asked = options.models if isinstance(options, CallingOptions) else ()
+        for name in dict.fromkeys(asked):
+            self.check_model(name, place)
+        if Need.CALLS in declared.needs and not asked and options is not None:
             self.report.error(
-                (*path, "detectors"), "no detector is left that runs", f"add one of: {available}"
+                place, f"the detector {declared.name!r} asks no model", "name one in its options"
             )
-            return base.detectors
-        return tuple(specs)
+        return tuple(dict.fromkeys(asked))
 
     def _options(
         self, declared: DetectorType, written: Mapping[str, object], place: KeyPath
@@ -262,7 +269,3 @@ def _listed(written: list[str] | None, inherited: tuple[str, ...]) -> tuple[str,
 
 def _or(written: _T | None, inherited: _T) -> _T:
     return inherited if written is None else written
-
-
-def _detector_name(entry: str | WeightedDetector) -> str:
-    return entry.name if isinstance(entry, WeightedDetector) else entry

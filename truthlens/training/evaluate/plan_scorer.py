@@ -15,11 +15,14 @@ from typing import Self
 
 from truthlens.core.errors import DetectorError
 from truthlens.core.records.enums import Reason
+from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span, Verdict
 from truthlens.core.thresholds import EVEN_ODDS
 from truthlens.detection.building import LateModel, build_engine
+from truthlens.detection.engine import Engine
 from truthlens.detection.fusion import fuse
+from truthlens.llm.offline import OfflineModels
 from truthlens.training.data.dataset import as_exchange
 from truthlens.training.evaluate.score_table import DetectorShare
 from truthlens.training.evaluate.served_encoder import ServedAnswer, ServedEncoder, TokenReading, load_served
@@ -33,6 +36,30 @@ def failure_of(verdict: Verdict) -> Reason | None:
     """Return why a detector failed, whatever else kept the verdict from being whole; ``None`` where none did."""
     reasons = (verdict.reason, *(result.reason for result in verdict.results))
     return next((reason for reason in reasons if reason in FAILURES), None)
+
+
+def demand_models(plan: Plan, models: OfflineModels | None) -> None:
+    """Check that the plan's detectors have models to ask, where they ask any.
+
+    Raises:
+        DetectorError: they have not.
+    """
+    if plan.asking and models is None:
+        names = ", ".join(spec.name for spec in plan.asking)
+        raise DetectorError(f"{names}: asks models, which this command cannot; leave it out of the plan")
+
+
+async def verdict_of(
+    engine: Engine, plan: Plan, exchange: Exchange, answer: Answer, models: OfflineModels | None
+) -> Verdict:
+    """Return the verdict of all detectors of ``plan`` on one answer, of both stages."""
+    (verdict,) = verdicts = await engine.detect(plan, exchange, (answer,))
+    if models is None or not plan.asking:
+        return verdict
+    (verdict,) = await engine.examine(
+        plan, exchange, (answer,), verdicts, ask=models.caller(plan), time_s=plan.cascade.timeout_s
+    )
+    return verdict
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,11 +116,24 @@ class PlanScorer:
         threads: threads of one inference.
         max_windows: most windows for one answer.
 
+        models: asks the models of detectors that need any; closed with the scorer.
+
     Raises:
         ModelError: the model cannot be used.
+        DetectorError: a detector asks models, and there is nothing to ask them with.
     """
 
-    def __init__(self, plan: Plan, folder: Path, *, threads: int = 1, max_windows: int = 256) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path,
+        *,
+        threads: int = 1,
+        max_windows: int = 256,
+        models: OfflineModels | None = None,
+    ) -> None:
+        demand_models(plan, models)
+        self.models = models
         self.encoder: ServedEncoder | None = None
         self._plan = replace(plan, timeout_s=NO_DEADLINE_S)
         self._folder, self._threads, self._max_windows = folder, threads, max_windows
@@ -114,7 +154,7 @@ class PlanScorer:
         exchange, asked = as_exchange(query, passages, answer)
         if self.encoder is not None:
             self.encoder.watch(asked)
-        (verdict,) = self._runner.run(self._engine.detect(self._plan, exchange, (asked,)))
+        verdict = self._runner.run(verdict_of(self._engine, self._plan, exchange, asked, self.models))
         for result in verdict.results:
             if result.reason in FAILURES:
                 why = f" ({result.explanation})" if result.explanation else ""
@@ -127,6 +167,8 @@ class PlanScorer:
 
     def close(self) -> None:
         """End the workers."""
+        if self.models is not None:
+            self._runner.run(self.models.aclose())
         self._runner.run(self._engine.aclose())
         self._runner.close()
 

@@ -21,9 +21,9 @@ from truthlens.core.records.enums import Provenance, Status
 from truthlens.core.records.exchange import Passage
 from truthlens.core.records.verdict import Span, Verdict
 from truthlens.mitigation.premium.debate.parsing import attacks, defences
-from truthlens.mitigation.prompts import delimiters, follow_up, render
 from truthlens.mitigation.standard.correction_prompt import correction_prompt
 from truthlens.mitigation.standard.self_check import MOST_QUESTIONS, read_answers, read_questions
+from truthlens.prompts import delimiters, model_requests, render
 
 TEXTS = (
     "The mill stands on the river Arne. It was built by monks in 1411. It grinds rye and oats.",
@@ -61,7 +61,7 @@ def verdict(*parts: str) -> Verdict:
 
 
 def asked(prompt: str, role: Role) -> ModelRequest:
-    return ModelRequest("m", role, follow_up.stand_alone(system="s", user=prompt))
+    return ModelRequest("m", role, model_requests.stand_alone(system="s", user=prompt))
 
 
 def claims(*texts: str, start: int = 1) -> str:

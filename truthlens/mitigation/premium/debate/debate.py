@@ -25,8 +25,8 @@ from truthlens.mitigation.premium.debate.parsing import Attack, AttackKind, Defe
 from truthlens.mitigation.premium.debate.quotes import Found, QuotableEvidence, normalised
 from truthlens.mitigation.premium.debate.result import Closing, close
 from truthlens.mitigation.premium.debate.setup import Opening, opening
-from truthlens.mitigation.prompts import delimiters
 from truthlens.mitigation.prompts.questions import Opinion, prompted, said
+from truthlens.prompts import delimiters
 
 MOST_ROUNDS = 3
 GARBAGE = "debate-garbage"

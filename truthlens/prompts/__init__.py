@@ -1,0 +1,1 @@
+"""Prompts to models: templates, the delimiters around data in them, and the evidence that is shown."""
