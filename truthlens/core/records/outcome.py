@@ -47,6 +47,7 @@ class Outcome:
     ``block`` it is the error body that is sent in its place.
     ``iterations`` are the refinement rounds of the choice that took the most. ``first`` are the verdicts on the choices as
     the backend gave them.
+    ``review_id`` is set where the answer is queued for review, ``review_rule`` then names the rule and its share of such answers.
     ``initial_score`` is set only where the answer was changed by an extra generation. ``corrections`` says, per choice,
     what was done about it (``None`` where nothing was), ``calls`` which models were asked for that; ``mitigation_s``
     are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
@@ -64,6 +65,7 @@ class Outcome:
     body: bytes | None = None
     initial_score: float | None = None
     review_id: str | None = None
+    review_rule: tuple[str, float] | None = None
     latency_s: float = 0.0
     model: str = ""
     notes: tuple[str, ...] = ()

@@ -168,7 +168,8 @@ class DetectorResult:
     ``details`` holds further figures that are safe to show (numbers and names from configuration,
     no text of users or models). ``claims`` are the values of the answer that were compared.
     ``revision`` is that of the model that scored, ``""`` where no model did or it has none. ``report`` is the detector's own
-    object for the ``truthlens`` object: it may hold text of users and models, and is never logged.
+    object for the ``truthlens`` object: it may hold text of users and models, and is never logged. ``for_review`` asks for a person to
+    look at the answer, whatever the fused score.
     """
 
     detector: str
@@ -185,6 +186,7 @@ class DetectorResult:
     claims: tuple[ValueClaim, ...] = ()
     revision: str = ""
     report: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    for_review: bool = False
 
     def moved(self, start: Callable[[int], int], end: Callable[[int], int]) -> DetectorResult:
         """Return the result with its spans and claims in a text in which their characters stand elsewhere."""

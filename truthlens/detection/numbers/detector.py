@@ -164,6 +164,7 @@ class NumberDetector:
                 }
             ),
             claims=tuple(_claim(each, first) for each in findings if each.outcome is not Outcome.UNKNOWN),
+            for_review=bool(flagged) and self.options.auto_flag and self.options.review_queue,
         )
 
     def _adjusted(self, score: float, flagged: bool) -> float:
