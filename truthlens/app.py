@@ -37,6 +37,11 @@ from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
 from truthlens.policy.watch import watch
 from truthlens.reading_pool import Pool
+from truthlens.review.database import ReviewDatabase, checked_url
+from truthlens.review.intake import ReviewIntake
+from truthlens.review.metrics import ReviewMetrics
+from truthlens.review.queue import ReviewQueue
+from truthlens.review.writer import ReviewWriter
 from truthlens.settings import Settings
 from truthlens.start_checks import Ready, called, make_ready
 from truthlens.store.arm_store import MemoryArms
@@ -105,6 +110,7 @@ async def node(
         queue_observer=signals.queue_seconds.observe,
         unexplained=_unexplained(signals),
     )
+    reviews = _Reviews.opened(settings.review_database, holder, signals)
     marks = Marks(settings.secret or host_secret())
     client = LlmClient(
         upstream=str(settings.upstream) if settings.upstream else None, environ=os.environ, marks=marks
@@ -124,7 +130,15 @@ async def node(
     del ready  # its models leave memory when a reload names others
     pool = Pool()
     pipeline = Pipeline(
-        holder, engine, signals, recent, mitigator=mitigator, marks=marks, pool=pool, tracer=tracer
+        holder,
+        engine,
+        signals,
+        recent,
+        mitigator=mitigator,
+        marks=marks,
+        pool=pool,
+        tracer=tracer,
+        reviews=reviews.intake if reviews else None,
     )
     server = Server(pipeline, address=str(settings.extproc), tls=_tls(settings))
     app = console_app(
@@ -166,6 +180,8 @@ async def node(
                 watcher.cancel()
             web.should_exit = True
             await mitigator.aclose()
+            if reviews is not None:
+                await asyncio.to_thread(reviews.close)
             await stores.aclose()
             await client.aclose()
             await pool.aclose()
@@ -189,6 +205,38 @@ class _Stores:
         for each in (self.arms, self.shared):
             if isinstance(each, RedisArms | RedisResults):
                 await each.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reviews:
+    """The review queue and what writes to it."""
+
+    queue: ReviewQueue
+    writer: ReviewWriter
+    intake: ReviewIntake
+
+    @classmethod
+    def opened(cls, url: str | None, policy: PolicyHolder, signals: Metrics) -> _Reviews | None:
+        """Open the queue, ``None`` where there is none; its database need not answer yet.
+
+        Raises:
+            StartError: the URL is none of a database that can be used.
+        """
+        if url is None:
+            return None
+        queue = ReviewQueue(ReviewDatabase(checked_url(url)))
+        metrics = ReviewMetrics(signals.registry)
+        writer = ReviewWriter(
+            queue, lambda: policy.current.review, observe_delay=metrics.write_seconds.observe
+        )
+        signals.on_scrape(lambda: metrics.collect(writer))
+        writer.start()
+        return cls(queue, writer, ReviewIntake(writer))
+
+    def close(self) -> None:
+        """Write what waits, and close the database."""
+        self.writer.stop()
+        self.queue.database.dispose()
 
 
 def _arm_metrics(bandit: Bandit, store: MemoryArms | RedisArms, signals: Metrics) -> Callable[[], None]:

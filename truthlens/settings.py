@@ -40,6 +40,7 @@ class Settings:
         secret: shared by the processes of a fleet, so that each knows the calls of the others when they come
             back through the gateway; ``None`` for one that the processes of this user on this machine share.
         console_hosts: names, beside loopback and its own address, by which browsers may call the console.
+        review_database: URL of the database of the review queue; ``None`` for no queue.
         console_token: what the console wants of everybody but probes and Prometheus; ``None`` for nothing.
     """
 
@@ -60,6 +61,7 @@ class Settings:
     secret: bytes | None = None
     console_hosts: tuple[str, ...] = ()
     console_token: str | None = None
+    review_database: str | None = None
 
 
 def models_folder(override: Path | None = None) -> Path:

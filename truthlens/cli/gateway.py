@@ -26,6 +26,7 @@ from truthlens.demo import curl_lines, demo_app
 from truthlens.detection.models.runtime import cpu_quota
 from truthlens.envoy.config import DEFAULT_ROUTER_HEADERS, EnvoySettings, render
 from truthlens.envoy.process import Envoy, is_listening
+from truthlens.review.database import default_url
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, Settings, shipped_policy
 from truthlens.telemetry import logs, tracing
 
@@ -61,6 +62,7 @@ def up(
     ] = True,
     models: options.Models = None,
     redis: options.Redis = None,
+    review_database: options.ReviewDatabase = None,
     threads: options.Threads = 1,
     workers: options.Workers = None,
     log_level: options.LogLevel = "warning",
@@ -91,6 +93,7 @@ def up(
         drain_notice_s=0.0,
         drain_grace_s=3.0,
         redis=redis,
+        review_database=_review_database(review_database),
         console_hosts=tuple(console_host or ()),
         console_token=_console_token(console_token_file),
     )
@@ -211,6 +214,7 @@ def serve(
         ),
     ] = None,
     redis: options.Redis = None,
+    review_database: options.ReviewDatabase = None,
     secret_file: options.SecretFile = None,
     reload: Annotated[bool, typer.Option(envvar="TRUTHLENS_RELOAD", help="Watch the policy file.")] = True,
     log_level: options.LogLevel = "info",
@@ -238,6 +242,7 @@ def serve(
         reload=reload,
         upstream=Upstream.parse(upstream) if upstream is not None else None,
         redis=redis,
+        review_database=_review_database(review_database),
         secret=_secret(secret_file),
         console_hosts=tuple(console_host or ()),
         console_token=_console_token(console_token_file),
@@ -255,6 +260,10 @@ def _secret(file: Path | None) -> bytes | None:
             " openssl rand -base64 32"
         )
     return secret
+
+
+def _review_database(url: str | None) -> str | None:
+    return None if url == "none" else url or default_url()
 
 
 def _console_token(file: Path | None) -> str | None:
