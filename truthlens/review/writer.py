@@ -135,7 +135,8 @@ class ReviewWriter:
         ready, failures, counted, cleaned = False, 0, 0.0, 0.0
         while True:
             try:
-                if not ready:
+                if not ready or self._queue.database.is_gone():
+                    ready = False
                     self._queue.database.upgrade()
                     ready = True
                 self._write_all()
