@@ -142,8 +142,9 @@ async def test_the_decision_that_is_named_is_shown_in_full() -> None:
 
 async def test_decisions_that_share_their_detectors_share_a_detection() -> None:
     """Another aggregation or list is another detection; threshold, rate, weight and mode are not."""
-    policy = "hallucination: {threshold: 0.5}\ndecisions:\n" + "".join(
-        f"  - name: d{number}\n    priority: {number}\n    rules: {{type: domain, name: healthcare}}\n"
+    domains = ", ".join(f"{{name: area{number}, keywords: [word{number}]}}" for number in range(7))
+    policy = f"signals: {{domains: [{domains}]}}\nhallucination: {{threshold: 0.5}}\ndecisions:\n" + "".join(
+        f"  - name: d{number}\n    priority: {number}\n    rules: {{type: domain, name: area{number}}}\n"
         f"    plugins: [{{type: hallucination, configuration: {{{settings}}}}}]\n"
         for number, settings in enumerate(
             [
@@ -218,7 +219,7 @@ async def test_passages_are_separated_by_a_line() -> None:
     playing = Playing(engine_of({None: fixed(0.9, Span(3, 8, 0.9))}))
     page = (await playing.post({"context": "One.\r\n---\r\nTwo.\r\nThree.", "response": "a\r\nbcdefgh"})).text
     assert re.findall(r'data-passage="(\d)">', page) == ["0", "1"]
-    assert re.findall(r'data-span="0"[^>]*>([^<]*)<', page)[0].endswith("cdefg") or "bcdefgh" in page
+    assert re.findall(r'data-span="0"[^>]*>([^<]*)<', page) == ["a\nbcdefgh"]
     assert "[U+000D]" not in page
 
 
@@ -305,7 +306,7 @@ async def test_a_long_answer_with_many_spans_is_shown_within_bounds() -> None:
     spans = [Span(at, at + 5, 0.5) for at in range(0, 5_000 * 25, 25)]
     playing = Playing(engine_of({None: fixed(0.9, *spans)}))
     response = await playing.post({"context": "It counts.", "response": text})
-    assert response.text.count("data-span=") >= 5_000 - response.text.count("more spans") * 5_000
+    assert 1 <= response.text.count("data-span=") <= 5_000
     assert len(response.text) < 3_000_000
     assert "are not repeated in the form" in response.text
     assert f"{text}</textarea>" not in response.text
