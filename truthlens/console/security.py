@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
-FORM_PATHS = frozenset({"/evidence"})
+FORM_PATHS = frozenset({"/evidence", "/playground"})
 """Pages with a form that works without scripts."""
 
 _HEADERS = {
