@@ -301,6 +301,7 @@ async def _watch(
         parts.prepare(policy, environ=os.environ)
         parts.engine.use(ready.detectors)
         holder.swap(policy)
+        signals.score_history.keep(policy.decision_names)
         _settle()
         _describe(readiness, policy, ready)
         signals.policy_reloads.labels("ok").inc()

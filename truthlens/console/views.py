@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from truthlens.api.answer_citations import awaits_citations
+from truthlens.console.annotated import passage_label
 from truthlens.core.records.calls import CallRecord
 from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.mitigation_result import Attempt, Correction
@@ -121,7 +122,7 @@ def shown_entry(entry: RecentExchange, models: Container[str]) -> ShownEntry:
     return ShownEntry(
         tuple(choices),
         tuple((name(call.model), call) for call in outcome.calls),
-        tuple(ShownText(_label(place, each), each.text) for place, each in enumerate(passages, 1)),
+        tuple(ShownText(passage_label(place, each), each.text) for place, each in enumerate(passages)),
         tuple(ShownText(each.rule, each.text, each.characters - len(each.text)) for each in entry.left),
     )
 
@@ -129,7 +130,7 @@ def shown_entry(entry: RecentExchange, models: Container[str]) -> ShownEntry:
 def shown_evidence(exchange: Exchange) -> ShownEvidence:
     """Return what the page on a request's evidence shows, within bounds."""
     reason = exchange.not_checkable
-    passages = [(_label(place, each), each.text) for place, each in enumerate(exchange.passages, 1)]
+    passages = [(passage_label(place, each), each.text) for place, each in enumerate(exchange.passages)]
     left = [(each.rule, left_text(exchange, each)) for each in exchange.left]
     return ShownEvidence(
         reason="" if reason is None else reason.value,
@@ -140,11 +141,6 @@ def shown_evidence(exchange: Exchange) -> ShownEvidence:
         left=tuple(_bounded(label, text) for label, text in left[:_MOST_TEXTS]),
         more=max(0, len(passages) - _MOST_TEXTS) + max(0, len(left) - _MOST_TEXTS),
     )
-
-
-def _label(place: int, passage: Passage) -> str:
-    told = (str(place), passage.provenance.value, passage.rule, passage.id, passage.title)
-    return " · ".join(each for each in told if each)
 
 
 def _bounded(label: str, text: str) -> ShownText:

@@ -25,6 +25,8 @@ from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.verdict import Verdict
 from truthlens.telemetry.buckets import LATENCY_BUCKETS, SCORE_BUCKETS
 from truthlens.telemetry.detector_metrics import DetectorMetrics
+from truthlens.telemetry.last_hour import LastHour
+from truthlens.telemetry.score_history import ScoreHistory
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
 
@@ -235,6 +237,8 @@ class Metrics:
             registry=registry,
         )
         self.detectors = DetectorMetrics(registry)
+        # For the console, which shows them without a Prometheus.
+        self.score_history, self.last_hour = ScoreHistory(), LastHour()
         for result in ("ok", "failed"):
             self.policy_reloads.labels(result)
         self._collectors: list[Callable[[], None]] = [self.detectors.collect_drift]
@@ -246,6 +250,8 @@ class Metrics:
     def observe(self, outcome: Outcome, *, request_s: float, response_s: float) -> None:
         """Count one ended exchange; times in seconds."""
         decision, mode, verdict = outcome.plan.decision, outcome.mode.value, outcome.verdict
+        self.score_history.observe(outcome)
+        self.last_hour.observe(outcome)
         for operation, seconds in (
             ("request", request_s),
             ("response", response_s),
