@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+import httpx2
 import structlog
 from authlib.integrations.starlette_client import OAuth, OAuthError
 from joserfc.errors import JoseError
@@ -25,6 +26,8 @@ log = structlog.get_logger("truthlens.console")
 
 CALLBACK = "/login/callback"
 _LONGEST_S = 600
+# Authlib calls by the newer of the two that is there.
+_HTTP_ERRORS = (httpx.HTTPError, httpx2.HTTPError)
 # Signatures by a key that the provider alone has: neither "none" nor those by the client's secret.
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
@@ -59,7 +62,7 @@ class OidcLogin:
             response: Response = await self._provider.authorize_redirect(
                 request, f"{request.scope['scheme']}://{request.headers['host']}{CALLBACK}"
             )
-        except (OAuthError, httpx.HTTPError, ValueError, KeyError, RuntimeError) as error:
+        except (OAuthError, *_HTTP_ERRORS, ValueError, KeyError, RuntimeError) as error:
             raise _no_provider(error) from error
         self._cookie.write([self._clock(), next_path, request.session], request, response)
         return response
@@ -88,7 +91,7 @@ class OidcLogin:
                 },
             )
             claims: dict[str, Any] = token["userinfo"]
-        except httpx.HTTPError as error:
+        except _HTTP_ERRORS as error:
             raise _no_provider(error) from error
         except (OAuthError, JoseError, ValueError, KeyError, TypeError, RuntimeError) as error:
             log.warning("a login was refused", error=type(error).__name__)
