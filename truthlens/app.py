@@ -14,14 +14,14 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import structlog
 import uvicorn
 
-from truthlens.console import Access, Readiness, console_app
+from truthlens.console import Readiness, console_app
 from truthlens.core.errors import PolicyError, StartError
 from truthlens.core.net import Address
 from truthlens.detection.engine import Engine
@@ -37,7 +37,7 @@ from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
 from truthlens.policy.watch import watch
 from truthlens.reading_pool import Pool
-from truthlens.settings import Settings
+from truthlens.settings import Access, Login, Settings
 from truthlens.start_checks import Ready, called, make_ready
 from truthlens.store.arm_store import MemoryArms
 from truthlens.store.redis_arm_store import RedisArms
@@ -82,10 +82,9 @@ async def node(
 
     Raises:
         PolicyError: the policy file cannot be used, or needs a model that cannot be used here.
-        StartError: an address is taken.
+        StartError: an address is taken, or the console would be open to other machines.
     """
-    ensure_free(settings.console, flag="--console")
-    ensure_free(settings.extproc, flag="--extproc")
+    _check_addresses(settings)
     signals, recent, readiness = Metrics(), Recent(), Readiness()
     stores = _Stores.opened(settings.redis)
     signals.on_scrape(result_cache_metrics(stores.results, signals))
@@ -217,9 +216,20 @@ def _unexplained(signals: Metrics) -> Callable[[Exception], None]:
     return note
 
 
+def _check_addresses(settings: Settings) -> None:
+    ensure_free(settings.console, flag="--console")
+    ensure_free(settings.extproc, flag="--extproc")
+    if settings.access.login is Login.NONE and not settings.console.is_local:
+        raise StartError(
+            f"--console {settings.console} can be reached from other machines, and nobody would have to log in; give it"
+            " a token (--console-token-file FILE), another --console-login, or an address of 127.0.0.1"
+        )
+
+
 def _console_access(settings: Settings) -> Access:
-    hosts = None if not settings.console.port else frozenset({settings.console.host, *settings.console_hosts})
-    return Access(hosts=hosts, token=settings.console_token)
+    console, access = settings.console, settings.access
+    hosts = frozenset({console.host, *(access.hosts or ())}) if console.port else None
+    return replace(access, hosts=hosts)
 
 
 def _tls(settings: Settings) -> Tls | None:
@@ -333,7 +343,16 @@ class _Web(uvicorn.Server):
 async def _start_web(app: Any, address: Address, tasks: asyncio.TaskGroup) -> _Web:
     where = {"uds": address.host} if not address.port else {"host": address.host, "port": address.port}
     web = _Web(
-        uvicorn.Config(app, log_config=None, access_log=False, server_header=False, lifespan="off", **where)
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            # Whose forwarded headers are believed is for the console to say: it needs the connection's own address.
+            proxy_headers=False,
+            **where,
+        )
     )
     serving = tasks.create_task(web.serve())
     while not web.started:

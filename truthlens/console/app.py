@@ -6,7 +6,9 @@ GET  /evidence         a form for a request  GET  /metrics     Prometheus text
 POST /evidence         what is its evidence  POST /v1/detect   score one answer
 GET  /static/...       its style and script  POST /v1/evidence what of a request is evidence
 
-Who may ask is decided before any of them: ``security``.
+GET, POST /login       see ``access``         GET, POST /logout
+
+Who may ask is decided before any of them: ``access``.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from truthlens.api.requests import exchange_of, read_request
-from truthlens.console.security import Access, Security
+from truthlens.console.access import AccessControl, AccessError, Security, refusal, signed_in
 from truthlens.console.views import ShownEvidence, shown_entry, shown_evidence
 from truthlens.core.errors import BodyTooLargeError, DialectError, OverloadedError, StoppedError
 from truthlens.core.json_size import check_values
@@ -41,6 +43,7 @@ from truthlens.delivery import evidence_object, format_score, verdict_object
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder
 from truthlens.policy.policy import DEFAULT_DECISION
+from truthlens.settings import Access
 from truthlens.telemetry.drift import DRIFT_LIMIT
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
@@ -112,6 +115,7 @@ class _Console:
             lstrip_blocks=True,
         )
         self._pages.filters["score"] = format_score
+        self._pages.globals["signed_in"] = signed_in.get
 
     async def index(self, _request: Request) -> Response:
         return self._page(
@@ -312,6 +316,11 @@ def _error(status: int, message: str) -> JSONResponse:
     return JSONResponse({"error": {"message": message, "type": "invalid_request_error"}}, status_code=status)
 
 
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, AccessError)
+    return refusal(request.headers, error)
+
+
 def console_app(
     *,
     policy: PolicyHolder,
@@ -331,7 +340,7 @@ def console_app(
         recent: the last exchanges, for the page.
         readiness: kept up to date by the composition root.
         addresses: (name, address) pairs to show on the page.
-        access: who may use it; left out, anyone who reaches it by its own address.
+        access: who may use it; left out, anyone who reaches it by its own address may do all.
     """
     console = _Console(
         policy=policy,
@@ -341,6 +350,7 @@ def console_app(
         readiness=readiness,
         addresses=addresses,
     )
+    control = AccessControl(access or Access())
     routes = Starlette(
         routes=[
             Route("/", console.index),
@@ -352,7 +362,9 @@ def console_app(
             Route("/metrics", console.metrics),
             Route("/v1/detect", console.detect, methods=["POST"]),
             Route("/v1/evidence", console.evidence, methods=["POST"]),
-        ]
+            *control.routes,
+        ],
+        exception_handlers={AccessError: _refused},
     )
     # Outermost, so that errors of the server have the headers too.
-    return Security(routes, access=access or Access())
+    return Security(routes, control=control)
