@@ -14,14 +14,14 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import structlog
 import uvicorn
 
-from truthlens.console import Access, Readiness, console_app
+from truthlens.console import Readiness, console_app
 from truthlens.core.errors import PolicyError, StartError
 from truthlens.core.net import Address
 from truthlens.detection.engine import Engine
@@ -37,12 +37,8 @@ from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
 from truthlens.policy.watch import watch
 from truthlens.reading_pool import Pool
-from truthlens.review.database import ReviewDatabase, checked_url
-from truthlens.review.intake import ReviewIntake
-from truthlens.review.metrics import ReviewMetrics
-from truthlens.review.queue import ReviewQueue
-from truthlens.review.writer import ReviewWriter
-from truthlens.settings import Settings
+from truthlens.review.service import ReviewService
+from truthlens.settings import Access, Login, Settings
 from truthlens.start_checks import Ready, called, make_ready
 from truthlens.store.arm_store import MemoryArms
 from truthlens.store.redis_arm_store import RedisArms
@@ -87,19 +83,13 @@ async def node(
 
     Raises:
         PolicyError: the policy file cannot be used, or needs a model that cannot be used here.
-        StartError: an address is taken.
+        StartError: an address is taken, or the console would be open to other machines.
     """
-    ensure_free(settings.console, flag="--console")
-    ensure_free(settings.extproc, flag="--extproc")
+    _check_addresses(settings)
     signals, recent, readiness = Metrics(), Recent(), Readiness()
     stores = _Stores.opened(settings.redis)
-    signals.on_scrape(result_cache_metrics(stores.results, signals))
     shelf = ModelShelf(settings, signals, cache=stores.results)
-    policy = (
-        load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity)
-        if settings.config
-        else default_policy()
-    )
+    policy = _loaded_policy(settings, shelf)
     holder = PolicyHolder(policy)
     similarity, tracer = SimilarityShelf(settings), Tracer()
     ready = await make_ready(policy, shelf, similarity, environ=os.environ)
@@ -110,13 +100,13 @@ async def node(
         queue_observer=signals.queue_seconds.observe,
         unexplained=_unexplained(signals),
     )
-    reviews = _Reviews.opened(settings.review_database, holder, signals)
+    reviews = ReviewService.opened(settings.review_database, lambda: holder.current.review, signals)
     marks = Marks(settings.secret or host_secret())
     client = LlmClient(
         upstream=str(settings.upstream) if settings.upstream else None, environ=os.environ, marks=marks
     )
     bandit = Bandit(stores.arms)
-    signals.on_scrape(_arm_metrics(bandit, stores.arms, signals))
+    stores.observe(bandit, signals)
     mitigator = Mitigator(engine, client, bandit, signals, load_similarity=similarity, tracer=tracer)
     parts = Parts(
         engine,
@@ -149,9 +139,9 @@ async def node(
         readiness=readiness,
         addresses=addresses,
         access=_console_access(settings),
+        reviews_waiting=reviews.pending if reviews else None,
     )
-    sys.setswitchinterval(_SWITCH_S)
-    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
+    _shorten_pauses()
     async with asyncio.TaskGroup() as tasks:
         await server.start()
         web = await _start_web(app, settings.console, tasks)
@@ -188,6 +178,17 @@ async def node(
             await engine.aclose()
 
 
+def _loaded_policy(settings: Settings, shelf: ModelShelf) -> Policy:
+    if settings.config is None:
+        return default_policy()
+    return load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity)
+
+
+def _shorten_pauses() -> None:
+    sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
+
+
 @dataclass(frozen=True, slots=True)
 class _Stores:
     """What is kept of mode auto and of what models said, in memory and, where there is one, in Redis."""
@@ -201,42 +202,15 @@ class _Stores:
         shared = RedisResults(redis) if redis else None
         return cls(RedisArms(redis) if redis else MemoryArms(), CachedResults(shared=shared), shared)
 
+    def observe(self, bandit: Bandit, signals: Metrics) -> None:
+        """Bring the metrics of both up to date whenever somebody reads them."""
+        signals.on_scrape(result_cache_metrics(self.results, signals))
+        signals.on_scrape(_arm_metrics(bandit, self.arms, signals))
+
     async def aclose(self) -> None:
         for each in (self.arms, self.shared):
             if isinstance(each, RedisArms | RedisResults):
                 await each.aclose()
-
-
-@dataclass(frozen=True, slots=True)
-class _Reviews:
-    """The review queue and what writes to it."""
-
-    queue: ReviewQueue
-    writer: ReviewWriter
-    intake: ReviewIntake
-
-    @classmethod
-    def opened(cls, url: str | None, policy: PolicyHolder, signals: Metrics) -> _Reviews | None:
-        """Open the queue, ``None`` where there is none; its database need not answer yet.
-
-        Raises:
-            StartError: the URL is none of a database that can be used.
-        """
-        if url is None:
-            return None
-        queue = ReviewQueue(ReviewDatabase(checked_url(url)))
-        metrics = ReviewMetrics(signals.registry)
-        writer = ReviewWriter(
-            queue, lambda: policy.current.review, observe_delay=metrics.write_seconds.observe
-        )
-        signals.on_scrape(lambda: metrics.collect(writer))
-        writer.start()
-        return cls(queue, writer, ReviewIntake(writer))
-
-    def close(self) -> None:
-        """Write what waits, and close the database."""
-        self.writer.stop()
-        self.queue.database.dispose()
 
 
 def _arm_metrics(bandit: Bandit, store: MemoryArms | RedisArms, signals: Metrics) -> Callable[[], None]:
@@ -265,9 +239,20 @@ def _unexplained(signals: Metrics) -> Callable[[Exception], None]:
     return note
 
 
+def _check_addresses(settings: Settings) -> None:
+    ensure_free(settings.console, flag="--console")
+    ensure_free(settings.extproc, flag="--extproc")
+    if settings.access.login is Login.NONE and not settings.console.is_local:
+        raise StartError(
+            f"--console {settings.console} can be reached from other machines, and nobody would have to log in; give it"
+            " a token (--console-token-file FILE), another --console-login, or an address of 127.0.0.1"
+        )
+
+
 def _console_access(settings: Settings) -> Access:
-    hosts = None if not settings.console.port else frozenset({settings.console.host, *settings.console_hosts})
-    return Access(hosts=hosts, token=settings.console_token)
+    console, access = settings.console, settings.access
+    hosts = frozenset({console.host, *(access.hosts or ())}) if console.port else None
+    return replace(access, hosts=hosts)
 
 
 def _tls(settings: Settings) -> Tls | None:
@@ -381,7 +366,16 @@ class _Web(uvicorn.Server):
 async def _start_web(app: Any, address: Address, tasks: asyncio.TaskGroup) -> _Web:
     where = {"uds": address.host} if not address.port else {"host": address.host, "port": address.port}
     web = _Web(
-        uvicorn.Config(app, log_config=None, access_log=False, server_header=False, lifespan="off", **where)
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            # Whose forwarded headers are believed is for the console to say: it needs the connection's own address.
+            proxy_headers=False,
+            **where,
+        )
     )
     serving = tasks.create_task(web.serve())
     while not web.started:

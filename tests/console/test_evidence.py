@@ -17,6 +17,7 @@ from truthlens.console import Access
 from truthlens.core.records.enums import Endpoint, Provenance
 from truthlens.core.records.exchange import Exchange, LeftText, Message, Passage
 from truthlens.policy import compile_policy
+from truthlens.settings import Login
 
 REQUEST = """{"messages": [
   {"role": "kb", "content": "The tower has 12 bells."},
@@ -191,7 +192,7 @@ async def test_the_form_is_taken_from_the_console_alone(headers: dict[str, str],
 
 async def test_a_configured_token_is_wanted() -> None:
     """For the page, its form and the JSON."""
-    async with console(Access(token=TOKEN), url="http://localhost") as client:
+    async with console(Access(login=Login.TOKEN, token=TOKEN), url="http://localhost") as client:
         assert (await client.get("/evidence")).status_code == 401
         assert (await post(client, body=REQUEST)).status_code == 401
         assert (await ask(client)).status_code == 401

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.console.test_console import Parts
-from truthlens.console import Access, console_app
-from truthlens.console.security import _plain_host
+from truthlens.console import console_app
+from truthlens.console.access.origins import plain_host
+from truthlens.settings import Access, Login
 
 BODY = {"context": ["Tea is free."], "response": "Tea is free."}
 OPEN = ("/healthz", "/readyz", "/metrics")
@@ -112,7 +113,7 @@ async def test_a_unix_socket_is_asked_by_any_name() -> None:
 @given(st.text())
 def test_no_host_raises(text: str) -> None:
     """A header is any text."""
-    assert isinstance(_plain_host(text), str)
+    assert isinstance(plain_host(text), str)
 
 
 @pytest.mark.parametrize(
@@ -184,23 +185,23 @@ def basic(password: str) -> str:
     ],
 )
 async def test_a_configured_token_is_wanted(authorization: str | None, status: int) -> None:
-    """For pages, their files and scores; never for probes and metrics."""
+    """For pages and scores; never for probes, metrics, and the files that the login page needs."""
     headers = [] if authorization is None else [("authorization", authorization.encode())]
-    async with console(Access(token=TOKEN)) as client:
-        replies = [await client.get(path, headers=headers) for path in ("/", "/static/console.js")]
+    async with console(Access(login=Login.TOKEN, token=TOKEN)) as client:
+        replies = [await client.get(path, headers=headers) for path in ("/", "/exchanges/none")]
         replies.append(await client.post("/v1/detect", json=BODY, headers=headers))
-        assert {reply.status_code for reply in replies} == {status}
+        assert {reply.status_code for reply in replies} == ({401} if status == 401 else {200, 404})
         if status == 401:
             assert all(reply.headers["www-authenticate"].startswith("Basic ") for reply in replies)
             assert all(TOKEN not in reply.text for reply in replies)
-        for path in OPEN:
+        for path in (*OPEN, "/static/console.css"):
             assert (await client.get(path)).status_code == 200
 
 
 async def test_a_token_does_not_open_the_console_to_other_sites() -> None:
     """A browser that remembers it sends it along with whatever another site asks for."""
     headers = {"authorization": f"Bearer {TOKEN}", "host": "localhost", "origin": "http://evil.example"}
-    async with console(Access(token=TOKEN)) as client:
+    async with console(Access(login=Login.TOKEN, token=TOKEN)) as client:
         assert (await client.post("/v1/detect", json=BODY, headers=headers)).status_code == 403
 
 

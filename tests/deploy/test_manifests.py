@@ -14,7 +14,7 @@ import yaml
 
 from truthlens.api.paths import PASSING_METHODS
 from truthlens.cli import app
-from truthlens.cli.options import CONSOLE_TOKEN_VARIABLE
+from truthlens.cli.console_access import OIDC_SECRET_VARIABLE, TOKEN_VARIABLE
 from truthlens.delivery import HEADER_NAMES
 from truthlens.envoy.config import FAIL_OPEN_HEADERS
 from truthlens.policy import Severity, check_file
@@ -69,9 +69,8 @@ def test_variables_exist(path: Path) -> None:
     """Every environment variable that a file names is one that ``truthlens serve`` reads."""
     named = set(VARIABLE.findall(path.read_text("utf-8")))
     known = {str(option.envvar) for option in _command("serve").params if getattr(option, "envvar", None)}
-    known.add(
-        CONSOLE_TOKEN_VARIABLE
-    )  # a secret, which no option takes: it would stand in the list of processes
+    # Secrets, which no option takes: they would stand in the list of processes.
+    known |= {TOKEN_VARIABLE, OIDC_SECRET_VARIABLE}
     assert named
     assert named <= known
 

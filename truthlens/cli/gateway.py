@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 from collections.abc import Coroutine
 from dataclasses import replace
@@ -20,6 +19,8 @@ from truthlens import __version__
 from truthlens.app import Node, node, until_stopped, web_server
 from truthlens.app import serve as serve_node
 from truthlens.cli import options
+from truthlens.cli.console_access import takes_console_access
+from truthlens.cli.secret_files import read_secret
 from truthlens.core.errors import StartError
 from truthlens.core.net import Address, Upstream
 from truthlens.demo import curl_lines, demo_app
@@ -27,17 +28,25 @@ from truthlens.detection.models.runtime import cpu_quota
 from truthlens.envoy.config import DEFAULT_ROUTER_HEADERS, EnvoySettings, render
 from truthlens.envoy.process import Envoy, is_listening
 from truthlens.review.database import default_url
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, Settings, shipped_policy
+from truthlens.settings import (
+    DEFAULT_CONSOLE,
+    DEFAULT_EXTPROC,
+    DEFAULT_LISTEN,
+    Access,
+    Settings,
+    shipped_policy,
+)
 from truthlens.telemetry import logs, tracing
 
 out = Console(soft_wrap=True, highlight=False)
 
-_LEAST_SECRET_BYTES = 16
 # About as fast as a model writes, so that a stream can be seen to be one.
 _DEMO_PACE_S = 0.02
 
 
+@takes_console_access
 def up(
+    *,
     upstream: Annotated[
         str | None,
         typer.Option(
@@ -50,8 +59,7 @@ def up(
     listen: options.Listen = DEFAULT_LISTEN,
     extproc: options.Extproc = DEFAULT_EXTPROC,
     console: options.ConsoleAddress = DEFAULT_CONSOLE,
-    console_host: options.ConsoleHosts = None,
-    console_token_file: options.ConsoleTokenFile = None,
+    access: Access,
     failure_mode_allow: Annotated[
         bool,
         typer.Option(
@@ -94,8 +102,7 @@ def up(
         drain_grace_s=3.0,
         redis=redis,
         review_database=_review_database(review_database),
-        console_hosts=tuple(console_host or ()),
-        console_token=_console_token(console_token_file),
+        access=access,
     )
     listener = Address.parse(listen, name="--listen")
     backend = Upstream.parse(upstream) if upstream is not None else None
@@ -169,12 +176,13 @@ def _say(text: str, style: str = "") -> None:
     out.print(Text(text, style))
 
 
+@takes_console_access
 def serve(
+    *,
     config: options.Config = None,
     extproc: options.Extproc = DEFAULT_EXTPROC,
     console: options.ConsoleAddress = DEFAULT_CONSOLE,
-    console_host: options.ConsoleHosts = None,
-    console_token_file: options.ConsoleTokenFile = None,
+    access: Access,
     models: options.Models = None,
     threads: options.Threads = 1,
     workers: options.Workers = None,
@@ -243,47 +251,14 @@ def serve(
         upstream=Upstream.parse(upstream) if upstream is not None else None,
         redis=redis,
         review_database=_review_database(review_database),
-        secret=_secret(secret_file),
-        console_hosts=tuple(console_host or ()),
-        console_token=_console_token(console_token_file),
+        secret=read_secret(secret_file, "--secret-file"),
+        access=access,
     )
     _run(serve_node(settings, started=_announce_node))
 
 
-def _secret(file: Path | None) -> bytes | None:
-    if file is None:
-        return None
-    secret = file.read_bytes().strip()
-    if len(secret) < _LEAST_SECRET_BYTES:
-        raise StartError(
-            f"--secret-file {file} holds {len(secret)} bytes, expected {_LEAST_SECRET_BYTES} or more:"
-            " openssl rand -base64 32"
-        )
-    return secret
-
-
 def _review_database(url: str | None) -> str | None:
     return None if url == "none" else url or default_url()
-
-
-def _console_token(file: Path | None) -> str | None:
-    variable = os.environ.get(options.CONSOLE_TOKEN_VARIABLE)
-    if file is not None and variable is not None:
-        raise StartError(f"--console-token-file and {options.CONSOLE_TOKEN_VARIABLE} are both set; give one")
-    token = variable if file is None else _read_text(file, "--console-token-file")
-    if token is None:
-        return None
-    if not token.strip():
-        source = options.CONSOLE_TOKEN_VARIABLE if file is None else f"--console-token-file {file}"
-        raise StartError(f"{source} is empty, so the console would be open: openssl rand -hex 32")
-    return token.strip()
-
-
-def _read_text(file: Path, flag: str) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise StartError(f"{flag} {file} cannot be read as text ({type(error).__name__})") from error
 
 
 def _announce_node(running: Node) -> None:

@@ -9,8 +9,6 @@ import typer
 
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN
 
-CONSOLE_TOKEN_VARIABLE = "TRUTHLENS_CONSOLE_TOKEN"  # noqa: S105 - the variable's name
-
 LabelledFiles = Annotated[
     list[Path],
     typer.Argument(
@@ -50,28 +48,6 @@ ConsoleAddress = Annotated[
         "--console",
         envvar="TRUTHLENS_CONSOLE",
         help=f"Address of the console, health and metrics (default: {DEFAULT_CONSOLE}).",
-        show_default=False,
-    ),
-]
-ConsoleHosts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--console-host",
-        envvar="TRUTHLENS_CONSOLE_HOST",
-        help="Another name by which browsers may call the console (its own address and loopback always may). "
-        "Repeat for several.",
-        show_default=False,
-    ),
-]
-ConsoleTokenFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--console-token-file",
-        envvar="TRUTHLENS_CONSOLE_TOKEN_FILE",
-        exists=True,
-        dir_okay=False,
-        help="Token that the console's pages, /v1/detect and /v1/evidence then want; or put the token itself into "
-        f"{CONSOLE_TOKEN_VARIABLE}. Default: none is wanted.",
         show_default=False,
     ),
 ]

@@ -6,9 +6,9 @@ GET  /decisions        thresholds and scores     GET  /metrics     Prometheus te
 GET  /playground       a form for an answer      POST /v1/detect   score one answer
 POST /playground       what is found in it       POST /v1/evidence what of a request is evidence
 GET  /evidence         a form for a request      GET  /static/...  styles and scripts
-POST /evidence         what is its evidence
+POST /evidence         what is its evidence      GET, POST /login, /logout   see ``access``
 
-Who may ask is decided before any of them: ``security``.
+Who may ask is decided before any of them: ``access``.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from truthlens.console.access import AccessControl, AccessError, Security, refusal
 from truthlens.console.api import Api, Bodies
 from truthlens.console.decisions import DecisionsPage
 from truthlens.console.evidence_page import EvidencePage
 from truthlens.console.overview import Overview
 from truthlens.console.pages import FOLDER, Pages
 from truthlens.console.playground import Playground
-from truthlens.console.security import Access, Security
 from truthlens.console.views import shown_entry
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
+from truthlens.settings import Access
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 
@@ -112,7 +113,7 @@ def console_app(
         recent: the last exchanges, for the page.
         readiness: kept up to date by the composition root.
         addresses: (name, address) pairs to show on the page.
-        access: who may use it; left out, anyone who reaches it by its own address.
+        access: who may use it; left out, anyone who reaches it by its own address may do all.
         reviews_waiting: gives how many reviews wait, ``None`` where that is not known; left out, the first page says
             nothing of reviews.
     """
@@ -120,6 +121,7 @@ def console_app(
     pages, bodies = console.pages, Bodies(policy, pipeline)
     api = Api(bodies, pipeline)
     overview = Overview(pages, policy, signals, recent, addresses=addresses, reviews_waiting=reviews_waiting)
+    control = AccessControl(access or Access())
     form = ["GET", "POST"]
     routes = Starlette(
         routes=[
@@ -134,7 +136,14 @@ def console_app(
             Route("/metrics", console.metrics),
             Route("/v1/detect", api.detect, methods=["POST"]),
             Route("/v1/evidence", api.evidence, methods=["POST"]),
-        ]
+            *control.routes,
+        ],
+        exception_handlers={AccessError: _refused},
     )
     # Outermost, so that errors of the server have the headers too.
-    return Security(routes, access=access or Access())
+    return Security(routes, control=control)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, AccessError)
+    return refusal(request.headers, error)

@@ -10,6 +10,7 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from truthlens.console.access import csrf_token, signed_in
 from truthlens.console.annotated import visible
 from truthlens.delivery import format_score
 
@@ -28,11 +29,12 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._templates.globals["signed_in"] = signed_in.get
         self._templates.filters |= {"score": format_score, "visible": visible}
 
     def page(self, request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page made of ``template``; safe in any thread."""
         made = self._templates.get_template(template).render(
-            state=self._state(), path=request.url.path, **values
+            state=self._state(), path=request.url.path, csrf=csrf_token(request), **values
         )
         return HTMLResponse(made, status_code=status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -29,10 +30,23 @@ class Address:
             raise StartError(f"{name} is {text!r}, expected HOST:PORT (127.0.0.1:10000) or unix:/PATH")
         return cls(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - an empty host means every interface
 
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine reaches it: a unix socket or a loopback address."""
+        return not self.port or self.host == "localhost" or is_loopback(self.host)
+
     def __str__(self) -> str:
         if not self.port:
             return f"unix:{self.host}"
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether ``host`` is a loopback IP address; names are none."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
