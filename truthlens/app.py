@@ -242,6 +242,10 @@ def _unexplained(signals: Metrics) -> Callable[[Exception], None]:
 def _check_addresses(settings: Settings) -> None:
     ensure_free(settings.console, flag="--console")
     ensure_free(settings.extproc, flag="--extproc")
+    _check_login(settings)
+
+
+def _check_login(settings: Settings) -> None:
     if settings.access.login is Login.NONE and not settings.console.is_local:
         raise StartError(
             f"--console {settings.console} can be reached from other machines, and nobody would have to log in; give it"

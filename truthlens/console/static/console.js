@@ -9,6 +9,10 @@ async function refresh() {
   if (document.hidden || !getSelection().isCollapsed) return;
   try {
     const reply = await fetch(location.href, { headers: { accept: "text/html" } });
+    if (reply.status === 401) {
+      note.textContent = "you are logged out: load the page again";
+      note.className = "bad";
+    }
     if (!reply.ok) return;
     const fresh = new DOMParser().parseFromString(await reply.text(), "text/html");
     const focused = document.activeElement && document.activeElement.id;
