@@ -22,6 +22,7 @@ from truthlens.review.records import EntrySummary, ReviewError, ReviewStatus
 
 LEAST_EACH = 20
 """Settled entries of either verdict below which nothing is proposed."""
+_FEW = 50
 _RESAMPLES = 500
 _AT_ONCE = 2_000_000  # numbers in memory while resampling
 _LOW, _HIGH = 2.5, 97.5
@@ -372,5 +373,10 @@ def _warnings(
     if len(thresholds) > 1:
         yield f"{len(thresholds)} thresholds were in force when these answers were given"
     weights = [1.0 / each.sample for each in settled]
+    for status in (ReviewStatus.REJECTED, ReviewStatus.APPROVED):
+        own = [1.0 / each.sample for each in settled if each.status is status]
+        number = sum(own) ** 2 / sum(weight * weight for weight in own)
+        if number < _FEW:
+            yield f"{status} entries are worth {number:.0f} equal ones; below {_FEW} the intervals are likely to be too narrow"
     if max(weights) > 0.1 * sum(weights):
         yield "a single entry stands for more than a tenth of the answers; settle more of the sampled ones"

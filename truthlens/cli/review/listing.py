@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -71,17 +71,15 @@ def show(
 
 def _table(found: list[EntrySummary]) -> Table:
     table = Table()
-    for column in ("id", "time (UTC)", "status", "decision", "score", "flagged", "kinds", "reviewer", "text"):
-        table.add_column(
-            column,
-            justify="right" if column == "score" else "left",
-            no_wrap=column in ("id", "status"),
-            overflow="ellipsis",
-        )
+    columns = ("id", "time (UTC)", "status", "decision", "score", "flagged", "kinds", "reviewer", "text")
+    widths = {"id": max((len(each.id) for each in found), default=2), "status": 8}
+    for column in columns:
+        justify: Literal["left", "right"] = "right" if column == "score" else "left"
+        table.add_column(column, justify=justify, min_width=widths.get(column))
     for each in found:
         cells = (
             each.id,
-            moment(each.created),
+            moment(each.created)[:16],
             each.status.value,
             each.decision,
             f"{each.score:.2f}",

@@ -53,6 +53,9 @@ def stats(
         )
     if found.days:
         out.print(_days(found))
+    out.print(
+        "The shares above weigh each entry by 1 / its sample; the report counts settled entries as they are."
+    )
     typer.echo(report_text(figures))
 
 
