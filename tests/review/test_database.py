@@ -148,16 +148,17 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_read_only_file_can_be_read_and_refuses_changes(file: Path) -> None:
     """By a plain error, and the entry is as it was."""
-    database = ReviewDatabase(checked_url(f"sqlite:///{file}"))
-    queue = ReviewQueue(database)
     with another_user():
+        database = ReviewDatabase(checked_url(f"sqlite:///{file}"))
+        queue = ReviewQueue(database)
+        assert queue.get("one").summary.status is ReviewStatus.PENDING
         with pytest.raises(QueueUnavailableError, match=r"read.?only|unable to open"):
             queue.change(change("one", ReviewStatus.APPROVED), actor="ann")
         with pytest.raises(QueueUnavailableError):
             database.upgrade()
+        assert queue.get("one").summary.status is ReviewStatus.PENDING
         database.dispose()
-    assert queue.get("one").summary.status is ReviewStatus.PENDING
-    database.dispose()
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
 
 
 def test_a_full_disk_refuses_entries_and_loses_none(tmp_path: Path) -> None:

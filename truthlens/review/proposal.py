@@ -149,7 +149,7 @@ def propose(
     _demand(int(wrong.sum()), int((~wrong).sum()), target)
     even = np.array([each.even_score for each in settled], dtype=np.float64)
     weight = np.array([1.0 / each.sample for each in settled], dtype=np.float64)
-    thresholds = sorted({round(_even_threshold(each), _DIGITS + 2) for each in settled})
+    thresholds = _even_thresholds(settled, rate)
     # An unflagged entry in which a detector found a fact wrong is queued as a flagged one is: it samples nothing.
     only_flagged = not any(not each.flagged and not each.detectors for each in settled)
     floor = thresholds[-1] if only_flagged else None
@@ -344,14 +344,20 @@ def _short(below: float, chosen: float) -> float:
     return chosen
 
 
-def _even_threshold(entry: EntrySummary) -> float:
-    """The threshold that the entry was decided with, at even odds; its expected rate shows in its two scores."""
-    pairs = (entry.score, entry.even_score)
-    if entry.score == entry.even_score or not all(0.0 < each < 1.0 for each in pairs):
-        return entry.threshold
-    odds = [each / (1.0 - each) for each in pairs]
-    ratio = odds[0] / odds[1]
-    return at_rate(entry.threshold, EVEN_ODDS, given=ratio / (1.0 + ratio))
+def _even_thresholds(settled: Sequence[EntrySummary], rate: float) -> list[float]:
+    """Return the thresholds that entries were decided with, at even odds, lowest first.
+
+    An entry's expected rate shows in its two scores, unless they are 0 or 1; where all are, it is taken to be ``rate``.
+    """
+    found = set()
+    for each in settled:
+        pair = (each.score, each.even_score)
+        if all(0.0 < score < 1.0 for score in pair):
+            odds, even = (score / (1.0 - score) for score in pair)
+            found.add((each.threshold, 0.5 if odds == even else odds / (odds + even)))
+    found = found or {(each.threshold, rate) for each in settled}
+    shifted = (at_rate(threshold, EVEN_ODDS, given=given) for threshold, given in found)
+    return sorted({round(threshold, _DIGITS + 2) for threshold in shifted})
 
 
 def _warnings(

@@ -59,9 +59,6 @@ def import_(
         Path,
         typer.Argument(
             help="JSON lines of `truthlens review export --entries`, or verdicts: {id, label} or {id, status}; - for standard input.",
-            exists=True,
-            dir_okay=False,
-            allow_dash=True,
         ),
     ],
     database: options.ReviewDatabase = None,
