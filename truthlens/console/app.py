@@ -7,6 +7,7 @@ POST /evidence         what is its evidence  POST /v1/detect   score one answer
 GET  /static/...       its style and script  POST /v1/evidence what of a request is evidence
 
 GET, POST /login       see ``access``         GET, POST /logout
+/reviews, /api/reviews see ``reviews``
 
 Who may ask is decided before any of them: ``access``.
 """
@@ -31,6 +32,7 @@ from starlette.types import ASGIApp
 
 from truthlens.api.requests import exchange_of, read_request
 from truthlens.console.access import AccessControl, AccessError, Security, refusal, signed_in
+from truthlens.console.reviews import review_routes
 from truthlens.console.views import ShownEvidence, shown_entry, shown_evidence
 from truthlens.core.errors import BodyTooLargeError, DialectError, OverloadedError, StoppedError
 from truthlens.core.json_size import check_values
@@ -43,6 +45,7 @@ from truthlens.delivery import evidence_object, format_score, verdict_object
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder
 from truthlens.policy.policy import DEFAULT_DECISION
+from truthlens.review.queue import ReviewQueue
 from truthlens.settings import Access
 from truthlens.telemetry.drift import DRIFT_LIMIT
 from truthlens.telemetry.metrics import Metrics
@@ -330,6 +333,7 @@ def console_app(
     readiness: Readiness,
     addresses: Callable[[], Sequence[tuple[str, str]]] = tuple,
     access: Access | None = None,
+    reviews: ReviewQueue | None = None,
 ) -> ASGIApp:
     """Return the console as an ASGI application.
 
@@ -341,6 +345,7 @@ def console_app(
         readiness: kept up to date by the composition root.
         addresses: (name, address) pairs to show on the page.
         access: who may use it; left out, anyone who reaches it by its own address may do all.
+        reviews: the answers that await review; left out, that part is switched off.
     """
     console = _Console(
         policy=policy,
@@ -363,6 +368,7 @@ def console_app(
             Route("/v1/detect", console.detect, methods=["POST"]),
             Route("/v1/evidence", console.evidence, methods=["POST"]),
             *control.routes,
+            *review_routes(reviews, recent),
         ],
         exception_handlers={AccessError: _refused},
     )
