@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,9 @@ settings.load_profile("truthlens")
 
 # pytest-xdist sets it for its workers, and a console made when its module is imported keeps it.
 os.environ.pop("COLUMNS", None)
+
+# Processes that tests start keep their review queue here, not in the folder of whoever runs the tests.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="truthlens-tests-")
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,7 @@ from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, default_policy, load_policy
 from truthlens.policy.watch import watch
 from truthlens.reading_pool import Pool
+from truthlens.review.service import ReviewService
 from truthlens.settings import Access, Login, Settings
 from truthlens.start_checks import Ready, called, make_ready
 from truthlens.store.arm_store import MemoryArms
@@ -87,13 +88,8 @@ async def node(
     _check_addresses(settings)
     signals, recent, readiness = Metrics(), Recent(), Readiness()
     stores = _Stores.opened(settings.redis)
-    signals.on_scrape(result_cache_metrics(stores.results, signals))
     shelf = ModelShelf(settings, signals, cache=stores.results)
-    policy = (
-        load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity)
-        if settings.config
-        else default_policy()
-    )
+    policy = _loaded_policy(settings, shelf)
     holder = PolicyHolder(policy)
     similarity, tracer = SimilarityShelf(settings), Tracer()
     ready = await make_ready(policy, shelf, similarity, environ=os.environ)
@@ -104,12 +100,13 @@ async def node(
         queue_observer=signals.queue_seconds.observe,
         unexplained=_unexplained(signals),
     )
+    reviews = ReviewService.opened(settings.review_database, lambda: holder.current.review, signals)
     marks = Marks(settings.secret or host_secret())
     client = LlmClient(
         upstream=str(settings.upstream) if settings.upstream else None, environ=os.environ, marks=marks
     )
     bandit = Bandit(stores.arms)
-    signals.on_scrape(_arm_metrics(bandit, stores.arms, signals))
+    stores.observe(bandit, signals)
     mitigator = Mitigator(engine, client, bandit, signals, load_similarity=similarity, tracer=tracer)
     parts = Parts(
         engine,
@@ -123,7 +120,15 @@ async def node(
     del ready  # its models leave memory when a reload names others
     pool = Pool()
     pipeline = Pipeline(
-        holder, engine, signals, recent, mitigator=mitigator, marks=marks, pool=pool, tracer=tracer
+        holder,
+        engine,
+        signals,
+        recent,
+        mitigator=mitigator,
+        marks=marks,
+        pool=pool,
+        tracer=tracer,
+        reviews=reviews.intake if reviews else None,
     )
     server = Server(pipeline, address=str(settings.extproc), tls=_tls(settings))
     app = console_app(
@@ -134,9 +139,9 @@ async def node(
         readiness=readiness,
         addresses=addresses,
         access=_console_access(settings),
+        reviews_waiting=reviews.pending if reviews else None,
     )
-    sys.setswitchinterval(_SWITCH_S)
-    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
+    _shorten_pauses()
     async with asyncio.TaskGroup() as tasks:
         await server.start()
         web = await _start_web(app, settings.console, tasks)
@@ -165,10 +170,23 @@ async def node(
                 watcher.cancel()
             web.should_exit = True
             await mitigator.aclose()
+            if reviews is not None:
+                await asyncio.to_thread(reviews.close)
             await stores.aclose()
             await client.aclose()
             await pool.aclose()
             await engine.aclose()
+
+
+def _loaded_policy(settings: Settings, shelf: ModelShelf) -> Policy:
+    if settings.config is None:
+        return default_policy()
+    return load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity)
+
+
+def _shorten_pauses() -> None:
+    sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +201,11 @@ class _Stores:
     def opened(cls, redis: str | None) -> _Stores:
         shared = RedisResults(redis) if redis else None
         return cls(RedisArms(redis) if redis else MemoryArms(), CachedResults(shared=shared), shared)
+
+    def observe(self, bandit: Bandit, signals: Metrics) -> None:
+        """Bring the metrics of both up to date whenever somebody reads them."""
+        signals.on_scrape(result_cache_metrics(self.results, signals))
+        signals.on_scrape(_arm_metrics(bandit, self.arms, signals))
 
     async def aclose(self) -> None:
         for each in (self.arms, self.shared):
@@ -219,6 +242,10 @@ def _unexplained(signals: Metrics) -> Callable[[Exception], None]:
 def _check_addresses(settings: Settings) -> None:
     ensure_free(settings.console, flag="--console")
     ensure_free(settings.extproc, flag="--extproc")
+    _check_login(settings)
+
+
+def _check_login(settings: Settings) -> None:
     if settings.access.login is Login.NONE and not settings.console.is_local:
         raise StartError(
             f"--console {settings.console} can be reached from other machines, and nobody would have to log in; give it"

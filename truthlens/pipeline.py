@@ -63,6 +63,7 @@ from truthlens.memory_release import GiveBack
 from truthlens.mitigator import Case, Mitigator
 from truthlens.policy import EarlyPlans, Policy, PolicyHolder
 from truthlens.reading_pool import Pool
+from truthlens.review.intake import ReviewIntake
 from truthlens.streaming.driver import Emit, StreamDriver
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
 from truthlens.telemetry.metrics import Metrics
@@ -107,6 +108,7 @@ class Pipeline:
         pool: Pool | None = None,
         give_back: GiveBack | None = None,
         tracer: Tracer | None = None,
+        reviews: ReviewIntake | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._policy = policy
@@ -116,6 +118,7 @@ class Pipeline:
         self._mitigator = mitigator
         self._marks = marks
         self._tracer = tracer or Tracer()
+        self._reviews = reviews
         self._signals = signals
         self._recent = recent
         self._clock = clock
@@ -347,6 +350,7 @@ class Pipeline:
             outcome = replace(outcome, notes=(*outcome.notes, STREAM_ERROR))
         if outcome.action is Action.BLOCK:
             return outcome
+        outcome = self._for_review(ticket, outcome)
         try:
             return await self._read(lambda: _rewrite(ticket, exchange, response, outcome), size, MARGIN_S / 2)
         except (OverloadedError, TimeoutError) as error:
@@ -406,6 +410,7 @@ class Pipeline:
             hold=hold,
             closed=gauge.dec,
             examine=partial(self._examine_stream, ticket),
+            choose=partial(self._for_review, ticket),
         )
         gauge.inc()
         return flow
@@ -464,6 +469,10 @@ class Pipeline:
         model = self._engine.model_name(ticket.plan)
         return replace(outcome_of(ticket.plan, assessment, answers, model=model), latency_s=ticket.request_s)
 
+    def _for_review(self, ticket: Ticket, outcome: Outcome) -> Outcome:
+        """The outcome with the id under which it is queued for review, where it is."""
+        return outcome if self._reviews is None else self._reviews.chosen(outcome, ticket.policy.review)
+
     def _conclude(self, ticket: Ticket, outcome: Outcome, exchange: Exchange | None) -> Conclusion:
         ticket.held.release()
         request_s = ticket.request_s
@@ -478,6 +487,14 @@ class Pipeline:
             exchange=exchange,
             keep_text=ticket.policy.telemetry.log_text,
         )
+        if self._reviews is not None and outcome.review_id is not None and exchange is not None:
+            self._reviews.queue(
+                outcome,
+                exchange,
+                ticket.policy.review,
+                query_id=_request_id(ticket.head),
+                headers=ticket.head.headers,
+            )
         log_exchange(
             outcome,
             endpoint=ticket.endpoint,

@@ -117,6 +117,7 @@ class Settings:
         secret: shared by the processes of a fleet, so that each knows the calls of the others when they come
             back through the gateway; ``None`` for one that the processes of this user on this machine share.
         access: who may use the console.
+        review_database: URL of the database of the review queue; ``None`` for no queue.
     """
 
     extproc: Address
@@ -135,6 +136,7 @@ class Settings:
     redis: str | None = None
     secret: bytes | None = None
     access: Access = Access()
+    review_database: str | None = None
 
 
 def models_folder(override: Path | None = None) -> Path:

@@ -153,7 +153,7 @@ def test_editing_the_threshold_changes_the_next_answer(up: Up, client: openai.Op
 def test_the_console_shows_what_happened(up: Up) -> None:
     """The page lists the exchanges of this test."""
     page = httpx.get(up.console).text
-    assert "medical_assistant" in page
+    assert "medical_assistant" in page.replace("<wbr>", "")
     assert httpx.get(f"{up.console}/readyz").json()["ready"] is True
 
 

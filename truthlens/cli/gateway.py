@@ -27,6 +27,7 @@ from truthlens.demo import curl_lines, demo_app
 from truthlens.detection.models.runtime import cpu_quota
 from truthlens.envoy.config import DEFAULT_ROUTER_HEADERS, EnvoySettings, render
 from truthlens.envoy.process import Envoy, is_listening
+from truthlens.review.database import default_url
 from truthlens.settings import (
     DEFAULT_CONSOLE,
     DEFAULT_EXTPROC,
@@ -69,6 +70,7 @@ def up(
     ] = True,
     models: options.Models = None,
     redis: options.Redis = None,
+    review_database: options.ReviewDatabase = None,
     threads: options.Threads = 1,
     workers: options.Workers = None,
     log_level: options.LogLevel = "warning",
@@ -99,6 +101,7 @@ def up(
         drain_notice_s=0.0,
         drain_grace_s=3.0,
         redis=redis,
+        review_database=_review_database(review_database),
         access=access,
     )
     listener = Address.parse(listen, name="--listen")
@@ -219,6 +222,7 @@ def serve(
         ),
     ] = None,
     redis: options.Redis = None,
+    review_database: options.ReviewDatabase = None,
     secret_file: options.SecretFile = None,
     reload: Annotated[bool, typer.Option(envvar="TRUTHLENS_RELOAD", help="Watch the policy file.")] = True,
     log_level: options.LogLevel = "info",
@@ -246,10 +250,15 @@ def serve(
         reload=reload,
         upstream=Upstream.parse(upstream) if upstream is not None else None,
         redis=redis,
+        review_database=_review_database(review_database),
         secret=read_secret(secret_file, "--secret-file"),
         access=access,
     )
     _run(serve_node(settings, started=_announce_node))
+
+
+def _review_database(url: str | None) -> str | None:
+    return None if url == "none" else url or default_url()
 
 
 def _announce_node(running: Node) -> None:

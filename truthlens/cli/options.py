@@ -80,6 +80,16 @@ Redis = Annotated[
         show_default=False,
     ),
 ]
+ReviewDatabase = Annotated[
+    str | None,
+    typer.Option(
+        "--review-database",
+        envvar="TRUTHLENS_REVIEW_DATABASE",
+        help="Database of the review queue, sqlite:////PATH/FILE.db or postgresql://USER@HOST/NAME; none for no queue (default: "
+        "reviews.db in the state folder of the user).",
+        show_default=False,
+    ),
+]
 SecretFile = Annotated[
     Path | None,
     typer.Option(

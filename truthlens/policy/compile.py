@@ -19,6 +19,7 @@ from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.plans.builder import PlanBuilder
 from truthlens.policy.plans.threshold_lookup import Calibrations, Contents, Identify, record_contents
 from truthlens.policy.policy import DEFAULT_DECISION, Decision, Policy, Telemetry
+from truthlens.policy.review import review_settings
 from truthlens.policy.schema import (
     Behaviour,
     Condition,
@@ -41,7 +42,7 @@ from truthlens.yamlfile.diagnostics import (
 )
 from truthlens.yamlfile.source import MAX_BYTES, Document, read_document
 
-_LATER_SECTIONS = ("detectors", "review")
+_LATER_SECTIONS = ("detectors",)
 _BUILT_IN = "hallucination: {enabled: true}\n"
 
 
@@ -274,6 +275,7 @@ class _Compiler:
             limits=Limits(**file.limits.model_dump()),
             telemetry=Telemetry(**file.telemetry.model_dump()),
             cache=CacheSettings(**file.cache.model_dump()),
+            review=review_settings(file, [default, *(item.decision.plan for item in placed)], self.report),
             models=models,
             places=self._places(placed),
         )

@@ -16,6 +16,7 @@ from truthlens.core.own_headers import DETAILS_HEADER
 from truthlens.core.records.calls import ModelSpec
 from truthlens.core.records.exchange import Facts, RequestHead
 from truthlens.core.records.plan import Plan
+from truthlens.core.review_settings import ReviewSettings
 from truthlens.policy.signals.conditions import Signals, View, route_values, scope_values
 from truthlens.policy.signals.matching import UserText
 from truthlens.policy.signals.rules import Atom, Rule, Truth, evaluate
@@ -67,6 +68,7 @@ class Policy:
     limits: Limits = field(default_factory=Limits)
     telemetry: Telemetry = Telemetry()
     cache: CacheSettings = field(default_factory=CacheSettings)
+    review: ReviewSettings = field(default_factory=ReviewSettings)
     models: Mapping[str, ModelSpec] | None = None
     warnings: tuple[Diagnostic, ...] = ()
     places: Mapping[tuple[str, str], tuple[int, str]] = field(default_factory=dict)

@@ -1,9 +1,10 @@
 """Keep flagged answers for people to settle.
 
-    selection   which answers are queued          records      what an entry is
-    content     an entry of an exchange's outcome redaction    personal data out of texts
-    writer      hands entries to the database     queue        the entries in the database: list, settle, count
-    database    opens and migrates it             tables       its tables
+    selection   which answers are queued          intake      the gateway's side: choose and hand over
+    content     an entry of an exchange's outcome writer      entries into the database, in the background
+    redaction   personal data out of texts        queue       the entries in the database: list, settle, count
+    records     what an entry is                  database    opens and migrates it; tables, migrations
+    metrics     truthlens_review*
 
 An answer never waits for any of this: an entry that cannot be kept is counted as lost.
 """

@@ -80,6 +80,7 @@ class ReviewDatabase:
             url.database or "" if self.is_sqlite else f"{url.host or 'localhost'}/{url.database or ''}"
         )
         self._path = Path(url.database or "") if self.is_sqlite else None
+        self._inode: int | None = None
         self.engine = sa.create_engine(
             url,
             pool_pre_ping=not self.is_sqlite,
@@ -154,6 +155,22 @@ class ReviewDatabase:
             opts = {"version_table": "review_schema"}
             return MigrationContext.configure(connection, opts=opts).get_current_revision()
 
+    def is_gone(self) -> bool:
+        """Return whether the file that is open is not the one of that name any more: what is written to it is lost.
+
+        Somebody has removed or replaced it. Then connections are closed, and ``upgrade`` makes or takes the one that is there.
+        """
+        if self._path is None or self._inode is None:
+            return False
+        try:
+            inode: int | None = self._path.stat().st_ino
+        except OSError:
+            inode = None
+        if inode == self._inode:
+            return False
+        self.dispose()
+        return True
+
     def dispose(self) -> None:
         """Close the connections."""
         self.engine.dispose()
@@ -175,6 +192,7 @@ class ReviewDatabase:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             # It may hold texts of users: nobody else may read it.
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._inode = self._path.stat().st_ino
         except OSError as error:
             raise QueueUnavailableError(f"the review database {self.shown}: {error.strerror}") from error
 

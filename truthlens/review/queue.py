@@ -278,6 +278,14 @@ class ReviewQueue:
             found = {ReviewStatus(status): count for status, count in connection.execute(query)}
         return {status: found.get(status, 0) for status in ReviewStatus}
 
+    def oldest_pending(self) -> float | None:
+        """Return when the oldest entry that awaits review was made, ``None`` where none does."""
+        pending = entries.c.status == ReviewStatus.PENDING.value
+        with self.database.reading() as connection:
+            return connection.scalar(
+                sa.select(entries.c.created).where(pending).order_by(entries.c.number).limit(1)
+            )
+
     def get(self, entry_id: str) -> Entry:
         """Return the entry of that id with all that is kept of it.
 

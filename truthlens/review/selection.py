@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from truthlens.core.records.enums import Action
 from truthlens.core.records.outcome import Outcome
@@ -42,25 +41,6 @@ def selected(outcome: Outcome, settings: ReviewSettings, *, draw: Callable[[], f
 def new_id() -> str:
     """Return an unguessable id of an entry, as it stands in ``X-TruthLens-Review-Id``."""
     return f"rv_{secrets.token_hex(10)}"
-
-
-class Selector:
-    """Gives outcomes the id under which they are queued.
-
-    Args:
-        room: whether the queue takes another entry; where it does not, no answer promises one.
-        draw: gives numbers in 0..1 for rules that sample.
-    """
-
-    def __init__(self, room: Callable[[], bool], *, draw: Callable[[], float] = random.random) -> None:
-        self._room, self._draw = room, draw
-
-    def chosen(self, outcome: Outcome, settings: ReviewSettings) -> Outcome:
-        """Return ``outcome``, with ``review_id`` and ``review_rule`` set where it is to be queued."""
-        selection = selected(outcome, settings, draw=self._draw)
-        if selection is None or not self._room():
-            return outcome
-        return replace(outcome, review_id=new_id(), review_rule=(selection.rule, selection.sample))
 
 
 def found(result: DetectorResult) -> bool:

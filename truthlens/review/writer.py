@@ -19,6 +19,8 @@ log = structlog.get_logger("truthlens.review")
 MOST_WAITING = 2_000
 """Entries that wait in memory at most; about 64 MB at worst of common sizes."""
 MOST_WAITING_CHARS = 64 << 20
+LOSSES = ("full", "database", "content", "stopped")
+"""Why an entry can be lost."""
 _BATCH = 100
 _GATHER_S = 0.05
 _RETRY_S = (0.5, 1.0, 2.0, 5.0)
@@ -33,16 +35,16 @@ class WriterFigures:
     """What became of entries since the start. ``waiting`` is what would be lost if the process were killed now.
 
     ``lost`` counts by cause: ``full`` (no room in memory), ``database`` (it refused the entry), ``content`` (it could not be made),
-    ``stopped`` (the process ended first). ``delay_s`` is how long the last entry that was written had waited. ``failing`` says that the
-    database does not take entries at present.
+    ``stopped`` (the process ended first). ``failing`` says that the database does not take entries at present. ``statuses`` and
+    ``oldest_pending`` (seconds since 1970) are those of the whole queue, a few seconds old, empty before the first look.
     """
 
     written: int
     waiting: int
     lost: dict[str, int]
-    delay_s: float
     failing: bool
     statuses: dict[ReviewStatus, int]
+    oldest_pending: float | None
 
 
 class ReviewWriter:
@@ -51,11 +53,18 @@ class ReviewWriter:
     Args:
         queue: where to; its database may be out of order, then entries wait and the oldest are lost when there are too many.
         settings: the settings in force, for retention.
-        wait: how to wait for seconds or until woken, for tests.
+        observe_delay: is told for each batch how many seconds its first entry has waited.
     """
 
-    def __init__(self, queue: ReviewQueue, settings: Callable[[], ReviewSettings]) -> None:
+    def __init__(
+        self,
+        queue: ReviewQueue,
+        settings: Callable[[], ReviewSettings],
+        *,
+        observe_delay: Callable[[float], object] = lambda _: None,
+    ) -> None:
         self._queue, self._settings = queue, settings
+        self._observe_delay = observe_delay
         self._waiting: deque[tuple[Callable[[], NewEntry], int, float]] = deque()
         self._chars = 0
         self._lock = threading.Lock()
@@ -64,9 +73,9 @@ class ReviewWriter:
         self._lost: Counter[str] = Counter()
         self._written = 0
         self._writing = 0
-        self._delay_s = 0.0
         self._failing = False
         self._statuses: dict[ReviewStatus, int] = {}
+        self._oldest_pending: float | None = None
         self._thread = threading.Thread(target=self._run, name="truthlens-review", daemon=True)
 
     def start(self) -> None:
@@ -102,9 +111,9 @@ class ReviewWriter:
                 self._written,
                 len(self._waiting) + self._writing,
                 dict(self._lost),
-                self._delay_s,
                 self._failing,
                 dict(self._statuses),
+                self._oldest_pending,
             )
 
     def stop(self, *, time_s: float = _STOP_S) -> None:
@@ -126,7 +135,8 @@ class ReviewWriter:
         ready, failures, counted, cleaned = False, 0, 0.0, 0.0
         while True:
             try:
-                if not ready:
+                if not ready or self._queue.database.is_gone():
+                    ready = False
                     self._queue.database.upgrade()
                     ready = True
                 self._write_all()
@@ -136,6 +146,7 @@ class ReviewWriter:
                     cleaned = now
                 if now - counted >= _COUNT_S or not counted:
                     self._statuses = self._queue.counts()
+                    self._oldest_pending = self._queue.oldest_pending()
                     counted = now
                 failures = 0
                 self._note(failing=False)
@@ -176,7 +187,7 @@ class ReviewWriter:
             with self._lock:
                 self._written += len(made)
                 self._writing = 0
-                self._delay_s = time.monotonic() - since
+            self._observe_delay(time.monotonic() - since)
 
     def _add(self, made: list[NewEntry]) -> None:
         try:

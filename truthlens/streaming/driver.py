@@ -50,6 +50,8 @@ class StreamDriver:
         conclude: takes the outcome of the stream, once, before the acknowledgements that its end waited for.
         hold: counts bytes held (negative: let go); false where there is no room for more.
         closed: told once, when all work has ended.
+        examine: asks the plan's models about whole answers; ``None`` where nobody can be asked.
+        choose: gives the outcome its review id, where it is to be queued.
         clock: monotonic, in seconds.
     """
 
@@ -66,6 +68,7 @@ class StreamDriver:
         hold: Callable[[int], bool],
         closed: Callable[[], None],
         examine: Examine | None = None,
+        choose: Callable[[Outcome], Outcome] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan = plan
@@ -97,6 +100,7 @@ class StreamDriver:
             details=details,
             hold_s=hold_s,
             examine=examine,
+            choose=choose,
             clock=clock,
         )
         self._lock = asyncio.Lock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from truthlens.api.members.filter import FIELDS_DROPPED, LOGPROBS_DROPPED
@@ -88,6 +88,7 @@ def ending_of(
     gated: Gated | None = None,
     reason: Reason | None = None,
     failed: bool = False,
+    choose: Callable[[Outcome], Outcome] | None = None,
 ) -> Ending:
     """The end of a stream whose answers were assessed.
 
@@ -101,6 +102,7 @@ def ending_of(
         gated: what the gate did; ``None`` for a stream that was observed.
         reason: why nothing was checked, where there is no answer to hold a verdict.
         failed: whether the backend sent an error within the stream.
+        choose: gives the outcome its review id, where it is to be queued.
     """
     gated = gated or Gated()
     outcome = outcome_of(plan, assessment, answers, model=model)
@@ -119,6 +121,8 @@ def ending_of(
         else None,
         notes=(*outcome.notes, *_notes(gated, failed=failed)),
     )
+    if choose is not None:
+        outcome = choose(outcome)
     warned = _warned(outcome, exchange, answers, gated)
     closing = {
         delivery.index: delivery.text[len(answer.text) :]

@@ -53,6 +53,7 @@ class StreamScorer:
         details: whether a verdict chunk is wanted.
         hold_s: how long text may be held in all.
         examine: asks the plan's models about whole answers; ``None`` where nobody can be asked.
+        choose: gives the outcome its review id, where it is to be queued.
         clock: monotonic, in seconds.
     """
 
@@ -68,8 +69,10 @@ class StreamScorer:
         hold_s: float,
         clock: Callable[[], float],
         examine: Examine | None = None,
+        choose: Callable[[Outcome], Outcome] | None = None,
     ) -> None:
         self._examine = examine
+        self._choose = choose
         self._calls: tuple[CallRecord, ...] = ()
         self._plan = plan
         self._exchange = exchange
@@ -319,6 +322,7 @@ class StreamScorer:
             gated=gated,
             reason=reason,
             failed=self._relay.transcript.failed,
+            choose=self._choose,
         )
 
     def _final(self, ending: Ending) -> bytes:

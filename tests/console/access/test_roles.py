@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
 from tests.console.access.test_logins import TOKEN, TOKENS, VIEWER_TOKEN, bearer, proxied
 from tests.fakes.guarded_app import client_of
-from truthlens.console.access import Role, rules
+from truthlens.console.access import AccessControl, Role, Security, rules
 from truthlens.settings import Access
 
 ORIGIN = "http://localhost:8088"
@@ -152,6 +153,23 @@ async def test_bearers_need_no_csrf_token() -> None:
     async with client_of(TOKENS) as client:
         headers = {"origin": ORIGIN, **bearer(TOKEN)}
         assert (await client.post("/api/reviews", json={}, headers=headers)).status_code == 200
+
+
+async def test_websockets_are_refused() -> None:
+    """Nothing here uses one, and none of the checks would be made."""
+    reached, sent = [], []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        reached.append(scope)
+
+    async def receive() -> dict[str, str]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    await Security(app, control=AccessControl(Access()))({"type": "websocket", "path": "/"}, receive, send)
+    assert (reached, sent) == ([], ["websocket.close"])
 
 
 def test_trees_end_at_slashes() -> None:

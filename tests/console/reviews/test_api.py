@@ -12,6 +12,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from tests.fakes.review_entries import TOKEN, TOKENS, VIEWER_TOKEN, console_of, content, entry, queue_in
+from truthlens.console.pages import Pages
 from truthlens.console.reviews import review_routes
 from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import Change, ReviewStatus
@@ -268,7 +269,7 @@ async def test_the_description_is_valid_and_names_every_route(client: httpx.Asyn
     document = (await client.get("/api/openapi.json")).json()
     OpenAPIV31SpecValidator(document).validate()
     described = {(path, method) for path, item in document["paths"].items() for method in item}
-    routes = [route for route in review_routes(None, Recent()) if route.path.startswith("/api/")]
+    routes = [route for route in review_routes(None, Pages(dict), Recent()) if route.path.startswith("/api/")]
     assert described == {(r.path, m.lower()) for r in routes for m in r.methods or () if m != "HEAD"}
 
 
