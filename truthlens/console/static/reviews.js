@@ -104,7 +104,7 @@
     }
   }
 
-  const several = all("[data-choice]").length > 1 || (form && form.textContent.includes("after the choice"));
+  const several = form && "several" in form.dataset;
   const lines = form && form.elements.spans;
   const LINE = /^(?:(\d+)\s*:\s*)?(\d+)\s*[-–]\s*(\d+)$/;
 
