@@ -8,7 +8,7 @@ WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-detectors bench-peer bench-distractors bench-selection bench-cascade bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile bench-evidence ablation train clean setup-test setup-dev test-attack
+.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-detectors bench-peer bench-distractors bench-selection bench-cascade bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile bench-evidence bench-review-writing ablation train clean setup-test setup-dev test-attack
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -113,6 +113,9 @@ bench-hostile: $(VENV)/.test ## What hostile bodies cost other exchanges, and me
 
 bench-evidence: $(VENV)/.test ## What is taken as evidence of prompts in the form of real frameworks, and what that costs
 	$(BIN)/python -m bench.evidence.prompts $(ARGS)
+
+bench-review-writing: $(VENV)/.test ## What queueing 200 flagged answers a second costs the checks beside it
+	$(BIN)/python -m bench.review.writing $(ARGS)
 
 bench-auto: $(VENV)/.test ## Mode auto against fixed modes, simulated
 	$(BIN)/python -m bench.mitigation.auto $(ARGS)

@@ -43,7 +43,7 @@ def _container() -> dict[str, Any]:
 
 
 def _environment() -> dict[str, str]:
-    return {entry["name"]: entry["value"] for entry in _container()["env"]}
+    return {entry["name"]: entry["value"] for entry in _container()["env"] if "value" in entry}
 
 
 def _gateway(kind: str) -> list[dict[str, Any]]:

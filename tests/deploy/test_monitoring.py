@@ -30,7 +30,11 @@ def _families() -> dict[str, tuple[set[str], set[str]]]:
     """Name as declared → (names of its series, its labels)."""
     found = {}
     signals = Metrics()
-    for metric in (*vars(signals).values(), *vars(signals.detectors).values()):
+    for metric in (
+        *vars(signals).values(),
+        *vars(signals.detectors).values(),
+        *vars(signals.reviews).values(),
+    ):
         if isinstance(metric, Counter | Gauge | Histogram):
             (family,) = metric.describe()
             # The white paper names one counter without the suffix.

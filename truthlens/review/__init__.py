@@ -4,7 +4,7 @@
     content     an entry of an exchange's outcome writer      entries into the database, in the background
     redaction   personal data out of texts        queue       the entries in the database: list, settle, count
     records     what an entry is                  database    opens and migrates it; tables, migrations
-    metrics     truthlens_review*
+    service     all of it in a serving process, with its metrics
 
 An answer never waits for any of this: an entry that cannot be kept is counted as lost.
 """

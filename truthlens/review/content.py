@@ -162,7 +162,7 @@ def _choice(outcome: Outcome, place: int, verdict: Verdict, *, text: bool) -> di
         "score": verdict.score,
         "threshold": verdict.threshold,
         "first_score": verdict.first_score,
-        "spans": [_span(each, text=text) for each in sorted(strongest, key=lambda span: span.start)],
+        "spans": [span_content(each, text=text) for each in sorted(strongest, key=lambda span: span.start)],
         "detectors": [_result(each) for each in verdict.results],
         "claims": [
             {
@@ -184,7 +184,8 @@ def _choice(outcome: Outcome, place: int, verdict: Verdict, *, text: bool) -> di
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _span(span: Span, *, text: bool) -> dict[str, Any]:
+def span_content(span: Span, *, text: bool) -> dict[str, Any]:
+    """Return a span as it stands in an entry; ``text``: whether what a model noted of it may be kept."""
     start, end = span.shown or (span.start, span.end)
     shown: dict[str, Any] = {
         "start": span.start,

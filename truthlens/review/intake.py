@@ -10,12 +10,16 @@ from dataclasses import replace
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.review_settings import ReviewSettings
-from truthlens.detection.explain.explainer import explained
 from truthlens.review.content import entry_of
+from truthlens.review.explanations import explained_outcome
 from truthlens.review.records import NewEntry
 from truthlens.review.selection import new_id, selected
 from truthlens.review.writer import ReviewWriter
 
+EXPLAINED_PER_S = 20
+"""Entries that are explained when they are made, a second: more would take the interpreter from the answers. The others are
+explained when somebody reads them, where their texts are kept."""
+_BURST = 50
 # What an entry takes in memory beside its texts, in characters.
 _OVERHEAD = 4_096
 
@@ -30,6 +34,7 @@ class ReviewIntake:
 
     def __init__(self, writer: ReviewWriter, *, draw: Callable[[], float] = random.random) -> None:
         self._writer, self._draw = writer, draw
+        self._explaining = _Budget(EXPLAINED_PER_S, _BURST)
 
     def chosen(self, outcome: Outcome, settings: ReviewSettings) -> Outcome:
         """Return ``outcome`` with ``review_id`` and ``review_rule`` where it is to be queued and there is room.
@@ -66,10 +71,9 @@ class ReviewIntake:
         wanted = {name: headers[name] for name in ("traceparent", settings.user_header) if name in headers}
 
         def make() -> NewEntry:
-            # Explained already where the client asked for details; here it holds up nobody.
-            verdicts = explained(exchange, outcome.answers, outcome.verdicts)
+            explain = self._explaining.takes()
             return entry_of(
-                replace(outcome, verdicts=verdicts),
+                explained_outcome(outcome, exchange) if explain else outcome,
                 exchange,
                 settings,
                 created=created,
@@ -79,3 +83,21 @@ class ReviewIntake:
 
         texts = (*(each.text for each in outcome.answers), *(each.text for each in exchange.passages))
         self._writer.submit(make, chars=_OVERHEAD + sum(map(len, texts)))
+
+
+class _Budget:
+    """So many a second, and ``burst`` at once after a pause; for one thread."""
+
+    def __init__(self, rate: float, burst: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._left, self._at = burst, clock()
+
+    def takes(self) -> bool:
+        """Take one, where there is one."""
+        now = self._clock()
+        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
+        self._at = now
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True

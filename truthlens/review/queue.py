@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from truthlens.review.database import ReviewDatabase
+from truthlens.review.explanations import explained_content
 from truthlens.review.records import (
     Change,
     Changed,
@@ -304,7 +305,8 @@ class ReviewQueue:
             trail = connection.execute(
                 sa.select(events).where(events.c.number == row.number).order_by(events.c.event)
             ).all()
-        return _entry(row, trail)
+        entry = _entry(row, trail)
+        return replace(entry, content=explained_content(entry.content))
 
     def all(self, filters: Filters = Filters(), *, at_once: int = 100) -> Iterable[Entry]:  # noqa: B008
         """Yield every entry that fits ``filters``, oldest first, without its audit trail; never more than ``at_once`` in memory."""

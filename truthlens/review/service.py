@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from truthlens.core.review_settings import ReviewSettings
 from truthlens.review.database import ReviewDatabase, checked_url
 from truthlens.review.intake import ReviewIntake
-from truthlens.review.metrics import ReviewMetrics
 from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import ReviewStatus
 from truthlens.review.writer import ReviewWriter
 from truthlens.telemetry.metrics import Metrics
+from truthlens.telemetry.review_metrics import LOSSES, ReviewMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,8 @@ class ReviewService:
         if url is None:
             return None
         queue = ReviewQueue(ReviewDatabase(checked_url(url)))
-        metrics = ReviewMetrics(signals.registry)
-        writer = ReviewWriter(queue, settings, observe_delay=metrics.write_seconds.observe)
-        signals.on_scrape(lambda: metrics.collect(writer))
+        writer = ReviewWriter(queue, settings, observe_delay=signals.reviews.write_seconds.observe)
+        signals.on_scrape(_collecting(writer, signals.reviews))
         writer.start()
         return cls(queue, writer, ReviewIntake(writer))
 
@@ -54,3 +55,27 @@ class ReviewService:
         """Write what waits, and close the database; blocks for some seconds at most."""
         self.writer.stop()
         self.queue.database.dispose()
+
+
+def _collecting(
+    writer: ReviewWriter, metrics: ReviewMetrics, *, clock: Callable[[], float] = time.time
+) -> Callable[[], None]:
+    """Return what brings the metrics up to date whenever somebody reads them."""
+    told_written, told_lost = 0, dict.fromkeys(LOSSES, 0)
+
+    def collect() -> None:
+        nonlocal told_written
+        figures = writer.figures()
+        for status in ReviewStatus:
+            metrics.entries.labels(status.value).set(figures.statuses.get(status, math.nan))
+        oldest = figures.oldest_pending
+        metrics.oldest.set(0.0 if oldest is None else max(0.0, clock() - oldest))
+        metrics.written.inc(figures.written - told_written)
+        told_written = figures.written
+        for cause, count in figures.lost.items():
+            metrics.lost.labels(cause).inc(count - told_lost[cause])
+            told_lost[cause] = count
+        metrics.waiting.set(figures.waiting)
+        metrics.up.set(0.0 if figures.failing else 1.0)
+
+    return collect

@@ -19,8 +19,6 @@ log = structlog.get_logger("truthlens.review")
 MOST_WAITING = 2_000
 """Entries that wait in memory at most; about 64 MB at worst of common sizes."""
 MOST_WAITING_CHARS = 64 << 20
-LOSSES = ("full", "database", "content", "stopped")
-"""Why an entry can be lost."""
 _BATCH = 100
 _GATHER_S = 0.05
 _RETRY_S = (0.5, 1.0, 2.0, 5.0)

@@ -26,6 +26,7 @@ from truthlens.core.records.verdict import Verdict
 from truthlens.telemetry.buckets import LATENCY_BUCKETS, SCORE_BUCKETS
 from truthlens.telemetry.detector_metrics import DetectorMetrics
 from truthlens.telemetry.last_hour import LastHour
+from truthlens.telemetry.review_metrics import ReviewMetrics
 from truthlens.telemetry.score_history import ScoreHistory
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
@@ -237,6 +238,7 @@ class Metrics:
             registry=registry,
         )
         self.detectors = DetectorMetrics(registry)
+        self.reviews = ReviewMetrics(registry)
         # For the console, which shows them without a Prometheus.
         self.score_history, self.last_hour = ScoreHistory(), LastHour()
         for result in ("ok", "failed"):

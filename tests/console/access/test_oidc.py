@@ -110,7 +110,7 @@ async def test_roles_come_from_names_and_groups(
         {"preferred_username": "a" * 200},
         {"preferred_username": ["ada"]},
     ],
-    ids=str,
+    ids=lambda claims: str({k: "a time" if isinstance(v, int) else v for k, v in claims.items()}),
 )
 async def test_wrong_claims_log_nobody_in(provider: OidcProvider, claims: dict[str, Any]) -> None:
     """Of another login, another client, another issuer, out of date, or nobody's."""

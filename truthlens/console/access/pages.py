@@ -37,7 +37,9 @@ _pages.globals["signed_in"] = signed_in.get
 
 def page(template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Render one of the templates of this package."""
-    return HTMLResponse(_pages.get_template(f"access/{template}.html.j2").render(values), status_code=status)
+    return HTMLResponse(
+        _pages.get_template(f"access/{template}.html.j2").render(path="", **values), status_code=status
+    )
 
 
 def wants_page(headers: Headers) -> bool:

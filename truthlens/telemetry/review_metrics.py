@@ -1,23 +1,19 @@
-"""The ``truthlens_review*`` metrics: entries by status, what waits, what was lost."""
+"""Define the ``truthlens_review*`` metrics; ``review.service`` keeps them up to date."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from truthlens.review.records import ReviewStatus
-from truthlens.review.writer import LOSSES, ReviewWriter
 from truthlens.telemetry.buckets import LATENCY_BUCKETS
+
+LOSSES = ("full", "database", "content", "stopped")
+"""Why an entry can be lost."""
 
 
 class ReviewMetrics:
-    """The metrics of the review queue, in ``registry``; ``collect`` brings them up to date."""
+    """The metrics of the review queue, in ``registry``."""
 
-    def __init__(self, registry: CollectorRegistry, *, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
+    def __init__(self, registry: CollectorRegistry) -> None:
         self.entries = Gauge(
             "truthlens_reviews",
             "Entries of the review queue: status is pending, reviewed (somebody is at it), approved (the answer is right) or"
@@ -58,19 +54,3 @@ class ReviewMetrics:
         )
         for cause in LOSSES:
             self.lost.labels(cause)
-        self._told_written, self._told_lost = 0, dict.fromkeys(LOSSES, 0)
-
-    def collect(self, writer: ReviewWriter) -> None:
-        """Take the writer's figures over."""
-        figures = writer.figures()
-        for status in ReviewStatus:
-            self.entries.labels(status.value).set(figures.statuses.get(status, math.nan))
-        oldest = figures.oldest_pending
-        self.oldest.set(0.0 if oldest is None else max(0.0, self._clock() - oldest))
-        self.written.inc(figures.written - self._told_written)
-        self._told_written = figures.written
-        for cause, count in figures.lost.items():
-            self.lost.labels(cause).inc(count - self._told_lost[cause])
-            self._told_lost[cause] = count
-        self.waiting.set(figures.waiting)
-        self.up.set(0.0 if figures.failing else 1.0)
