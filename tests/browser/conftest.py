@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 
 from tests.fakes.ports import free_port
-from tests.fakes.review_entries import console_of, content, entry, queue_in, span
+from tests.fakes.review_console import console_of, content, entry, queue_in, span
 from truthlens.review.queue import ReviewQueue
 from truthlens.settings import Access
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import AXE, HOSTILE, SIZES, Server
-from tests.fakes.review_entries import ANSWER, TOKENS, VIEWER_TOKEN, entry
+from tests.fakes.review_console import ANSWER, TOKENS, VIEWER_TOKEN, entry
 from truthlens.review.records import Change, Correction, ReviewStatus
 
 every_size = pytest.mark.parametrize("page", SIZES, indirect=True, ids=lambda each: f"{each[0]}-{each[1]}")
@@ -264,7 +264,7 @@ def test_pages_are_accessible_and_fit(page: Any, server: Server) -> None:
     kept = entry(60)
     from dataclasses import replace
 
-    from tests.fakes.review_entries import content
+    from tests.fakes.review_console import content
 
     server.queue.add([replace(kept, has_text=False, excerpt="", content=content(text=False))])
     marks = [Correction(0, 12), Correction(26, 35)]

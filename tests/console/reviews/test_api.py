@@ -11,7 +11,7 @@ import httpx
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from tests.fakes.review_entries import TOKEN, TOKENS, VIEWER_TOKEN, console_of, content, entry, queue_in
+from tests.fakes.review_console import TOKEN, TOKENS, VIEWER_TOKEN, console_of, content, entry, queue_in
 from truthlens.console.pages import Pages
 from truthlens.console.reviews import review_routes
 from truthlens.review.queue import ReviewQueue
