@@ -12,6 +12,7 @@ from rich.text import Text
 from truthlens import __version__
 from truthlens.cli import accuracy, calibration, evaluation, evidence, gateway, policy, scoring, training
 from truthlens.cli import models as model_commands
+from truthlens.cli.review import review
 from truthlens.core.errors import TruthLensError
 
 app = typer.Typer(
@@ -52,6 +53,7 @@ models.command("pull")(model_commands.pull_model)
 models.command("export")(model_commands.export_model)
 models.command("quantize")(model_commands.quantize_model)
 app.add_typer(models, name="models")
+app.add_typer(review, name="review")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

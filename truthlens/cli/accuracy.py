@@ -59,7 +59,7 @@ def accuracy(
                 for name in ("total_claims", "verified_claims", "unverified_claims"):
                     counts[name] += int(found.details.get(name, 0))
     figures = accuracy_figures(counts, target_percent=target_rate)
-    typer.echo(json.dumps(figures) if as_json else _shown(figures))
+    typer.echo(json.dumps(figures) if as_json else report_text(figures))
 
 
 def accuracy_figures(counts: Counter[str], *, target_percent: float) -> dict[str, Any]:
@@ -96,7 +96,8 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.2%}"
 
 
-def _shown(figures: dict[str, Any]) -> str:
+def report_text(figures: dict[str, Any]) -> str:
+    """Return the report of ``accuracy_figures`` as text."""
     met = {None: "-", True: "YES", False: "NO"}[figures["meets_target"]]
     return f"""{_RULE}
 Hallucination Detection Accuracy Report

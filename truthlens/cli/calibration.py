@@ -21,6 +21,7 @@ from truthlens.cli import options
 from truthlens.cli.asked_models import models_of
 from truthlens.cli.calibration_target import scorer_of, set_threshold
 from truthlens.cli.plan_target import Target, find_target
+from truthlens.cli.review.threshold import check_source, from_queue, goal_of
 from truthlens.cli.share_result import ShareResult
 from truthlens.core.errors import TruthLensError
 from truthlens.core.net import Address
@@ -56,13 +57,14 @@ _CURVE = {f"{step / 10:.1f}": step / 10 for step in range(1, 10)}
 
 def calibrate(
     file: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            help="Labelled JSON lines, plain or .gz; with --flag-share unlabelled ones.",
+            help="Labelled JSON lines, plain or .gz; with --flag-share unlabelled ones; with --from-review none.",
             exists=True,
             dir_okay=False,
+            show_default=False,
         ),
-    ],
+    ] = None,
     max_miss_rate: Annotated[
         float | None,
         typer.Option(
@@ -83,6 +85,25 @@ def calibrate(
     flag_share: Annotated[
         float | None,
         typer.Option(help="Share of unlabelled answers that is to be flagged.", show_default=False),
+    ] = None,
+    from_review: Annotated[
+        bool,
+        typer.Option(
+            "--from-review", help="Take scores and verdicts from the review queue, in place of a FILE."
+        ),
+    ] = False,
+    database: options.ReviewDatabase = None,
+    since: Annotated[
+        str | None,
+        typer.Option(help="With --from-review: answers from this time on, such as 30d.", show_default=False),
+    ] = None,
+    best_f1: Annotated[bool, typer.Option("--best-f1", help="With --from-review: most F1 of flags.")] = False,
+    max_false_alarms: Annotated[
+        float | None,
+        typer.Option(
+            help="With --from-review: largest expected share of correct answers that may be flagged.",
+            show_default=False,
+        ),
     ] = None,
     config: options.Config = None,
     decision: Annotated[
@@ -119,7 +140,24 @@ def calibrate(
 
     Without labels: --flag-share sets the threshold that flags that share. Each line: {context, query, response}, or a
     line of the gateway's log with texts.
+
+    With --from-review: from the scores and verdicts of the review queue, no texts needed. See docs/review-learning.md.
     """
+    only_review = (since, max_false_alarms, best_f1 or None)
+    check_source(file, (flag_share, output, model, limit), only_review, from_review=from_review)
+    if file is None:
+        from_queue(
+            goal_of(max_miss_rate, max_false_alarms, cost_ratio, best_f1=best_f1),
+            prior=prior,
+            database=database,
+            since=since,
+            config=config,
+            decision=decision,
+            models=models,
+            write=write,
+            as_json=as_json,
+        )
+        return
     _check_options(
         max_miss_rate,
         cost_ratio,

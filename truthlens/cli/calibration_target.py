@@ -62,7 +62,19 @@ def scorer_of(target: Target, *, threads: int, models: OfflineModels | None = No
 
 
 def set_threshold(target: Target, record: ThresholdRecord, output: Path | None, settings: Settings) -> int:
-    """Write the threshold into the policy; the result is how many errors it has elsewhere."""
+    """Write the threshold of ``record`` into the policy; the result is how many errors it has elsewhere."""
+    assert target.config is not None
+    value: float | dict[str, Any] = record.threshold
+    if isinstance(record.goal, MissRateGoal):
+        assert output is not None
+        folder = target.config.parent.resolve()
+        name = Path(os.path.relpath(output.resolve(), folder)).as_posix()
+        value = {"max_miss_rate": record.goal.max_miss_rate, "calibration": name}
+    return set_value(target, value, settings)
+
+
+def set_value(target: Target, value: float | dict[str, Any], settings: Settings) -> int:
+    """Write a number, or the mapping of another kind of threshold, into the policy; the result is how many errors it has elsewhere."""
     assert target.config is not None
     path, decision = target.config, target.plan.decision
     # Scoring takes a while: what counts is the file as it is now.
@@ -72,11 +84,6 @@ def set_threshold(target: Target, record: ThresholdRecord, output: Path | None, 
         raise PolicyError(
             f"{path}: the decision {decision!r} was changed while the answers were scored; run it again"
         )
-    value: float | dict[str, Any] = record.threshold
-    if isinstance(record.goal, MissRateGoal):
-        assert output is not None
-        name = Path(os.path.relpath(output.resolve(), path.parent.resolve())).as_posix()
-        value = {"max_miss_rate": record.goal.max_miss_rate, "calibration": name}
     changed = with_threshold(text, value, decision=decision, file=str(path))
     before, after = (_errors(content, path, settings) for content in (text, changed))
     new = [line for line in after if line not in before]

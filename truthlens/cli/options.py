@@ -137,3 +137,14 @@ ModelName = Annotated[
         show_default=False,
     ),
 ]
+ReviewDatabase = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="URL",
+        envvar="TRUTHLENS_REVIEW_DATABASE",
+        help="Database of the review queue, sqlite:////PATH/FILE.db or postgresql://USER@HOST/NAME"
+        " (default: reviews.db in the user's state folder).",
+        show_default=False,
+    ),
+]

@@ -82,7 +82,7 @@ class ReviewDatabase:
         self._path = Path(url.database or "") if self.is_sqlite else None
         self._inode: int | None = None
         self.engine = sa.create_engine(
-            url,
+            _readable(url, self._path),
             pool_pre_ping=not self.is_sqlite,
             pool_timeout=_CONNECT_S,
             connect_args={"timeout": _BUSY_S} if self.is_sqlite else _postgresql_arguments(),
@@ -195,6 +195,20 @@ class ReviewDatabase:
             self._inode = self._path.stat().st_ino
         except OSError as error:
             raise QueueUnavailableError(f"the review database {self.shown}: {error.strerror}") from error
+
+
+def _readable(url: URL, path: Path | None) -> URL:
+    """Return the URL by which a database that this process cannot write to is read.
+
+    In write-ahead mode even readers make files beside it, unless it is said that it does not change: so it is where no process has it
+    open, for then there is no log beside it.
+    """
+    if path is None or not path.exists() or Path(f"{path}-wal").exists():
+        return url
+    effective = os.access in os.supports_effective_ids
+    if all(os.access(each, os.W_OK, effective_ids=effective) for each in (path, path.parent)):
+        return url
+    return url.set(database=path.absolute().as_uri(), query={"uri": "true", "mode": "ro", "immutable": "1"})
 
 
 def _postgresql_arguments() -> dict[str, Any]:

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import track
 
 from truthlens.core.errors import DetectorError
+from truthlens.core.intervals import wilson
 from truthlens.training.calibrate.conformal import UnattainableError
 from truthlens.training.calibrate.threshold import Scorer
 from truthlens.training.data.dataset import DataError
@@ -30,7 +31,6 @@ LEAST_EACH_SIDE = 5
 MOST_EXCESS = 0.1
 """How much of the share asked for may be flagged beyond it, where answers tie."""
 _DIGITS = 4
-_NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +122,7 @@ def threshold_for_share(scored: TrafficScores, share: float) -> ShareChoice:
         )
     places = np.flatnonzero(allowed)
     place = int(places[np.argmin(np.abs(flagged[places] / count - share))])
-    low, high = _wilson(int(flagged[place]), count)
+    low, high = wilson(int(flagged[place]) / count, count)
     return ShareChoice(_short(distinct, place), int(flagged[place]), count, low, high)
 
 
@@ -138,13 +138,3 @@ def _short(distinct: NDArray[np.float64], place: int) -> float:
     short = math.floor(exact * 10**_DIGITS) / 10**_DIGITS
     below = float(distinct[place - 1]) if place else -1.0
     return short if below < short else exact
-
-
-def _wilson(hits: int, count: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share."""
-    share, square = hits / count, _NORMAL_95**2
-    middle = (share + square / (2 * count)) / (1 + square / count)
-    reach = (
-        _NORMAL_95 * math.sqrt(share * (1 - share) / count + square / (4 * count**2)) / (1 + square / count)
-    )
-    return max(0.0, middle - reach), min(1.0, middle + reach)

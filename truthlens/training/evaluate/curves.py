@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from truthlens.core.intervals import wilson
 from truthlens.training.evaluate.metrics import Floats, Ranking, bins_of
-
-_Z95 = 1.959964
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,17 +145,6 @@ def reliability_bins(
             )
         )
     return tuple(found)
-
-
-def wilson(rate: float, rows: int) -> tuple[float, float]:
-    """Return the 95 % interval of a rate that was seen on ``rows`` rows (at least 1).
-
-    Source: Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
-    """
-    square = _Z95**2 / rows
-    middle = (rate + square / 2) / (1 + square)
-    half = _Z95 * float(np.sqrt(rate * (1 - rate) / rows + square / (4 * rows))) / (1 + square)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _kept(confidence: Floats, errors: Floats, mass: Floats) -> tuple[Floats, Floats, float]:

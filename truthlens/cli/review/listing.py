@@ -1,0 +1,148 @@
+"""``review list`` and ``review show``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from truthlens.cli import options
+from truthlens.cli.review.filters import filtered
+from truthlens.cli.review.opening import opened
+from truthlens.cli.review.terminal import harmless, harmless_lines, moment
+from truthlens.review.queue import MOST_LISTED
+from truthlens.review.records import Entry, EntrySummary, Filters, Order
+
+out = Console(highlight=False, markup=False, emoji=False)
+
+
+@filtered
+def list_entries(
+    filters: Filters,
+    database: options.ReviewDatabase = None,
+    order: Annotated[Order, typer.Option(help="How they are sorted.")] = Order.NEWEST,
+    limit: Annotated[int, typer.Option(min=1, help="Entries at most.")] = 50,
+    cursor: Annotated[
+        str | None, typer.Option(help="Go on where a list ended, as it says.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+) -> None:
+    """List the entries of the queue."""
+    found: list[EntrySummary] = []
+    with opened(database) as queue:
+        while True:
+            page = queue.listed(
+                filters, order=order, cursor=cursor, limit=min(MOST_LISTED, limit - len(found))
+            )
+            found += page.entries
+            cursor = page.cursor
+            if cursor is None or len(found) >= limit:
+                break
+        statuses = queue.counts(filters)
+    if as_json:
+        for each in found:
+            typer.echo(json.dumps(asdict(each)))
+    else:
+        out.print(_table(found))
+        out.print(", ".join(f"{count} {status}" for status, count in statuses.items()))
+    if cursor is not None:
+        typer.echo(f"there are more: --cursor {cursor}", err=True)
+
+
+def show(
+    entry_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the entry.")],
+    database: options.ReviewDatabase = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show all that is kept of an entry."""
+    with opened(database) as queue:
+        entry = queue.get(entry_id)
+    if as_json:
+        typer.echo(json.dumps(asdict(entry)))
+        return
+    for line in _lines(entry):
+        typer.echo(line)
+
+
+def _table(found: list[EntrySummary]) -> Table:
+    table = Table()
+    columns = ("id", "time (UTC)", "status", "decision", "score", "flagged", "kinds", "reviewer", "text")
+    widths = {"id": max((len(each.id) for each in found), default=2), "status": 8}
+    for column in columns:
+        justify: Literal["left", "right"] = "right" if column == "score" else "left"
+        table.add_column(column, justify=justify, min_width=widths.get(column))
+    for each in found:
+        cells = (
+            each.id,
+            moment(each.created)[:16],
+            each.status.value,
+            each.decision,
+            f"{each.score:.2f}",
+            "yes" if each.flagged else "no",
+            ", ".join(each.kinds),
+            each.reviewer,
+            each.excerpt,
+        )
+        table.add_row(*(Text(harmless(cell)) for cell in cells))
+    return table
+
+
+def _lines(entry: Entry) -> list[str]:
+    summary = asdict(entry.summary)
+    times = {name: moment(summary[name]) for name in ("created", "updated", "settled")}
+    lines = [f"{name:20} {_value(value)}" for name, value in (summary | times).items() if name != "note"]
+    texts: dict[str, Any] = entry.content.get("texts") or {}
+    if entry.summary.note:
+        lines += ["note", harmless_lines(entry.summary.note)]
+    if texts:
+        lines += ["query", harmless_lines(texts["query"])]
+        for place, passage in enumerate(texts["passages"]):
+            title = f"  {harmless(passage['title'])}" if passage["title"] else ""
+            lines += [f"passage {place}{title}", harmless_lines(passage["text"])]
+    elif why := entry.content.get("texts_dropped"):
+        lines.append(f"{'texts dropped':20} {harmless(str(why))}")
+    for place, choice in enumerate(entry.content.get("choices", ())):
+        lines.append(f"answer {place}  score {choice.get('score', '-')}  {choice.get('status', '-')}")
+        answers = texts.get("answers", ())
+        answer = answers[place] if place < len(answers) else ""
+        if answer:
+            lines.append(harmless_lines(answer))
+        lines += [f"  mark {_mark(span, answer)}" for span in choice.get("spans", ())]
+        lines += [
+            f"  detector {each.get('name')}  score {each.get('score')}  {harmless(str(each.get('explanation', '')))}"
+            for each in choice.get("detectors", ())
+        ]
+    if entry.spans is not None:
+        for each in entry.spans:
+            lines.append(f"reviewer's mark  answer {each.choice}  {each.start}-{each.end}")
+    lines += [
+        f"{moment(each.at)}  {harmless(each.actor)}  {harmless(each.action)}  -> {each.status} (version {each.version})"
+        + (f"  {harmless(each.note)}" if each.note else "")
+        for each in entry.events
+    ]
+    return lines
+
+
+def _mark(span: dict[str, Any], answer: str) -> str:
+    start, end = span.get("shown") or (span["start"], span["end"])
+    words = f"  {harmless(answer[start:end])}" if answer else ""
+    kind = f"  {harmless(str(span['kind']))}" if "kind" in span else ""
+    return f"{start}-{end}  {span['score']:.2f}  {harmless(str(span['detector']))}{kind}{words}"
+
+
+def _value(value: object) -> str:
+    match value:
+        case dict():
+            shown = ", ".join(f"{name} {each}" for name, each in value.items())
+        case list() | tuple():
+            shown = ", ".join(map(str, value))
+        case float():
+            shown = f"{value:.4g}"
+        case _:
+            shown = str(value)
+    return harmless(shown) or "-"
