@@ -92,7 +92,7 @@ def calibrate(
             "--from-review", help="Take scores and verdicts from the review queue, in place of a FILE."
         ),
     ] = False,
-    database: options.ReviewDatabase = None,
+    database: options.QueueDatabase = None,
     since: Annotated[
         str | None,
         typer.Option(help="With --from-review: answers from this time on, such as 30d.", show_default=False),

@@ -137,7 +137,7 @@ ModelName = Annotated[
         show_default=False,
     ),
 ]
-ReviewDatabase = Annotated[
+QueueDatabase = Annotated[
     str | None,
     typer.Option(
         "--database",

@@ -24,7 +24,7 @@ out = Console(highlight=False, markup=False, emoji=False)
 @filtered
 def list_entries(
     filters: Filters,
-    database: options.ReviewDatabase = None,
+    database: options.QueueDatabase = None,
     order: Annotated[Order, typer.Option(help="How they are sorted.")] = Order.NEWEST,
     limit: Annotated[int, typer.Option(min=1, help="Entries at most.")] = 50,
     cursor: Annotated[
@@ -56,7 +56,7 @@ def list_entries(
 
 def show(
     entry_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the entry.")],
-    database: options.ReviewDatabase = None,
+    database: options.QueueDatabase = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show all that is kept of an entry."""

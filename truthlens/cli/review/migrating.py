@@ -12,7 +12,7 @@ from truthlens.review.records import QueueUnavailableError
 
 
 def migrate(
-    database: options.ReviewDatabase = None,
+    database: options.QueueDatabase = None,
     to: Annotated[
         str | None,
         typer.Option(help="Version of the tables, such as 0001 (default: the newest).", show_default=False),

@@ -23,7 +23,7 @@ Reviewer = Annotated[
 
 def resolve(
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of entries.")],
-    database: options.ReviewDatabase = None,
+    database: options.QueueDatabase = None,
     approve: Annotated[
         bool, typer.Option("--approve", help="The answer is correct: the flag was a false positive.")
     ] = False,

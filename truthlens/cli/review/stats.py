@@ -26,7 +26,7 @@ _DAYS = 14
 @filtered
 def stats(
     filters: Filters,
-    database: options.ReviewDatabase = None,
+    database: options.QueueDatabase = None,
     target_rate: Annotated[
         float,
         typer.Option("--target", min=0, max=100, help="Highest share of unverified claims, in percent."),

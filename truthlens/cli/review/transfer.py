@@ -27,7 +27,7 @@ from truthlens.review.transfer import MOST_LINE, entry_lines, import_lines
 @filtered
 def export(
     filters: Filters,
-    database: options.ReviewDatabase = None,
+    database: options.QueueDatabase = None,
     to: Annotated[
         Path | None,
         typer.Option(
@@ -61,7 +61,7 @@ def import_(
             help="JSON lines of `truthlens review export --entries`, or verdicts: {id, label} or {id, status}; - for standard input.",
         ),
     ],
-    database: options.ReviewDatabase = None,
+    database: options.QueueDatabase = None,
     reviewer: Reviewer = None,
 ) -> None:
     """Add exported entries, or settle entries by labelled lines. Exit status 1 where lines could not be taken.
