@@ -6,16 +6,15 @@ number of entries (Kish) where weights differ.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from truthlens.core.intervals import wilson
 from truthlens.review.records import EntrySummary
 
 DAY_S = 86_400
-_Z = 1.959964  # the normal distribution's 97.5 % quantile
 _LEAST_SAMPLE = 1e-6
 
 
@@ -113,15 +112,6 @@ def by_period(tallies: Iterable[Tally], *, days: int, most: int) -> Sequence[tup
         start = each.day - (each.day + 3) % 7 if days == 7 else each.day - each.day % days
         parts.setdefault(start, []).append(each)
     return [(start, accuracy_of(parts[start])) for start in sorted(parts)[-most:]]
-
-
-def wilson(share: float, count: float) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share, 0..1, that was seen among ``count`` (above 0, may be effective)."""
-    square = _Z * _Z
-    middle = share + square / (2 * count)
-    reach = _Z * math.sqrt(share * (1 - share) / count + square / (4 * count * count))
-    below = 1 + square / count
-    return max(0.0, (middle - reach) / below), min(1.0, (middle + reach) / below)
 
 
 def _estimate(tallies: Iterable[Tally], hit: Callable[[Tally], bool]) -> Estimate | None:

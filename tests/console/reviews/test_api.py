@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -232,6 +233,24 @@ async def test_stats_tell_precision_and_backlog(client: httpx.AsyncClient, queue
     assert shown["weekly"][0]["start"] == "2025-12-29"
 
 
+async def test_settled_entries_are_exported_as_labelled_rows(
+    client: httpx.AsyncClient, queue: ReviewQueue
+) -> None:
+    """One JSON object a line, of settled ones alone; the filters choose."""
+    assert (await client.get("/api/reviews/export")).text == ""
+    for number, status in ((0, "rejected"), (1, "approved"), (2, "reviewed")):
+        queue.change(Change(entry(number).id, 1, ReviewStatus(status)), actor="ann")
+    reply = await client.get("/api/reviews/export")
+    assert reply.headers["content-type"].startswith("application/jsonl")
+    assert [(row["id"], row["label"]) for row in map(json.loads, reply.text.splitlines())] == [
+        (FIRST, 1),
+        (entry(1).id, 0),
+    ]
+    only = await client.get("/api/reviews/export?decision=support")
+    assert [json.loads(line)["label"] for line in only.text.splitlines()] == [0]
+    assert (await client.get("/api/reviews/export?min_score=x")).status_code == 422
+
+
 async def test_without_a_queue_every_route_says_so(queue: ReviewQueue) -> None:
     """404 with the reason; the description is there nevertheless."""
     transport = httpx.ASGITransport(console_of(None))
@@ -251,6 +270,7 @@ async def test_a_database_that_is_gone_is_503(
     (tmp_path / "reviews.db").mkdir()
     for reply in (
         await client.get("/api/reviews"),
+        await client.get("/api/reviews/export"),
         await client.patch(f"/api/reviews/{FIRST}", json={"version": 1, "status": "approved"}),
         await client.post(
             "/api/reviews/bulk", json={"changes": [{"id": FIRST, "version": 1, "status": "approved"}]}

@@ -3,21 +3,24 @@
 GET   /api/reviews          list       GET  /api/reviews/counts    how many, by status
 GET   /api/reviews/{id}     one entry  GET  /api/reviews/stats     how right the detectors were
 PATCH /api/reviews/{id}     change it  POST /api/reviews/bulk      change many
+GET   /api/reviews/export   labelled rows, as JSON lines
 GET   /api/openapi.json     this API, as OpenAPI
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import pydantic
 import structlog
 from pydantic import TypeAdapter
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from truthlens.console.access import check_csrf, user_of
@@ -38,6 +41,7 @@ from truthlens.console.reviews.schemas import (
     query_values,
 )
 from truthlens.core.errors import BodyTooLargeError
+from truthlens.review.labelled import labelled_rows
 from truthlens.review.records import (
     Change,
     Changed,
@@ -79,6 +83,7 @@ def api_routes(desk: Desk | None) -> list[Route]:
         route("/api/reviews", _list),
         route("/api/reviews/counts", _counts),
         route("/api/reviews/stats", _stats),
+        route("/api/reviews/export", _export),
         route("/api/reviews/bulk", _bulk, "POST"),
         route("/api/reviews/{id}", _get),
         route("/api/reviews/{id}", _patch, "PATCH"),
@@ -119,6 +124,21 @@ async def _counts(request: Request, desk: Desk) -> Response:
 
 async def _stats(_request: Request, desk: Desk) -> Response:
     return _reply(REPLIES["Stats"], await desk.stats())
+
+
+async def _export(request: Request, desk: Desk) -> Response:
+    asked = FilterQuery.model_validate(query_values(request.query_params.multi_items()))
+    rows = labelled_rows(desk.queue, asked.filters)
+    # Before the status is sent: a database that does not answer is no empty export.
+    first = await desk.run(next, rows, None)
+    return StreamingResponse(_lines(first, rows), media_type="application/jsonl")
+
+
+def _lines(first: dict[str, Any] | None, rows: Iterator[dict[str, Any]]) -> Iterator[bytes]:
+    if first is None:
+        return
+    for row in chain((first,), rows):
+        yield json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 async def _get(request: Request, desk: Desk) -> Response:

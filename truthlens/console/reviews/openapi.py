@@ -66,6 +66,10 @@ def _document(replies: tuple[tuple[str, TypeAdapter[Any]], ...]) -> bytes:
             shown["requestBody"] = {"required": True, "content": _json(given[body])}
         return shown
 
+    told = "Settled entries with kept texts as labelled rows, which `truthlens eval`, `calibrate` and `train` read"
+    export = operation("exportReviews", told, "Problem", "422", query=FilterQuery)
+    lines = {"schema": {"type": "string", "description": "One JSON object a line."}}
+    export["responses"]["200"]["content"] = {"application/jsonl": lines}
     shown = {
         "openapi": "3.1.0",
         "info": {
@@ -95,6 +99,7 @@ def _document(replies: tuple[tuple[str, TypeAdapter[Any]], ...]) -> bytes:
                     "reviewStats", "How right the detectors were by the reviewers' decisions", "Stats"
                 )
             },
+            "/api/reviews/export": {"get": export},
             "/api/reviews/bulk": {
                 "post": operation(
                     "changeReviews", "What became of each change", "BulkReply", "413", "422", body="Bulk"
