@@ -7,6 +7,7 @@ GET  /playground       a form for an answer      POST /v1/detect   score one ans
 POST /playground       what is found in it       POST /v1/evidence what of a request is evidence
 GET  /evidence         a form for a request      GET  /static/...  styles and scripts
 POST /evidence         what is its evidence      GET, POST /login, /logout   see ``access``
+     /reviews, /api/reviews   see ``reviews``
 
 Who may ask is decided before any of them: ``access``.
 """
@@ -32,9 +33,11 @@ from truthlens.console.evidence_page import EvidencePage
 from truthlens.console.overview import Overview
 from truthlens.console.pages import FOLDER, Pages
 from truthlens.console.playground import Playground
+from truthlens.console.reviews import review_routes
 from truthlens.console.views import shown_entry
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
+from truthlens.review.queue import ReviewQueue
 from truthlens.settings import Access
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
@@ -103,6 +106,7 @@ def console_app(
     addresses: Callable[[], Sequence[tuple[str, str]]] = tuple,
     access: Access | None = None,
     reviews_waiting: Callable[[], int | None] | None = None,
+    reviews: ReviewQueue | None = None,
 ) -> ASGIApp:
     """Return the console as an ASGI application.
 
@@ -116,6 +120,7 @@ def console_app(
         access: who may use it; left out, anyone who reaches it by its own address may do all.
         reviews_waiting: gives how many reviews wait, ``None`` where that is not known; left out, the first page says
             nothing of reviews.
+        reviews: the answers that await review; left out, the pages say that the queue is switched off.
     """
     console = _Console(policy=policy, signals=signals, recent=recent, readiness=readiness)
     pages, bodies = console.pages, Bodies(policy, pipeline)
@@ -137,6 +142,7 @@ def console_app(
             Route("/v1/detect", api.detect, methods=["POST"]),
             Route("/v1/evidence", api.evidence, methods=["POST"]),
             *control.routes,
+            *review_routes(reviews, pages, recent),
         ],
         exception_handlers={AccessError: _refused},
     )

@@ -239,15 +239,34 @@ class ReviewQueue:
         page = tuple(_summary(row) for row in rows[:limit])
         return Page(page, _cursor(page[-1], order) if len(rows) > limit else None)
 
-    def neighbour(self, number: int, filters: Filters, *, later: bool) -> str | None:
-        """Return the id of the entry next to ``number`` in the order newest first; ``later`` for the one after it."""
-        query = sa.select(entries.c.id).where(*_conditions(filters))
-        if later:
-            query = query.where(entries.c.number < number).order_by(entries.c.number.desc())
-        else:
-            query = query.where(entries.c.number > number).order_by(entries.c.number)
+    def neighbour(
+        self, number: int, filters: Filters, *, later: bool, order: Order = Order.NEWEST
+    ) -> str | None:
+        """Return the id of the entry next to ``number`` in ``order``; ``later`` for the one after it."""
+        c = entries.c
+        falls = (order is not Order.OLDEST) == later
+        place: sa.ColumnElement[int] = sa.literal(number)
+        found: sa.ColumnElement[bool] = c.number < place if falls else c.number > place
+        columns: list[sa.ColumnElement[Any]] = [c.number]
+        if order is Order.SCORE:
+            score = sa.select(c.score).where(c.number == number).scalar_subquery()
+            found = sa.or_(c.score < score if falls else c.score > score, sa.and_(c.score == score, found))
+            columns.insert(0, c.score)
+        query = sa.select(c.id).where(*_conditions(filters), found)
+        query = query.order_by(*(each.desc() if falls else each for each in columns))
         with self.database.reading() as connection:
             return connection.scalar(query.limit(1))
+
+    def last_settled(self, actor: str, *, since: float) -> EntrySummary | None:
+        """Return the entry that ``actor`` settled last, after ``since``, and that is settled still."""
+        query = (
+            sa.select(entries)
+            .where(entries.c.settled >= since, entries.c.reviewer == actor[:200])
+            .order_by(entries.c.settled.desc(), entries.c.number.desc())
+        )
+        with self.database.reading() as connection:
+            row = connection.execute(query.limit(1)).one_or_none()
+        return None if row is None else _summary(row)
 
     def counts(self, filters: Filters = Filters()) -> dict[ReviewStatus, int]:  # noqa: B008
         """Return how many entries fit ``filters``, by status, whatever statuses these name."""
@@ -379,12 +398,20 @@ def _after(cursor: str, order: Order) -> sa.ColumnElement[bool]:
     c = entries.c
     try:
         if order is not Order.SCORE:
-            number = int(cursor)
+            number = _place(cursor)
             return c.number < number if order is Order.NEWEST else c.number > number
-        score, _, number_text = cursor.partition("_")
-        return sa.or_(c.score < float(score), sa.and_(c.score == float(score), c.number < int(number_text)))
+        score_text, _, number_text = cursor.partition("_")
+        score = float(score_text)
+        return sa.or_(c.score < score, sa.and_(c.score == score, c.number < _place(number_text)))
     except ValueError:
         raise ReviewError("the cursor is none of this list") from None
+
+
+def _place(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 1 << 63:
+        raise ValueError("no number that a database has")
+    return number
 
 
 def _row(new: NewEntry) -> dict[str, Any]:
