@@ -22,7 +22,17 @@ def explained_outcome(outcome: Outcome, exchange: Exchange) -> Outcome:
 
 
 def explained_content(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the content of an entry with its spans explained, as far as its texts were kept. CPU-bound."""
+    """Return the content of an entry with its spans explained, as far as its texts were kept. CPU-bound.
+
+    What is not of the present format, of an older version or imported, stays as it is.
+    """
+    try:
+        return _explained(content)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return content
+
+
+def _explained(content: Mapping[str, Any]) -> Mapping[str, Any]:
     texts = content.get("texts")
     choices = content.get("choices", ())
     if texts is None or all("kind" in span for choice in choices for span in choice["spans"]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from tests.fakes.other_users import another_user, let_in
 from tests.fakes.review_entries import change, content, new_entry, with_texts
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.cli import main
@@ -339,19 +339,14 @@ def test_a_read_only_database_is_one_plain_line(queue: ReviewQueue, file: Path, 
     """It can be listed; what would change it says why not."""
     queue.add([new_entry("a")])
     queue.database.dispose()
+    let_in(tmp_path)
     file.chmod(0o444)
     tmp_path.chmod(0o555)
-    for each in tmp_path.parents[:2]:
-        each.chmod(0o755)
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65_534)
     try:
-        listed = run("review", "list", "--json")
-        refused = run("review", "resolve", "a", "--approve", "--reviewer", "ann")
+        with another_user():
+            listed = run("review", "list", "--json")
+            refused = run("review", "resolve", "a", "--approve", "--reviewer", "ann")
     finally:
-        if root:
-            os.seteuid(0)
         tmp_path.chmod(0o755)
     assert [each["id"] for each in rows(listed)] == ["a"]
     assert (refused.status, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
