@@ -12,7 +12,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -140,24 +140,17 @@ async def node(
         addresses=addresses,
         access=_console_access(settings),
         reviews_waiting=reviews.pending if reviews else None,
+        reviews=reviews.queue if reviews else None,
     )
     _shorten_pauses()
     async with asyncio.TaskGroup() as tasks:
         await server.start()
         web = await _start_web(app, settings.console, tasks)
-        watcher = None
-        if settings.config and settings.reload:
-            watcher = tasks.create_task(
-                _watch(
-                    settings.config,
-                    holder,
-                    shelf,
-                    similarity,
-                    parts=parts,
-                    signals=signals,
-                    readiness=readiness,
-                )
-            )
+        work = [
+            reviews.teach(bandit, lambda: holder.current) if reviews is not None else None,
+            _watching(settings, holder, shelf, similarity, parts=parts, signals=signals, readiness=readiness),
+        ]
+        background = [tasks.create_task(each) for each in work if each is not None]
         _settle()
         await server.set_serving(True)
         readiness.warm = True
@@ -166,8 +159,8 @@ async def node(
         finally:
             readiness.draining = True
             await server.drain(notice_s=settings.drain_notice_s, grace_s=settings.drain_grace_s)
-            if watcher is not None:
-                watcher.cancel()
+            for task in background:
+                task.cancel()
             web.should_exit = True
             await mitigator.aclose()
             if reviews is not None:
@@ -319,6 +312,13 @@ def _describe(readiness: Readiness, policy: Policy, ready: Ready) -> None:
     readiness.models = list(ready.detectors.models)
     for warning in (*policy.warnings, *ready.warnings):
         log.warning("policy", warning=warning.render())
+
+
+def _watching(settings: Settings, *given: Any, **more: Any) -> Coroutine[Any, Any, None] | None:
+    """What takes over edits of the policy, where that is wanted."""
+    if settings.config is None or not settings.reload:
+        return None
+    return _watch(settings.config, *given, **more)
 
 
 async def _watch(

@@ -9,7 +9,7 @@ from tests.fakes.review_entries import CREATED, change, new_entry, summary
 from truthlens.core.intervals import wilson
 from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import ReviewStatus
-from truthlens.review.report import report, summaries
+from truthlens.review.report import report
 
 APPROVED, REJECTED = ReviewStatus.APPROVED, ReviewStatus.REJECTED
 DAY = 86_400.0
@@ -92,5 +92,5 @@ def test_all_entries_of_a_queue_are_read(queue: ReviewQueue) -> None:
     """However many pages they are."""
     queue.add([new_entry(f"e{n}") for n in range(450)])
     queue.change(change("e7", APPROVED), actor="ann")
-    assert [each.id for each in summaries(queue)] == [f"e{n}" for n in range(450)]
-    assert report(summaries(queue)).statuses[ReviewStatus.PENDING] == 449
+    assert [each.id for each in queue.summaries()] == [f"e{n}" for n in range(450)]
+    assert report(queue.summaries()).statuses[ReviewStatus.PENDING] == 449

@@ -34,6 +34,7 @@ from truthlens.console.overview import Overview
 from truthlens.console.pages import FOLDER, Pages
 from truthlens.console.playground import Playground
 from truthlens.console.reviews import review_routes
+from truthlens.console.reviews.thresholds import ThresholdsPage
 from truthlens.console.views import shown_entry
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
@@ -142,6 +143,7 @@ def console_app(
             Route("/v1/detect", api.detect, methods=["POST"]),
             Route("/v1/evidence", api.evidence, methods=["POST"]),
             *control.routes,
+            Route("/reviews/thresholds", ThresholdsPage(pages, policy, reviews).page),
             *review_routes(reviews, pages, recent),
         ],
         exception_handlers={AccessError: _refused},

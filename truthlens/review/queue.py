@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -37,6 +37,7 @@ MOST_CHANGED = 500
 """Changes of one call at most."""
 LONGEST_NOTE = 4_000
 MOST_SPANS = 1_000
+SETTLED = (ReviewStatus.APPROVED, ReviewStatus.REJECTED)
 _AT_ONCE = 500
 _UNKNOWN = "there is no entry of that id, or none any more"
 _CHANGED = "somebody else has changed it since you opened it"
@@ -326,15 +327,24 @@ class ReviewQueue:
             for row in rows:
                 yield _entry(row, ())
 
-    def settled(self, filters: Filters = Filters()) -> Iterable[EntrySummary]:  # noqa: B008
-        """Yield the summaries of all settled entries that fit ``filters``, oldest first."""
-        cursor, wanted = None, replace(filters, statuses=(ReviewStatus.APPROVED, ReviewStatus.REJECTED))
+    def summaries(
+        self,
+        filters: Filters = Filters(),  # noqa: B008
+        *,
+        order: Order = Order.OLDEST,
+    ) -> Iterator[EntrySummary]:
+        """Yield the summaries of all entries that fit ``filters``, in order; never more than a page in memory."""
+        cursor = None
         while True:
-            page = self.listed(wanted, order=Order.OLDEST, cursor=cursor, limit=MOST_LISTED)
+            page = self.listed(filters, order=order, cursor=cursor, limit=MOST_LISTED)
             yield from page.entries
             if page.cursor is None:
                 return
             cursor = page.cursor
+
+    def settled(self, filters: Filters = Filters()) -> Iterator[EntrySummary]:  # noqa: B008
+        """Yield the summaries of all settled entries that fit ``filters``, oldest first."""
+        return self.summaries(replace(filters, statuses=SETTLED))
 
     def choices(self) -> Mapping[str, Sequence[str]]:
         """Return the values that entries can be filtered by: ``decision``, ``detector``, ``kind``, ``level``."""

@@ -7,13 +7,12 @@ its interval is Wilson's, of the effective number of entries (Kish).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from truthlens.core.intervals import wilson
-from truthlens.review.queue import MOST_LISTED, ReviewQueue
-from truthlens.review.records import EntrySummary, Filters, Order, ReviewStatus
+from truthlens.review.records import EntrySummary, ReviewStatus
 
 UNFINISHED = (ReviewStatus.PENDING, ReviewStatus.REVIEWED)
 
@@ -91,17 +90,6 @@ class Report:
     def backlog(self) -> int:
         """Entries that are not settled."""
         return sum(self.statuses[status] for status in UNFINISHED)
-
-
-def summaries(queue: ReviewQueue, filters: Filters = Filters()) -> Iterator[EntrySummary]:  # noqa: B008
-    """Yield the summaries of all entries that fit ``filters``, oldest first."""
-    cursor = None
-    while True:
-        page = queue.listed(filters, order=Order.OLDEST, cursor=cursor, limit=MOST_LISTED)
-        yield from page.entries
-        if page.cursor is None:
-            return
-        cursor = page.cursor
 
 
 def report(entries: Iterable[EntrySummary]) -> Report:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import structlog
+
 from truthlens.core.review_settings import ReviewSettings
+from truthlens.mitigation.auto.bandit import Bandit
+from truthlens.policy import Policy
 from truthlens.review.database import ReviewDatabase, checked_url
 from truthlens.review.intake import ReviewIntake
 from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import ReviewStatus
+from truthlens.review.rewards import feed
 from truthlens.review.writer import ReviewWriter
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.review_metrics import LOSSES, ReviewMetrics
+
+log = structlog.get_logger("truthlens.review")
+
+_TEACH_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,18 @@ class ReviewService:
     def pending(self) -> int | None:
         """Return how many entries await review, a few seconds ago; ``None`` where that is not known."""
         return self.writer.figures().statuses.get(ReviewStatus.PENDING)
+
+    async def teach(self, bandit: Bandit, policy: Callable[[], Policy]) -> None:
+        """Let mode auto learn from what is settled, every minute until cancelled."""
+        while True:
+            await asyncio.sleep(_TEACH_S)
+            try:
+                learned = await feed(self.queue, bandit, policy())
+            except Exception as error:  # noqa: BLE001 - what is learned from reviews is worth no exchange
+                log.warning("mode auto does not learn from reviews at present", error=type(error).__name__)
+            else:
+                if learned:
+                    log.info("mode auto has learned from reviews", entries=learned)
 
     def close(self) -> None:
         """Write what waits, and close the database; blocks for some seconds at most."""

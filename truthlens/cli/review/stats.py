@@ -17,7 +17,7 @@ from truthlens.cli.review.filters import filtered
 from truthlens.cli.review.opening import opened
 from truthlens.cli.review.terminal import harmless, moment
 from truthlens.review.records import Filters
-from truthlens.review.report import Rate, Report, report, summaries
+from truthlens.review.report import Rate, Report, report
 
 out = Console(highlight=False, markup=False, emoji=False)
 _DAYS = 14
@@ -35,7 +35,7 @@ def stats(
 ) -> None:
     """Say how right the flags were, what passed unflagged, and how much awaits review."""
     with opened(database) as queue:
-        found = report(summaries(queue, filters))
+        found = report(queue.summaries(filters))
     figures = accuracy_figures(found.counts, target_percent=target_rate)
     if as_json:
         typer.echo(json.dumps(_as_object(found, figures)))

@@ -19,7 +19,6 @@ from truthlens.core.net import Address
 from truthlens.core.thresholds import EVEN_ODDS
 from truthlens.review.proposal import Effect, Goal, Interval, Proposal, Target, effect, propose
 from truthlens.review.records import Filters
-from truthlens.review.report import summaries
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 
 out = Console(highlight=False, soft_wrap=True, markup=False)
@@ -107,7 +106,7 @@ def from_queue(
             rate=EVEN_ODDS if plan is None else plan.plan.expected_rate,
         )
         week = Filters(decision=decision, since=time.time() - WEEK_S)
-        changes = effect(summaries(queue, week), found.even.value)
+        changes = effect(queue.summaries(week), found.even.value)
     remaining = 0
     if write:
         assert plan is not None
