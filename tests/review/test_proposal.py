@@ -197,7 +197,7 @@ def test_mixtures_are_warned_of() -> None:
     def warned(changed: Sequence[EntrySummary]) -> str:
         return "\n".join(propose(changed, Target(), resamples=1).warnings)
 
-    entries = drawn(5, 400)
+    entries = drawn(5, 600)
     assert warned(entries) == ""
     first, rest = entries[0], entries[1:]
     assert "2 versions of the policy" in warned([replace(first, policy_version="other"), *rest])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.reviewed import EXCHANGE, outcome, queued
 from truthlens.core.review_settings import ReviewSettings
 from truthlens.review import writer as writer_module
@@ -230,3 +231,27 @@ def test_a_submit_never_waits(database: ReviewDatabase) -> None:
     release.set()
     writer.stop(time_s=60)
     assert writer.figures().written == 51
+
+
+def test_a_frozen_postgresql_is_told_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It accepts connections and says nothing; entries wait, and arrive when it goes on."""
+    monkeypatch.setattr(writer_module, "_LONG_S", 0.2)
+    server = PostgresServer()
+    try:
+        server.start()
+        database = ReviewDatabase(checked_url(server.url()))
+        writer = ReviewWriter(ReviewQueue(database), lambda: SETTINGS)
+        writer.start()
+        writer.submit(lambda: new("rv_1"), chars=1)
+        wait_for(lambda: writer.figures().written == 1)
+        server.freeze()
+        writer.submit(lambda: new("rv_2"), chars=1)
+        wait_for(lambda: writer.figures().failing)
+        assert writer.figures().waiting == 1
+        server.thaw()
+        wait_for(lambda: writer.figures().written == 2 and not writer.figures().failing)
+        writer.stop()
+        database.dispose()
+    finally:
+        server.thaw()
+        server.remove()

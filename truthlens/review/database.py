@@ -179,6 +179,9 @@ class ReviewDatabase:
     def _migrating(self) -> Iterator[tuple[Connection, Config]]:
         with self.writing() as connection:
             if not self.is_sqlite:
+                # A step over a large table, or another process that migrates, may take long.
+                connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
+                connection.execute(sa.text("SET LOCAL lock_timeout = 0"))
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
             config = Config()
             config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
@@ -214,6 +217,11 @@ def _readable(url: URL, path: Path | None) -> URL:
 def _postgresql_arguments() -> dict[str, Any]:
     return {
         "connect_timeout": _CONNECT_S,
+        # A host that is gone without a word is noticed within half a minute.
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 30_000,
         "options": f"-c statement_timeout={_STATEMENT_S * 1000} -c lock_timeout={_BUSY_S * 1000}",
         "application_name": "truthlens",
     }

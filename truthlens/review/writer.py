@@ -25,6 +25,7 @@ _RETRY_S = (0.5, 1.0, 2.0, 5.0)
 _COUNT_S = 5.0
 _CLEAN_S = 600.0
 _STOP_S = 5.0
+_LONG_S = 10.0
 DAY_S = 86_400.0
 
 
@@ -71,6 +72,7 @@ class ReviewWriter:
         self._lost: Counter[str] = Counter()
         self._written = 0
         self._writing = 0
+        self._since: float | None = None
         self._failing = False
         self._statuses: dict[ReviewStatus, int] = {}
         self._oldest_pending: float | None = None
@@ -109,10 +111,14 @@ class ReviewWriter:
                 self._written,
                 len(self._waiting) + self._writing,
                 dict(self._lost),
-                self._failing,
+                self._failing or self._hangs(),
                 dict(self._statuses),
                 self._oldest_pending,
             )
+
+    def _hangs(self) -> bool:
+        """Whether the thread has waited for the database for long: it neither takes entries nor refuses them."""
+        return self._since is not None and time.monotonic() - self._since > _LONG_S
 
     def stop(self, *, time_s: float = _STOP_S) -> None:
         """Write what waits, within ``time_s`` seconds, and end; the rest is lost and counted."""
@@ -132,6 +138,7 @@ class ReviewWriter:
     def _run(self) -> None:
         ready, failures, counted, cleaned = False, 0, 0.0, 0.0
         while True:
+            self._since = time.monotonic()
             try:
                 if not ready or self._queue.database.is_gone():
                     ready = False
@@ -151,6 +158,7 @@ class ReviewWriter:
             except Exception as error:  # noqa: BLE001 - the thread has to go on whatever a database does
                 failures += 1
                 self._note(failing=True, error=error)
+            self._since = None
             if self._ended.is_set():
                 if ready and not failures:
                     self._write_last()
@@ -184,7 +192,7 @@ class ReviewWriter:
                 raise
             with self._lock:
                 self._written += len(made)
-                self._writing = 0
+                self._writing, self._since = 0, time.monotonic()
             self._observe_delay(time.monotonic() - since)
 
     def _add(self, made: list[NewEntry]) -> None:

@@ -20,6 +20,7 @@ from truthlens.cli import main
 from truthlens.review.database import ReviewDatabase, checked_url
 from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import ReviewStatus
+from truthlens.training.data.dataset import read_folder
 
 HOSTILE = "a\x1b[31mred\x07\u202ekcab\u2066\x9b1m\x00[bold]\nID  forged\r\x7f"
 """What a terminal would obey."""
@@ -184,6 +185,7 @@ def test_exported_rows_are_evaluated_and_calibrated(queue: ReviewQueue, tmp_path
         "1 settled entries left out: no texts are kept of it",
     ]
     assert path.stat().st_mode & 0o777 == 0o600
+    assert len(read_folder(path.parent)) == 48  # as `train` does
     found = rows(run("eval", path, "--models", shelf, "--json", "--resamples", 0))[0]
     assert found["pooled"]["rows"] == 48  # type: ignore[index]
     (record,) = rows(run("calibrate", path, "--max-miss-rate", "0.2", "--models", shelf, "--json"))
