@@ -8,7 +8,7 @@ WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-detectors bench-peer bench-distractors bench-selection bench-cascade bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile bench-evidence bench-review-writing ablation train clean setup-test setup-dev test-attack
+.PHONY: help setup run test check format generate bench bench-gateway bench-detect bench-detectors bench-peer bench-distractors bench-selection bench-cascade bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile bench-evidence bench-review-writing bench-reviews ablation train clean setup-test setup-dev test-attack
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -40,20 +40,26 @@ setup: $(VENV)/.serve ## Make .venv and install what serving needs
 tests/sdk/node_modules/.package-lock.json: tests/sdk/package-lock.json
 	@if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix tests/sdk && touch $@; fi
 
-setup-test: $(VENV)/.test tests/sdk/node_modules/.package-lock.json ## Install what the tests need
+# What the pages of the console are checked with; without npm these tests are skipped, with the reason.
+tests/browser/node_modules/.package-lock.json: tests/browser/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --silent --no-audit --no-fund --prefix tests/browser && touch $@; fi
+
+NODE_MODULES := tests/sdk/node_modules/.package-lock.json tests/browser/node_modules/.package-lock.json
+
+setup-test: $(VENV)/.test $(NODE_MODULES) ## Install what the tests need
 
 setup-dev: $(VENV)/.dev ## Install what development needs
 
 run: $(VENV)/.serve ## Start everything (Envoy, sidecar, console, demo backend) and stay up; ARGS are passed on
 	$(BIN)/truthlens up $(ARGS)
 
-test: $(VENV)/.test tests/sdk/node_modules/.package-lock.json ## Install what the tests need and run them all, a real Envoy included
+test: $(VENV)/.test $(NODE_MODULES) ## Install what the tests need and run them all, a real Envoy included
 	$(PYTEST) $(ARGS)
 
 test-attack: $(VENV)/.test ## Attack a deployment with generated requests, answers, streams, sizes, paths and policies, a night's worth
 	TRUTHLENS_ATTACK=nightly $(PYTEST) tests/attack $(ARGS)
 
-check: $(VENV)/.dev tests/sdk/node_modules/.package-lock.json ## Format, lint, types, import borders, tests, generated files: what CI and reviewers run
+check: $(VENV)/.dev $(NODE_MODULES) ## Format, lint, types, import borders, tests, generated files: what CI and reviewers run
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -113,6 +119,9 @@ bench-hostile: $(VENV)/.test ## What hostile bodies cost other exchanges, and me
 
 bench-evidence: $(VENV)/.test ## What is taken as evidence of prompts in the form of real frameworks, and what that costs
 	$(BIN)/python -m bench.evidence.prompts $(ARGS)
+
+bench-reviews: $(VENV)/.test ## Time of the review pages with 100,000 entries, on SQLite and PostgreSQL
+	$(BIN)/python -m bench.review.pages $(ARGS)
 
 bench-review-writing: $(VENV)/.test ## What queueing 200 flagged answers a second costs the checks beside it
 	$(BIN)/python -m bench.review.writing $(ARGS)
