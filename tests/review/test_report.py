@@ -28,10 +28,10 @@ def test_flags_are_right_where_reviewers_reject() -> None:
     rows += [summary(n, status=APPROVED, decision="other", detectors={"encoder": 0.9}) for n in range(4)]
     found = report(rows)
     assert found.precision is not None
-    assert (found.precision.rate, found.precision.count) == (0.6, 10)
+    assert (found.precision.share, found.precision.count) == (0.6, 10)
     assert (found.precision.low, found.precision.high) == pytest.approx(wilson(0.6, 10))
     shares = {
-        name: {value: rate.rate for value, rate in by.items()} for name, by in found.precision_by.items()
+        name: {value: rate.share for value, rate in by.items()} for name, by in found.precision_by.items()
     }
     assert shares == {
         "decision": {"default": 1.0, "other": 0.0},
@@ -81,7 +81,7 @@ def test_sampled_answers_stand_for_those_that_were_not() -> None:
         found = report(rows)
         assert found.unflagged is not None
         assert found.recall is not None
-        assert found.unflagged.rate == pytest.approx(missed / unflagged, abs=0.07)
+        assert found.unflagged.share == pytest.approx(missed / unflagged, abs=0.07)
         covered["unflagged"] += found.unflagged.low <= 0.1 <= found.unflagged.high
         truth = 0.2 * 0.7 / (0.2 * 0.7 + 0.8 * 0.1)
         covered["recall"] += found.recall.low <= truth <= found.recall.high

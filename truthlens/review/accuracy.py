@@ -1,7 +1,6 @@
 """Compute from settled entries how often the detectors are right; pure functions, no I/O.
 
-An entry that was queued with probability ``sample`` stands for 1/``sample`` answers. Intervals are Wilson's at 95 %, with the effective
-number of entries (Kish) where weights differ.
+Shares of all answers are estimated (``estimates``).
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from truthlens.core.intervals import wilson
+from truthlens.review.estimates import Estimate, WeightedShare
 from truthlens.review.records import EntrySummary
 
 DAY_S = 86_400
-_LEAST_SAMPLE = 1e-6
 
 
 class Group(StrEnum):
@@ -40,16 +38,6 @@ class Tally:
     flagged: bool
     wrong: bool
     sample: float
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A share, 0..1, of ``count`` entries, weighted, with its 95 % interval ``low`` to ``high``."""
-
-    share: float
-    low: float
-    high: float
     count: int
 
 
@@ -115,18 +103,10 @@ def by_period(tallies: Iterable[Tally], *, days: int, most: int) -> Sequence[tup
 
 
 def _estimate(tallies: Iterable[Tally], hit: Callable[[Tally], bool]) -> Estimate | None:
-    weight = square = hits = 0.0
-    count = 0
+    share = WeightedShare()
     for each in tallies:
-        own = 1 / max(each.sample, _LEAST_SAMPLE)
-        count += each.count
-        weight += own * each.count
-        square += own * own * each.count
-        hits += own * each.count if hit(each) else 0.0
-    if not count:
-        return None
-    share = min(1.0, hits / weight)
-    return Estimate(share, *wilson(share, weight * weight / square), count)
+        share.add(hit=hit(each), sample=each.sample, count=each.count)
+    return share.estimate()
 
 
 def _values(entry: EntrySummary, group: Group) -> Iterable[str]:

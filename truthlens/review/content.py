@@ -255,7 +255,9 @@ def _excerpt(outcome: Outcome, texts: Mapping[str, Any]) -> str:
         marks = sorted(marks_of(verdict.spans, length=len(text)), key=lambda mark: -mark.score)
         if marks:
             start = max(0, min(marks[0].start - _EXCERPT // 4, len(text) - _EXCERPT))
-            return str(text[start : start + _EXCERPT])
+            if start:
+                start = text.find(" ", start, marks[0].start) + 1 or start
+            return ("… " if start else "") + str(text[start : start + _EXCERPT])
     return str(texts["answers"][0][:_EXCERPT]) if texts["answers"] else ""
 
 

@@ -1,7 +1,6 @@
 """Say what the reviews tell of the verdicts: how right flags are, what passes unflagged, and how the work goes.
 
-Pure: of summaries alone. A rate weighs each entry by 1 / ``sample``, for one that was queued with probability 0.05 stands for twenty;
-its interval is Wilson's, of the effective number of entries (Kish).
+Pure: of summaries alone.
 """
 
 from __future__ import annotations
@@ -11,20 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from truthlens.core.intervals import wilson
+from truthlens.review.estimates import Estimate, WeightedShare
 from truthlens.review.records import EntrySummary, ReviewStatus
 
 UNFINISHED = (ReviewStatus.PENDING, ReviewStatus.REVIEWED)
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A weighted share (0..1) of ``count`` entries, with its 95 % interval."""
-
-    rate: float
-    low: float
-    high: float
-    count: int
 
 
 @dataclass(slots=True)
@@ -42,30 +31,6 @@ class Day:
         return self.unverified_claims / self.total_claims if self.total_claims else None
 
 
-@dataclass(slots=True)
-class Tally:
-    """Adds up weighted hits."""
-
-    hits: float = 0.0
-    weight: float = 0.0
-    squares: float = 0.0
-    count: int = 0
-
-    def add(self, *, hit: bool, weight: float) -> None:
-        """Count one entry."""
-        self.hits += weight * hit
-        self.weight += weight
-        self.squares += weight * weight
-        self.count += 1
-
-    def rate(self) -> Rate | None:
-        """Return the share of hits; ``None`` of nothing."""
-        if not self.count:
-            return None
-        share = min(1.0, self.hits / self.weight)
-        return Rate(share, *wilson(share, max(1.0, self.weight**2 / self.squares)), self.count)
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
     """What the entries tell.
@@ -79,10 +44,10 @@ class Report:
 
     statuses: Mapping[ReviewStatus, int]
     oldest_pending: float | None
-    precision: Rate | None
-    precision_by: Mapping[str, Mapping[str, Rate]]
-    unflagged: Rate | None
-    recall: Rate | None
+    precision: Estimate | None
+    precision_by: Mapping[str, Mapping[str, Estimate]]
+    unflagged: Estimate | None
+    recall: Estimate | None
     counts: Counter[str]
     days: Mapping[str, Day] = field(default_factory=dict)
 
@@ -97,9 +62,9 @@ def report(entries: Iterable[EntrySummary]) -> Report:
     statuses: Counter[ReviewStatus] = Counter()
     counts: Counter[str] = Counter()
     days: defaultdict[str, Day] = defaultdict(Day)
-    precision, unflagged, recall = Tally(), Tally(), Tally()
-    by: dict[str, defaultdict[str, Tally]] = {
-        name: defaultdict(Tally) for name in ("decision", "detector", "kind")
+    precision, unflagged, recall = WeightedShare(), WeightedShare(), WeightedShare()
+    by: dict[str, defaultdict[str, WeightedShare]] = {
+        name: defaultdict(WeightedShare) for name in ("decision", "detector", "kind")
     }
     oldest: float | None = None
     for each in entries:
@@ -112,7 +77,7 @@ def report(entries: Iterable[EntrySummary]) -> Report:
             day.unverified_claims += each.unverified_claims
         if each.status.label is None or each.settled is None:
             continue
-        wrong, weight = each.status is ReviewStatus.REJECTED, 1.0 / each.sample
+        wrong = each.status is ReviewStatus.REJECTED
         settled = days[_day(each.settled)]
         settled.rejected += wrong
         settled.approved += not wrong
@@ -120,28 +85,28 @@ def report(entries: Iterable[EntrySummary]) -> Report:
         for name in ("total_claims", "verified_claims", "unverified_claims"):
             counts[name] += getattr(each, name)
         if wrong:
-            recall.add(hit=each.flagged, weight=weight)
+            recall.add(hit=each.flagged, sample=each.sample)
         if not each.flagged:
-            unflagged.add(hit=wrong, weight=weight)
+            unflagged.add(hit=wrong, sample=each.sample)
             continue
-        precision.add(hit=wrong, weight=weight)
+        precision.add(hit=wrong, sample=each.sample)
         for name, values in (
             ("decision", (each.decision,)),
             ("detector", each.detectors),
             ("kind", each.kinds),
         ):
             for value in values:
-                by[name][value].add(hit=wrong, weight=weight)
+                by[name][value].add(hit=wrong, sample=each.sample)
     return Report(
         {status: statuses[status] for status in ReviewStatus},
         oldest,
-        precision.rate(),
+        precision.estimate(),
         {
-            name: {value: rate for value in sorted(found) if (rate := found[value].rate()) is not None}
+            name: {value: rate for value in sorted(found) if (rate := found[value].estimate()) is not None}
             for name, found in by.items()
         },
-        unflagged.rate(),
-        recall.rate() if unflagged.count else None,
+        unflagged.estimate(),
+        recall.estimate() if unflagged.count else None,
         counts,
         dict(sorted(days.items())),
     )

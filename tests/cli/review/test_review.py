@@ -256,9 +256,9 @@ def test_stats_have_the_report_of_accuracy(queue: ReviewQueue) -> None:
         assert each in shown
     (found,) = rows(run("review", "stats", "--json"))
     assert found["accuracy"]["hallucination_rate"] == 0.5  # type: ignore[index]
-    assert found["precision"]["rate"] == 0.5  # type: ignore[index]
+    assert found["precision"]["share"] == 0.5  # type: ignore[index]
     assert found["unflagged"]["count"] == 2  # type: ignore[index]
-    assert found["recall"]["rate"] == pytest.approx(1 / 11)  # type: ignore[index]
+    assert found["recall"]["share"] == pytest.approx(1 / 11)  # type: ignore[index]
     assert run("review", "stats", "--status", "pending").status == 0
 
 

@@ -16,8 +16,9 @@ from truthlens.cli.accuracy import accuracy_figures, report_text
 from truthlens.cli.review.filters import filtered
 from truthlens.cli.review.opening import opened
 from truthlens.cli.review.terminal import harmless, moment
+from truthlens.review.estimates import Estimate
 from truthlens.review.records import Filters
-from truthlens.review.report import Rate, Report, report
+from truthlens.review.report import Report, report
 
 out = Console(highlight=False, markup=False, emoji=False)
 _DAYS = 14
@@ -70,12 +71,12 @@ def _rates(found: Report) -> Table:
     for column in ("share", "of", "value", "95 %", "settled"):
         table.add_column(column, justify="left" if column in ("share", "of") else "right")
 
-    def row(share: str, of: str, rate: Rate | None) -> None:
+    def row(share: str, of: str, rate: Estimate | None) -> None:
         if rate is None:
             table.add_row(share, Text(harmless(of)), "-", "-", "0")
             return
         interval = f"{rate.low:.1%} to {rate.high:.1%}"
-        table.add_row(share, Text(harmless(of)), f"{rate.rate:.1%}", interval, str(rate.count))
+        table.add_row(share, Text(harmless(of)), f"{rate.share:.1%}", interval, str(rate.count))
 
     row("hallucinations (precision)", "flagged answers", found.precision)
     for name, rates in found.precision_by.items():
