@@ -63,7 +63,7 @@ from truthlens.memory_release import GiveBack
 from truthlens.mitigator import Case, Mitigator
 from truthlens.policy import EarlyPlans, Policy, PolicyHolder
 from truthlens.reading_pool import Pool
-from truthlens.review.intake import ReviewIntake
+from truthlens.review.intake.intake import ReviewIntake
 from truthlens.streaming.driver import Emit, StreamDriver
 from truthlens.telemetry.logs import log_abandoned, log_exchange, log_texts
 from truthlens.telemetry.metrics import Metrics

@@ -26,8 +26,8 @@ import httpx
 from bench.detection.similarity import machine
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.review_console import console_of, entry, queue_in
-from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import Change, ReviewStatus
+from truthlens.review.store.queue import ReviewQueue
 
 PATHS = {
     "list": "/reviews",

@@ -13,7 +13,7 @@ import uvicorn
 
 from tests.fakes.ports import free_port
 from tests.fakes.review_console import console_of, content, entry, queue_in, span
-from truthlens.review.queue import ReviewQueue
+from truthlens.review.store.queue import ReviewQueue
 from truthlens.settings import Access
 
 AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"

@@ -14,9 +14,9 @@ from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from truthlens.console import Readiness, console_app
 from truthlens.policy import PolicyHolder, compile_policy
-from truthlens.review.database import ReviewDatabase, checked_url
-from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import NewEntry
+from truthlens.review.store.database import ReviewDatabase, checked_url
+from truthlens.review.store.queue import ReviewQueue
 from truthlens.settings import Access, Login
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
@@ -54,7 +54,7 @@ def content(
     question: str = QUESTION,
     text: bool = True,
 ) -> dict[str, Any]:
-    """The content of an entry, as ``truthlens.review.content`` describes it."""
+    """The content of an entry, as ``truthlens.review.entry.content`` describes it."""
     if spans is None:
         wrong = ANSWER.index("Thursdays")
         spans = tuple(

@@ -15,9 +15,9 @@ import pytest
 
 from tests.integration.support.backend import Raw, Received, completion, json_reply
 from tests.integration.support.stack import Stack, wait_for
-from truthlens.review.database import ReviewDatabase, checked_url
-from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import Entry, ReviewStatus
+from truthlens.review.store.database import ReviewDatabase, checked_url
+from truthlens.review.store.queue import ReviewQueue
 
 pytestmark = pytest.mark.envoy
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.postgres_server import PostgresServer
-from truthlens.review.database import ReviewDatabase, checked_url
-from truthlens.review.queue import ReviewQueue
+from truthlens.review.store.database import ReviewDatabase, checked_url
+from truthlens.review.store.queue import ReviewQueue
 
 _numbers = itertools.count(1)
 

@@ -27,7 +27,7 @@ from truthlens.demo import curl_lines, demo_app
 from truthlens.detection.models.runtime import cpu_quota
 from truthlens.envoy.config import DEFAULT_ROUTER_HEADERS, EnvoySettings, render
 from truthlens.envoy.process import Envoy, is_listening
-from truthlens.review.database import default_url
+from truthlens.review.store.database import default_url
 from truthlens.settings import (
     DEFAULT_CONSOLE,
     DEFAULT_EXTPROC,

@@ -38,7 +38,7 @@ from truthlens.console.reviews.thresholds import ThresholdsPage
 from truthlens.console.views import shown_entry
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
-from truthlens.review.queue import ReviewQueue
+from truthlens.review.store.queue import ReviewQueue
 from truthlens.settings import Access
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent

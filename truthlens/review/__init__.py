@@ -1,10 +1,11 @@
-"""Keep flagged answers for people to settle.
+"""Keep flagged answers for people to settle, and learn from what they settle.
 
-    selection   which answers are queued          intake      the gateway's side: choose and hand over
-    content     an entry of an exchange's outcome writer      entries into the database, in the background
-    redaction   personal data out of texts        queue       the entries in the database: list, settle, count
-    records     what an entry is                  database    opens and migrates it; tables, migrations
-    service     all of it in a serving process, with its metrics
+    intake     which answers are queued, and the way into the database
+    entry      what is kept of an exchange
+    store      the entries in a database: listed, settled, moved; migrations
+    figures    how right the detectors were
+    learning   labelled rows, proposed thresholds, rewards of mode auto
+    records    what an entry is          service   all of it in a serving process
 
 An answer never waits for any of this: an entry that cannot be kept is counted as lost.
 """

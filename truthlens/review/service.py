@@ -13,12 +13,12 @@ import structlog
 from truthlens.core.review_settings import ReviewSettings
 from truthlens.mitigation.auto.bandit import Bandit
 from truthlens.policy import Policy
-from truthlens.review.database import ReviewDatabase, checked_url
-from truthlens.review.intake import ReviewIntake
-from truthlens.review.queue import ReviewQueue
+from truthlens.review.intake.intake import ReviewIntake
+from truthlens.review.intake.writer import ReviewWriter
+from truthlens.review.learning.rewards import feed
 from truthlens.review.records import ReviewStatus
-from truthlens.review.rewards import feed
-from truthlens.review.writer import ReviewWriter
+from truthlens.review.store.database import ReviewDatabase, checked_url
+from truthlens.review.store.queue import ReviewQueue
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.review_metrics import LOSSES, ReviewMetrics
 

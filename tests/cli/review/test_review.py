@@ -17,9 +17,9 @@ from tests.fakes.other_users import another_user, let_in
 from tests.fakes.review_entries import change, content, new_entry, with_texts
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.cli import main
-from truthlens.review.database import ReviewDatabase, checked_url
-from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import ReviewStatus
+from truthlens.review.store.database import ReviewDatabase, checked_url
+from truthlens.review.store.queue import ReviewQueue
 from truthlens.training.data.dataset import read_folder
 
 HOSTILE = "a\x1b[31mred\x07\u202ekcab\u2066\x9b1m\x00[bold]\nID  forged\r\x7f"

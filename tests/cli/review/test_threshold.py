@@ -14,9 +14,9 @@ from tests.cli.review.test_review import Result, run
 from tests.fakes.review_entries import change, new_entry
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.core.thresholds import at_rate
-from truthlens.review.database import ReviewDatabase, checked_url
-from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import ReviewStatus
+from truthlens.review.store.database import ReviewDatabase, checked_url
+from truthlens.review.store.queue import ReviewQueue
 
 POLICY = """\
 # The house policy.

@@ -15,8 +15,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from tests.fakes.review_console import TOKEN, TOKENS, VIEWER_TOKEN, console_of, content, entry, queue_in
 from truthlens.console.pages import Pages
 from truthlens.console.reviews import review_routes
-from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import Change, ReviewStatus
+from truthlens.review.store.queue import ReviewQueue
 from truthlens.telemetry.recent_exchanges import Recent
 
 FIRST = entry(0).id

@@ -26,8 +26,8 @@ from tests.fakes.review_console import (
     queue_in,
     span,
 )
-from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import Change, Correction, ReviewStatus
+from truthlens.review.store.queue import ReviewQueue
 from truthlens.telemetry.recent_exchanges import Recent
 
 FIRST, LAST = entry(0).id, entry(29).id

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.fakes.review_console import console_of, entry, queue_in
-from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import Change, ReviewStatus
+from truthlens.review.store.queue import ReviewQueue
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from truthlens.cli import options
 from truthlens.cli.review.filters import filtered
 from truthlens.cli.review.opening import opened
 from truthlens.cli.review.terminal import harmless, harmless_lines, moment
-from truthlens.review.queue import MOST_LISTED
 from truthlens.review.records import Entry, EntrySummary, Filters, Order
+from truthlens.review.store.queue import MOST_LISTED
 
 out = Console(highlight=False, markup=False, emoji=False)
 

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from truthlens.cli import options
-from truthlens.cli.review.opening import is_there, opened_database, revisions
+from truthlens.cli.review.opening import is_there, opened_database
 from truthlens.review.records import QueueUnavailableError
+from truthlens.review.store.database import revisions
 
 
 def migrate(

@@ -7,15 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import typer
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 
-from truthlens import review
 from truthlens.cli.review.terminal import harmless
 from truthlens.core.errors import StartError
-from truthlens.review.database import ReviewDatabase, checked_url, default_url
-from truthlens.review.queue import ReviewQueue
 from truthlens.review.records import QueueUnavailableError
+from truthlens.review.store.database import ReviewDatabase, checked_url, default_url, revisions
+from truthlens.review.store.queue import ReviewQueue
 
 MIGRATE = "make it with: truthlens review migrate"
 
@@ -70,10 +67,3 @@ def opened(url: str | None) -> Iterator[ReviewQueue]:
 def is_there(database: ReviewDatabase) -> bool:
     """Return whether there is a file; a database behind an address is asked only when it is used."""
     return not database.is_sqlite or Path(database.shown).exists()
-
-
-def revisions() -> tuple[str, ...]:
-    """Return the known versions of the tables, oldest first."""
-    config = Config()
-    config.set_main_option("script_location", str(Path(review.__file__).parent / "migrations"))
-    return tuple(reversed([each.revision for each in ScriptDirectory.from_config(config).walk_revisions()]))

@@ -10,8 +10,8 @@ import typer
 from truthlens.cli import options
 from truthlens.cli.review.opening import opened
 from truthlens.cli.review.terminal import harmless
-from truthlens.review.queue import MOST_CHANGED, ReviewQueue
 from truthlens.review.records import Change, Changed, ReviewStatus, UnknownEntryError
+from truthlens.review.store.queue import MOST_CHANGED, ReviewQueue
 
 Reviewer = Annotated[
     str | None,

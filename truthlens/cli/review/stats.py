@@ -16,9 +16,9 @@ from truthlens.cli.accuracy import accuracy_figures, report_text
 from truthlens.cli.review.filters import filtered
 from truthlens.cli.review.opening import opened
 from truthlens.cli.review.terminal import harmless, moment
-from truthlens.review.estimates import Estimate
+from truthlens.review.figures.estimates import Estimate
+from truthlens.review.figures.report import Report, report
 from truthlens.review.records import Filters
-from truthlens.review.report import Report, report
 
 out = Console(highlight=False, markup=False, emoji=False)
 _DAYS = 14

@@ -17,7 +17,7 @@ from truthlens.cli.review.filters import moment_of
 from truthlens.cli.review.opening import opened
 from truthlens.core.net import Address
 from truthlens.core.thresholds import EVEN_ODDS
-from truthlens.review.proposal import Effect, Goal, Interval, Proposal, Target, effect, propose
+from truthlens.review.learning.proposal import Effect, Goal, Interval, Proposal, Target, effect, propose
 from truthlens.review.records import Filters
 from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
 

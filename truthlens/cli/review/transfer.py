@@ -19,9 +19,9 @@ from truthlens.cli.review.filters import filtered
 from truthlens.cli.review.opening import opened
 from truthlens.cli.review.resolving import Reviewer, reviewer_name
 from truthlens.cli.review.terminal import harmless
-from truthlens.review.labelled import labelled_rows
+from truthlens.review.learning.labelled import labelled_rows
 from truthlens.review.records import Filters
-from truthlens.review.transfer import MOST_LINE, entry_lines, import_lines
+from truthlens.review.store.transfer import MOST_LINE, entry_lines, import_lines
 
 
 @filtered

@@ -41,7 +41,7 @@ from truthlens.console.reviews.schemas import (
     query_values,
 )
 from truthlens.core.errors import BodyTooLargeError
-from truthlens.review.labelled import labelled_rows
+from truthlens.review.learning.labelled import labelled_rows
 from truthlens.review.records import (
     Change,
     Changed,

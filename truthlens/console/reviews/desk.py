@@ -13,10 +13,10 @@ from starlette.requests import ClientDisconnect, Request
 
 from truthlens.console.reviews.schemas import PeriodFigures, Stats
 from truthlens.core.errors import BodyTooLargeError
-from truthlens.review.accuracy import DAY_S, Group, Tally, accuracy_of, by_period, by_value
-from truthlens.review.figures import backlog, tallies
-from truthlens.review.queue import ReviewQueue
+from truthlens.review.figures.accuracy import DAY_S, Group, Tally, accuracy_of, by_period, by_value
+from truthlens.review.figures.tallies import backlog, tallies
 from truthlens.review.records import Change, Entry, ReviewError
+from truthlens.review.store.queue import ReviewQueue
 
 OFF = "the review queue is switched off: no database is configured for it"
 UNAVAILABLE = "the review queue's database does not answer; nothing was changed; try again in a moment"

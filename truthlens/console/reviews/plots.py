@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from truthlens.console.reviews.schemas import PeriodFigures
-from truthlens.review.estimates import Estimate
+from truthlens.review.figures.estimates import Estimate
 
 WIDTH, HEIGHT = 720, 150
 

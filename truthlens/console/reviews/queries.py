@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 import pydantic
 
 from truthlens.console.reviews.schemas import ListQuery, Note, query_values
-from truthlens.review.queue import MOST_CHANGED, MOST_SPANS
 from truthlens.review.records import Correction, ReviewError, ReviewStatus
+from truthlens.review.store.queue import MOST_CHANGED, MOST_SPANS
 
 MOST_FORM = 256 << 10
 _MOST_FIELDS = MOST_CHANGED + 20

@@ -8,7 +8,7 @@ from truthlens.console.pages import Pages
 from truthlens.console.reviews.api import api_routes
 from truthlens.console.reviews.desk import Desk
 from truthlens.console.reviews.pages import ReviewPages
-from truthlens.review.queue import ReviewQueue
+from truthlens.review.store.queue import ReviewQueue
 from truthlens.telemetry.recent_exchanges import Recent
 
 

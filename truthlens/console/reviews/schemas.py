@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import pydantic
 from pydantic import Field, StringConstraints
 
-from truthlens.review.accuracy import Accuracy
-from truthlens.review.figures import Backlog
-from truthlens.review.queue import LONGEST_NOTE, MOST_CHANGED, MOST_LISTED, MOST_SPANS
+from truthlens.review.figures.accuracy import Accuracy
+from truthlens.review.figures.tallies import Backlog
 from truthlens.review.records import Change, Correction, EntrySummary, Filters, Order, ReviewStatus
+from truthlens.review.store.queue import LONGEST_NOTE, MOST_CHANGED, MOST_LISTED, MOST_SPANS
 
 _MOST_VERSION = (1 << 31) - 2
 _LATEST = 4e11  # the year 14,000 and more: no database has trouble with it

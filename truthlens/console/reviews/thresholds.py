@@ -14,9 +14,9 @@ from starlette.responses import Response
 from truthlens.console.pages import Pages
 from truthlens.core.records.plan import Plan
 from truthlens.policy import PolicyHolder
-from truthlens.review.proposal import Effect, Goal, Proposal, Target, TooFewError, effect, propose
-from truthlens.review.queue import SETTLED, ReviewQueue
+from truthlens.review.learning.proposal import Effect, Goal, Proposal, Target, TooFewError, effect, propose
 from truthlens.review.records import EntrySummary, Filters, Order, QueueUnavailableError, ReviewError
+from truthlens.review.store.queue import SETTLED, ReviewQueue
 
 WEEK_S = 7 * 86_400.0
 MOST_ENTRIES = 5_000

@@ -15,8 +15,8 @@ from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.verdict import Span
-from truthlens.review.queue import MOST_SPANS
 from truthlens.review.records import Correction, Entry, EntrySummary, ReviewStatus
+from truthlens.review.store.queue import MOST_SPANS
 
 _MOST_SHIFTS = 2_000
 _MOST_ROWS = 300

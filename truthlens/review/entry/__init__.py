@@ -1,0 +1,1 @@
+"""What is kept of an exchange: its content, redacted and explained."""

@@ -1,0 +1,1 @@
+"""How right the detectors were, and how the work goes, from settled entries."""

@@ -1,0 +1,1 @@
+"""The way into the queue: which answers, handed over without making them wait, written in the background."""

@@ -1,0 +1,1 @@
+"""What settled entries teach: labelled rows, thresholds, rewards of mode auto."""
