@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
 
 from tests.fakes.other_users import another_user, let_in
 from tests.fakes.postgres_server import PASSWORD
@@ -174,3 +176,14 @@ def test_a_full_disk_refuses_entries_and_loses_none(tmp_path: Path) -> None:
     queue.add([new_entry("later", content=large)])
     assert queue.get("later").content["texts"] == large["texts"]
     database.dispose()
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(tmp_path: Path) -> None:
+    """Column by column, index by index."""
+    database = ReviewDatabase(checked_url(f"sqlite:///{tmp_path / 'reviews.db'}"))
+    database.upgrade()
+    with database.reading() as connection:
+        options = {"version_table": "review_schema", "compare_type": True}
+        found = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+    database.dispose()
+    assert found == []

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from truthlens.cli import options
 from truthlens.cli.review.filters import filtered
@@ -17,8 +15,6 @@ from truthlens.cli.review.opening import opened
 from truthlens.cli.review.terminal import harmless, harmless_lines, moment
 from truthlens.review.records import Entry, EntrySummary, Filters, Order
 from truthlens.review.store.queue import MOST_LISTED
-
-out = Console(highlight=False, markup=False, emoji=False)
 
 
 @filtered
@@ -48,8 +44,9 @@ def list_entries(
         for each in found:
             typer.echo(json.dumps(asdict(each)))
     else:
-        out.print(_table(found))
-        out.print(", ".join(f"{count} {status}" for status, count in statuses.items()))
+        for line in _listed(found):
+            typer.echo(line)
+        typer.echo(", ".join(f"{count} {status}" for status, count in statuses.items()))
     if cursor is not None:
         typer.echo(f"there are more: --cursor {cursor}", err=True)
 
@@ -69,27 +66,15 @@ def show(
         typer.echo(line)
 
 
-def _table(found: list[EntrySummary]) -> Table:
-    table = Table()
-    columns = ("id", "time (UTC)", "status", "decision", "score", "flagged", "kinds", "reviewer", "text")
-    widths = {"id": max((len(each.id) for each in found), default=2), "status": 8}
-    for column in columns:
-        justify: Literal["left", "right"] = "right" if column == "score" else "left"
-        table.add_column(column, justify=justify, min_width=widths.get(column))
+def _listed(found: list[EntrySummary]) -> Iterator[str]:
+    """Two lines an entry: a table of them all would leave its texts no room in a common terminal."""
     for each in found:
-        cells = (
-            each.id,
-            moment(each.created)[:16],
-            each.status.value,
-            each.decision,
-            f"{each.score:.2f}",
-            "yes" if each.flagged else "no",
-            ", ".join(each.kinds),
-            each.reviewer,
-            each.excerpt,
-        )
-        table.add_row(*(Text(harmless(cell)) for cell in cells))
-    return table
+        state = f"{each.status}{f' by {each.reviewer}' if each.reviewer else ''}"
+        flagged = "flagged" if each.flagged else "not flagged"
+        told = f"{each.id}  {moment(each.created)[:16]}  {state}  {each.decision}  {flagged} {each.score:.2f}"
+        yield harmless(f"{told}  {', '.join(each.kinds)}").rstrip()
+        if each.excerpt:
+            yield f"    {harmless(each.excerpt)}"
 
 
 def _lines(entry: Entry) -> list[str]:
