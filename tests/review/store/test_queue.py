@@ -256,3 +256,27 @@ def test_numbers_are_not_given_again(queue: ReviewQueue) -> None:
     queue.delete_old(before=CREATED)
     queue.add([new_entry("b")])
     assert queue.get("b").summary.number > first
+
+
+def test_counting_ends_where_it_is_told_to(queue: ReviewQueue) -> None:
+    """Each status for itself, with a filter by detector too."""
+    queue.add(
+        [new_entry(f"e{number}", detectors={"encoder": 0.9} if number % 2 else {}) for number in range(20)]
+    )
+    for number in range(6):
+        queue.change(change(f"e{number}", ReviewStatus.APPROVED), actor="ann")
+    exact = queue.counts()
+    assert (exact[ReviewStatus.PENDING], exact[ReviewStatus.APPROVED], exact[ReviewStatus.REJECTED]) == (
+        14,
+        6,
+        0,
+    )
+    assert queue.counts(most=100) == exact
+    bounded = queue.counts(most=10)
+    assert (bounded[ReviewStatus.PENDING], bounded[ReviewStatus.APPROVED]) == (11, 6)
+    filters = Filters(detector="encoder", statuses=(ReviewStatus.APPROVED,))
+    assert queue.counts(filters, most=2) == {
+        **queue.counts(filters),
+        ReviewStatus.PENDING: 3,
+        ReviewStatus.APPROVED: 3,
+    }

@@ -40,6 +40,8 @@ from truthlens.telemetry.recent_exchanges import Recent
 
 log = structlog.get_logger("truthlens.console")
 
+# A tab says "5,000+" of more: nobody works through them, and to count them all would take the time of the page.
+_MOST_COUNTED = 5_000
 _UNDO_S = 12 * 3600.0
 _ACTIONS = {
     "approve": ReviewStatus.APPROVED,
@@ -125,9 +127,9 @@ class ReviewPages:
             if isinstance(error, QueueUnavailableError):
                 raise
             return self._list_page(request, replace(asked_of(asked.text), problem=str(error)))
-        counts = queue.counts(query.filters)
-        tabs = [(each.value, text.name, counts[each]) for each, text in views.STATUSES.items()]
-        tabs.append(("all", "All", sum(counts.values())))
+        counts = queue.counts(query.filters, most=_MOST_COUNTED)
+        tabs = [(each.value, text.name, _counted(counts[each])) for each, text in views.STATUSES.items()]
+        tabs.append(("all", "All", _counted(*counts.values())))
         return self._pages.page(
             request,
             "reviews.html.j2",
@@ -283,3 +285,8 @@ class ReviewPages:
         may_review = user.role >= Role.REVIEWER
         last = self._open.queue.last_settled(user.name, since=self._clock() - _UNDO_S) if may_review else None
         return {"may_review": may_review, "last": last, "statuses": views.STATUSES, "when": views.when}
+
+
+def _counted(*counts: int) -> str:
+    bounded = any(count > _MOST_COUNTED for count in counts)
+    return f"{sum(min(count, _MOST_COUNTED) for count in counts):,}{'+' if bounded else ''}"
