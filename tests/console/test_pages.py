@@ -110,6 +110,12 @@ def words(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
+async def test_the_page_leads_to_the_review(client: httpx.AsyncClient, parts: Parts) -> None:
+    """Where the answer was queued, and only there."""
+    parts.recent.add(replace(FULL, review_id="rv_1"), time=NOW)
+    assert '<a href="/reviews/rv_1">' in await page_of(client, parts)
+
+
 async def test_a_page_tells_all_of_an_exchange_but_its_texts(client: httpx.AsyncClient, parts: Parts) -> None:
     """Status, plan, coverage, spans by position, detectors, mending, calls, stream, notes; no word of anybody."""
     parts.recent.add(FULL, time=NOW, request_id="r-1")
