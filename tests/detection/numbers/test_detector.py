@@ -40,6 +40,21 @@ def answer(text: str) -> Answer:
     return Answer(0, AnswerKind.TEXT, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "wanted"),
+    [
+        (WRONG, {}, True),
+        (WRONG, {"auto_flag": False}, False),
+        (WRONG, {"review_queue": False}, False),
+        ("The NOI was $1.2M.", {}, False),
+        ("The NOI was high.", {}, False),
+    ],
+)
+def test_a_wrong_value_wants_a_person(text: str, options: dict[str, bool], *, wanted: bool) -> None:
+    """Whatever the fused score, unless one of the source's two settings says otherwise."""
+    assert result(NOI, text, **options).for_review is wanted
+
+
 def test_item_32_the_result_has_the_sources_fields() -> None:
     """Counts, flagged claims and the penalty in points."""
     found = result(NOI, WRONG)
