@@ -45,6 +45,8 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 def reply(request: Received) -> Raw:
+    if amount := request.headers.get("x-amount"):
+        return json_reply(completion(f"The NOI was {amount} for the property."))
     text = RIGHT if request.headers.get("x-right") else WRONG
     return json_reply(completion(text))
 
@@ -125,6 +127,21 @@ def test_a_clean_answer_is_queued_as_a_sample(stack: Stack) -> None:
     assert response.headers["x-truthlens-detected"] == "false"
     summary = arrived(stack, response.headers["x-truthlens-review-id"]).summary
     assert (summary.rule, summary.sample, summary.flagged) == ("clean", 1.0, False)
+
+
+@pytest.mark.parametrize(
+    ("amount", "unverified", "penalty"), [("$1.2M", 0, 0.0), ("$1.25M", 0, 0.0), ("$1.5M", 1, 0.2)]
+)
+def test_the_sources_three_examples(stack: Stack, amount: str, unverified: int, penalty: float) -> None:
+    """Verified and within tolerance: confidence unchanged. Wrong: queued as flagged, 20 points less."""
+    context = "<context>\nThe NOI for the property was $1,200,000 in Q3 2024.\n</context>\nWhat was the NOI?"
+    request = {"model": "main", "messages": [{"role": "user", "content": context}]}
+    response = stack.post(request, headers={"x-amount": amount})
+    summary = arrived(stack, response.headers["x-truthlens-review-id"]).summary
+    assert (summary.total_claims, summary.unverified_claims) == (1, unverified)
+    assert summary.adjusted_confidence == pytest.approx(max(0.0, summary.original_confidence - penalty))
+    if unverified:
+        assert summary.rule == "flagged"
 
 
 @pytest.mark.parametrize("streaming", ["observe", "gate", "buffer"])
