@@ -126,7 +126,7 @@ def test_a_database_that_comes_back_gets_what_waited(database: ReviewDatabase) -
     queue.broken = False
     wait_for(lambda: writer.figures().written == 5)
     assert [each.summary.id for each in queue.all()] == [f"rv_{number}" for number in range(5)]
-    assert not writer.figures().failing
+    wait_for(lambda: not writer.figures().failing)
     writer.stop()
 
 

@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 
 from tests.fakes.other_users import another_user, let_in
 from tests.fakes.postgres_server import PASSWORD
 from tests.fakes.review_entries import change, content, new_entry
 from truthlens.core.errors import StartError
 from truthlens.review.records import Filters, QueueUnavailableError, ReviewStatus
-from truthlens.review.store.database import ReviewDatabase, checked_url, default_url
+from truthlens.review.store import database as database_module
+from truthlens.review.store.database import REVISIONS, ReviewDatabase, checked_url, default_url
 from truthlens.review.store.queue import ReviewQueue
 from truthlens.review.store.tables import metadata
 
@@ -187,3 +190,11 @@ def test_the_migrations_make_the_tables_that_the_code_uses(tmp_path: Path) -> No
         found = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
     database.dispose()
     assert found == []
+
+
+def test_the_listed_versions_are_those_of_the_steps() -> None:
+    """A process whose tables are of the newest one does not look at the steps at all."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(database_module.__file__).parent / "migrations"))
+    steps = [each.revision for each in ScriptDirectory.from_config(config).walk_revisions()]
+    assert tuple(reversed(steps)) == REVISIONS

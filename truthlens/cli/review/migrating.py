@@ -9,7 +9,7 @@ import typer
 from truthlens.cli import options
 from truthlens.cli.review.opening import is_there, opened_database
 from truthlens.review.records import QueueUnavailableError
-from truthlens.review.store.database import revisions
+from truthlens.review.store.database import REVISIONS
 
 
 def migrate(
@@ -26,7 +26,7 @@ def migrate(
     ] = False,
 ) -> None:
     """Make the tables of the queue, or bring them to this version's. `--to base --down` drops them with all entries."""
-    known = revisions()
+    known = REVISIONS
     wanted = known[-1] if to is None else to
     if wanted != "base" and wanted not in known:
         raise typer.BadParameter(f"there is no version {wanted!r}; known: base, {', '.join(known)}")

@@ -11,7 +11,7 @@ import typer
 from truthlens.cli.review.terminal import harmless
 from truthlens.core.errors import StartError
 from truthlens.review.records import QueueUnavailableError
-from truthlens.review.store.database import ReviewDatabase, checked_url, default_url, revisions
+from truthlens.review.store.database import REVISIONS, ReviewDatabase, checked_url, default_url
 from truthlens.review.store.queue import ReviewQueue
 
 MIGRATE = "make it with: truthlens review migrate"
@@ -46,7 +46,7 @@ def opened(url: str | None) -> Iterator[ReviewQueue]:
     with opened_database(url) as database:
         if not is_there(database):
             raise QueueUnavailableError(f"the review database {database.shown} is not there; {MIGRATE}")
-        current, known = database.revision(), revisions()
+        current, known = database.revision(), REVISIONS
         if current is None:
             raise QueueUnavailableError(
                 f"the review database {database.shown} has no tables of the queue; {MIGRATE}"

@@ -9,17 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, SQLAlchemyError
@@ -27,6 +23,12 @@ from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, SQLAlchemyE
 from truthlens.core.errors import StartError
 from truthlens.review.records import QueueUnavailableError
 
+if TYPE_CHECKING:
+    from truthlens.review.store.migrator import Migrator
+
+REVISIONS = ("0001", "0002")
+"""The versions of the tables, oldest first; ``migrations`` has a step for each."""
+VERSION_TABLE = "review_schema"
 _BUSY_S = 5
 _CONNECT_S = 5
 _STATEMENT_S = 10
@@ -65,18 +67,6 @@ def checked_url(text: str) -> URL:
             )
         return url.set(drivername="postgresql+psycopg")
     raise StartError(f"the review database is of the kind {url.drivername!r}; expected sqlite or postgresql")
-
-
-def revisions() -> tuple[str, ...]:
-    """Return the known versions of the tables, oldest first."""
-    known = [each.revision for each in ScriptDirectory.from_config(_config()).walk_revisions()]
-    return tuple(reversed(known))
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    return config
 
 
 class ReviewDatabase:
@@ -141,16 +131,15 @@ class ReviewDatabase:
             StartError: a newer version of TruthLens made the tables.
         """
         self._make_file()
-        with self._migrating() as (connection, config):
-            known = revisions()
-            current = MigrationContext.configure(
-                connection, opts={"version_table": "review_schema"}
-            ).get_current_revision()
-            if current is not None and current not in known:
+        if revision == "head":
+            current = self.revision()
+            if current == REVISIONS[-1]:
+                return
+            if current is not None and current not in REVISIONS:
                 raise StartError(
                     f"the review database {self.shown} has tables of a newer version ({current}); use that version, or another database"
                 )
-            command.upgrade(config, revision)
+        self._migrate(lambda step: step.upgrade(revision))
 
     def downgrade(self, revision: str) -> None:
         """Take the tables down to ``revision``; ``base`` drops them.
@@ -158,14 +147,15 @@ class ReviewDatabase:
         Raises:
             QueueUnavailableError: the database does not answer, or cannot be written to.
         """
-        with self._migrating() as (_, config):
-            command.downgrade(config, revision)
+        self._migrate(lambda step: step.downgrade(revision))
 
     def revision(self) -> str | None:
         """Return the version of the tables, ``None`` where there are none."""
         with self.reading() as connection:
-            opts = {"version_table": "review_schema"}
-            return MigrationContext.configure(connection, opts=opts).get_current_revision()
+            if not sa.inspect(connection).has_table(VERSION_TABLE):
+                return None
+            found = connection.scalar(sa.text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608 - our own name
+            return None if found is None else str(found)
 
     def is_gone(self) -> bool:
         """Return whether the file that is open is not the one of that name any more: what is written to it is lost.
@@ -187,17 +177,17 @@ class ReviewDatabase:
         """Close the connections."""
         self.engine.dispose()
 
-    @contextmanager
-    def _migrating(self) -> Iterator[tuple[Connection, Config]]:
+    def _migrate(self, work: Callable[[Migrator], None]) -> None:
+        # Alembic takes 10 MB, for which a process whose tables are of its version has no use.
+        from truthlens.review.store.migrator import Migrator
+
         with self.writing() as connection:
             if not self.is_sqlite:
                 # A step over a large table, or another process that migrates, may take long.
                 connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
                 connection.execute(sa.text("SET LOCAL lock_timeout = 0"))
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-            config = _config()
-            config.attributes["connection"] = connection
-            yield connection, config
+            work(Migrator(connection))
 
     def _make_file(self) -> None:
         if self._path is None:
