@@ -182,7 +182,7 @@ def opened(console: Console, guarded: Console) -> dict[str, Callable[[Any], obje
         "exchange": to(console.add()),
         "unchecked": to(console.add(not_checked)),
         "gone": to("/exchanges/0"),
-        "thresholds": to("/reviews/thresholds?goal=cost"),
+        "thresholds": to("/reviews/thresholds?goal=cost_ratio"),
         "no goal": to("/reviews/thresholds?goal=x"),
         "login": refused,
     }
@@ -245,7 +245,11 @@ def test_the_overview_waits_while_text_is_selected(page: Any, console: Console) 
     page.clock.install()
     page.goto(console.url("/"))
     held: list[Any] = []
-    page.route(console.url("/"), held.append)
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.route(console.url("/"), hold)
     newer = console.add()
     with page.expect_request(console.url("/")):
         page.clock.run_for(2_100)
