@@ -104,7 +104,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReviewQueue]:
     """A queue from which a threshold can be proposed: hallucinations from 0.7 on."""
     queue, now = queue_in(tmp_path_factory.mktemp("settled")), time.time()
     new = [
-        entry(number, created=now - number, decision="default", score=number / 100, even_score=number / 100, sample=1.0)
+        entry(number, created=now - number, decision="default", score=number / 100, even_score=number / 100, threshold=0.5, flagged=number >= 50, sample=1.0)
         for number in range(100)
     ]  # fmt: skip
     queue.add(new)
@@ -168,6 +168,10 @@ def opened(console: Console, guarded: Console) -> dict[str, Callable[[Any], obje
         page.click("main form button")
         page.wait_for_selector("text=Taken as evidence")
 
+    def proposed(page: Any) -> None:
+        page.goto(console.url("/reviews/thresholds?goal=cost_ratio"))
+        page.wait_for_selector("dt:has-text('Proposed')")
+
     def refused(page: Any) -> None:
         page.goto(guarded.url("/login"))
         log_in(page, "wrong")
@@ -182,7 +186,7 @@ def opened(console: Console, guarded: Console) -> dict[str, Callable[[Any], obje
         "exchange": to(console.add()),
         "unchecked": to(console.add(not_checked)),
         "gone": to("/exchanges/0"),
-        "thresholds": to("/reviews/thresholds?goal=cost_ratio"),
+        "thresholds": proposed,
         "no goal": to("/reviews/thresholds?goal=x"),
         "login": refused,
     }
