@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.fakes.ports import free_port
 from tests.fakes.review_console import console_of, content, entry, queue_in, span
 from truthlens.review.store.queue import ReviewQueue
 from truthlens.settings import Access
 
-AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
 HOSTILE = (
     '<img src=x onerror="window.hurt=1"> \u202eright to left\u202c zero\u200bwidth \x00 \r\n'
     "smile \U0001f600 end. The clinic is free on Sundays."
@@ -37,8 +37,44 @@ def browser() -> Iterator[Any]:
         made.close()
 
 
-class Server:
-    """A console that listens on a port of its own, and its queue of twelve entries and a hostile one."""
+class Listening:
+    """An ASGI application that listens on a port of its own; ``asked`` has what the browser sent, as lines of requests and referrers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.asked: list[str] = []
+        self.port = free_port()
+        self._app = app
+        config = uvicorn.Config(
+            self._noted,
+            host="127.0.0.1",
+            port=self.port,
+            log_level="error",
+            lifespan="off",
+            interface="asgi3",
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            assert self._thread.is_alive()
+            self._thread.join(0.02)
+
+    async def _noted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        referrers = [value for name, value in scope["headers"] if name == b"referer"]
+        line = b" ".join([scope["method"].encode(), scope["raw_path"], scope["query_string"], *referrers])
+        self.asked.append(line.decode("latin-1"))
+        await self._app(scope, receive, send)
+
+    def url(self, path: str) -> str:
+        return f"http://localhost:{self.port}{path}"
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(10)
+
+
+class Server(Listening):
+    """A console that has a queue of twelve entries and a hostile one."""
 
     def __init__(self, folder: Path, access: Access | None = None) -> None:
         self.queue: ReviewQueue = queue_in(folder)
@@ -61,30 +97,13 @@ class Server:
             50, excerpt=HOSTILE, model=HOSTILE, user_id=HOSTILE, query_id=HOSTILE[:60], content=hostile
         )
         self.queue.add([self.hostile])
-        self.port = free_port()
-        config = uvicorn.Config(
-            console_of(self.queue, access=access),
-            host="127.0.0.1",
-            port=self.port,
-            log_level="error",
-            lifespan="off",
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
-        self._thread.start()
-        while not self._server.started:
-            assert self._thread.is_alive()
-            self._thread.join(0.02)
-
-    def url(self, path: str) -> str:
-        return f"http://localhost:{self.port}{path}"
+        super().__init__(console_of(self.queue, access=access))
 
     def status(self, number: int) -> str:
         return self.queue.get(entry(number).id).summary.status.value
 
     def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join(10)
+        super().stop()
         self.queue.database.dispose()
 
 
@@ -107,6 +126,7 @@ def server(serve: Callable[..., Server]) -> Server:
 
 
 SIZES = [(1280, "light"), (390, "dark"), (1280, "dark"), (390, "light")]
+every_size = pytest.mark.parametrize("page", SIZES, indirect=True, ids=lambda each: f"{each[0]}-{each[1]}")
 
 
 @pytest.fixture

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import AXE, HOSTILE, SIZES, Server
+from tests.browser.conftest import HOSTILE, Server, every_size
+from tests.browser.page_faults import axe_faults, small_targets, too_wide
 from tests.fakes.review_console import ANSWER, TOKENS, VIEWER_TOKEN, content, entry
 from truthlens.review.records import Change, Correction, ReviewStatus
-
-every_size = pytest.mark.parametrize("page", SIZES, indirect=True, ids=lambda each: f"{each[0]}-{each[1]}")
 
 
 def own_id(page: Any) -> str:
@@ -259,38 +258,26 @@ def paths(server: Server) -> dict[str, str]:
 @every_size
 def test_pages_are_accessible_and_fit(page: Any, server: Server) -> None:
     """Axe finds nothing serious; nothing is wider than the page; targets are large enough for fingers."""
-    if not AXE.exists():
-        pytest.skip("needs axe-core: npm ci --prefix tests/browser (what `make setup-test` does)")
     server.queue.add([entry(60, has_text=False, excerpt="", content=content(text=False))])
     marks = [Correction(0, 12), Correction(26, 35)]
     server.queue.change(
         Change(entry(5).id, 1, ReviewStatus.REJECTED, spans=marks, note="a note"), actor="local"
     )
     server.queue.change(Change(entry(6).id, 1, ReviewStatus.APPROVED), actor="ann")
-    problems = {}
+    problems: dict[tuple[str, str], object] = {}
     for name, path in paths(server).items():
         page.goto(server.url(path))
         if name == "list":
             page.check("input[name=pick] >> nth=1")
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            problems[name, "wide"] = page.evaluate("document.documentElement.scrollWidth")
-        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
-        page.evaluate(AXE.read_text())
+        if wide := too_wide(page):
+            problems[name, "wide"] = wide
         # What is behind the open help cannot be reached, and is not looked at then.
         for helping in (False, True) if name in ("list", "entry") else (False,):
             if helping:
                 page.keyboard.press("?")
-            for each in page.evaluate("axe.run().then(found => found.violations)"):
-                if each["impact"] in ("serious", "critical"):
-                    problems[name, each["id"]] = [node["html"][:200] for node in each["nodes"]][:3]
+            problems |= {(name, rule): found for rule, found in axe_faults(page).items()}
         if page.viewport_size["width"] < 500:
             page.goto(server.url(path))
-            small = page.evaluate(
-                """() => Array.from(document.querySelectorAll('main section button, main form button, .tabs a, select, summary, input, textarea'))
-                    .filter(e => e.checkVisibility() && e.type !== 'hidden' && !e.closest('dialog'))
-                    .map(e => [e.outerHTML.slice(0, 80), (e.matches('[type=checkbox], [type=radio]') ? e.closest('label') : e).getBoundingClientRect().height])
-                    .filter(([, height]) => height < 43.5)"""
-            )
-            if small:
+            if small := small_targets(page):
                 problems[name, "small"] = small
     assert problems == {}

@@ -14,15 +14,22 @@ async function refresh() {
       note.className = "bad";
     }
     if (!reply.ok) return;
-    const fresh = new DOMParser().parseFromString(await reply.text(), "text/html");
-    const focused = document.activeElement && document.activeElement.id;
+    const text = await reply.text();
+    note.textContent = "live";
+    note.className = "good";
+    // It may have been selected while the answer was on its way.
+    if (!getSelection().isCollapsed) return;
+    const fresh = new DOMParser().parseFromString(text, "text/html");
+    const focused = document.activeElement?.id, region = document.activeElement?.closest("[data-live]")?.id;
     for (const old of document.querySelectorAll("[data-live]")) {
       const now = fresh.getElementById(old.id);
       if (now && now.innerHTML !== old.innerHTML) old.replaceWith(document.importNode(now, true));
     }
-    if (focused && document.activeElement.id !== focused && field(focused)) field(focused).focus({ preventScroll: true });
-    note.textContent = "live";
-    note.className = "good";
+    if (focused && document.activeElement.id !== focused) {
+      // A list that dropped what had the focus keeps it on its last link.
+      const next = field(focused) ?? (region && Array.from(field(region).querySelectorAll("a")).at(-1));
+      if (next) next.focus({ preventScroll: true });
+    }
   } catch {
     note.textContent = "no answer from this process: the page shows what was";
     note.className = "bad";

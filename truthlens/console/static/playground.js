@@ -18,8 +18,8 @@
 
   form.addEventListener("submit", async event => {
     event.preventDefault();
-    const button = form.querySelector("button:not([type])");
-    button.disabled = true;
+    // The button is not disabled meanwhile: it would lose the focus.
+    if (form.hasAttribute("aria-busy")) return;
     form.setAttribute("aria-busy", "true");
     try {
       const reply = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
@@ -39,7 +39,6 @@
     } catch {
       problem("No answer from this process.");
     } finally {
-      button.disabled = false;
       form.removeAttribute("aria-busy");
     }
   });
@@ -137,6 +136,7 @@
     if (!location.hash.startsWith(MARK)) return;
     try {
       const fields = await unpacked(location.hash.slice(MARK.length));
+      if (!NAMES.some(name => typeof fields[name] === "string")) throw new TypeError("no texts");
       for (const name of NAMES) {
         const given = fields[name], element = form.elements[name];
         if (typeof given !== "string") continue;
