@@ -304,7 +304,7 @@ async def test_a_long_answer_with_many_spans_is_shown_within_bounds() -> None:
     """200 KB and 5,000 spans: all marked, some explained; the form does not repeat what is too long."""
     text = ("Every word of it counts. " * 8_200)[:201_000]
     spans = [Span(at, at + 5, 0.5) for at in range(0, 5_000 * 25, 25)]
-    playing = Playing(engine_of({None: fixed(0.9, *spans)}))
+    playing = Playing(engine_of({None: fixed(0.9, *spans)}), "hallucination: {timeout_s: 60}\n")
     response = await playing.post({"context": "It counts.", "response": text})
     assert 1 <= response.text.count("data-span=") <= 5_000
     assert len(response.text) < 3_000_000

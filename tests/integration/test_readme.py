@@ -18,7 +18,7 @@ pytestmark = pytest.mark.envoy
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 TRY_IT = README.partition("## Try it")[2].partition("\n## ")[0]
 # What README says of every run alike; the time is another each time.
-VARYING = {"x-truthlens-latency-ms"}
+VARYING = {"x-truthlens-latency-ms", "x-truthlens-review-id"}
 
 
 @pytest.fixture(scope="module")

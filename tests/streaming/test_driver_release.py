@@ -15,8 +15,9 @@ from truthlens.core.records.plan import Plan
 from truthlens.detection.engine import Detector
 from truthlens.streaming.relay import MOST_FRAME_BYTES, MOST_TEXT_CHARS
 
-WITHHOLD = gate(OnFlagged.WITHHOLD)
-BLOCK = gate(OnFlagged.WITHHOLD, on_unchecked=OnUnchecked.BLOCK)
+# Time enough for megabytes on a busy machine.
+WITHHOLD = gate(OnFlagged.WITHHOLD, max_hold_s=60.0)
+BLOCK = gate(OnFlagged.WITHHOLD, max_hold_s=60.0, on_unchecked=OnUnchecked.BLOCK)
 LONG = [
     chunk("The ferry is blue. It costs nine. " * 300) + chunk(" It is"),
     chunk(" free. ") * 900,
