@@ -19,7 +19,7 @@ from truthlens.review.records import NewEntry
 EXPLAINED_PER_S = 20
 """Entries that are explained when they are made, a second: more would take the interpreter from the answers. The others are
 explained when somebody reads them, where their texts are kept."""
-_BURST = 50
+_BURST = 5
 # What an entry takes in memory beside its texts, in characters.
 _OVERHEAD = 4_096
 
