@@ -62,7 +62,8 @@ def after(cursor: str, order: Order) -> sa.ColumnElement[bool]:
             return c.number < number if order is Order.NEWEST else c.number > number
         score_text, _, number_text = cursor.partition("_")
         score = float(score_text)
-        return sa.or_(c.score < score, sa.and_(c.score == score, c.number < _place(number_text)))
+        # As a row value, which both databases look up in an index; an OR of the same is none to them.
+        return sa.tuple_(c.score, c.number) < sa.tuple_(sa.literal(score), sa.literal(_place(number_text)))
     except ValueError:
         raise ReviewError("the cursor is none of this list") from None
 

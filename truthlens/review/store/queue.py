@@ -251,7 +251,8 @@ class ReviewQueue:
         columns: list[sa.ColumnElement[Any]] = [c.number]
         if order is Order.SCORE:
             score = sa.select(c.score).where(c.number == number).scalar_subquery()
-            found = sa.or_(c.score < score if falls else c.score > score, sa.and_(c.score == score, found))
+            rows, row = sa.tuple_(c.score, c.number), sa.tuple_(score, place)
+            found = rows < row if falls else rows > row
             columns.insert(0, c.score)
         query = sa.select(c.id).where(*conditions(filters), found)
         query = query.order_by(*(each.desc() if falls else each for each in columns))
