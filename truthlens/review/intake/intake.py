@@ -66,7 +66,7 @@ class ReviewIntake:
         """
         created = time.time()
         # The request's other texts, and the body that went out, are not needed any more.
-        outcome = replace(outcome, body=None, first=())
+        outcome = replace(outcome, body=None, first=(), corrections=(), reasoned=())
         exchange = replace(exchange, messages=(), echoed="", left=())
         wanted = {name: headers[name] for name in ("traceparent", settings.user_header) if name in headers}
 

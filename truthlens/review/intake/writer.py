@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
+from truthlens.core.errors import TruthLensError
 from truthlens.core.review_settings import ReviewSettings
 from truthlens.review.records import NewEntry, QueueUnavailableError, ReviewStatus
 from truthlens.review.store.queue import ReviewQueue
@@ -178,37 +180,47 @@ class ReviewWriter:
 
     def _write_all(self) -> None:
         while batch := self._taken():
-            made, since = [], batch[0][2]
-            for make, _, _ in batch:
+            made: deque[tuple[NewEntry, int, float]] = deque()
+            for make, chars, since in batch:
                 try:
-                    made.append(make())
+                    made.append((make(), chars, since))
                 except Exception as error:  # noqa: BLE001 - one entry that cannot be made must not hold up the others
                     log.error("an entry for review could not be made", error=type(error).__name__)
                     self._lose("content", 1)
             try:
-                self._add(made)
+                self._write(made)
             except QueueUnavailableError:
-                self._put_back(batch)
+                self._put_back(made)
                 raise
             with self._lock:
-                self._written += len(made)
                 self._writing, self._since = 0, time.monotonic()
-            self._observe_delay(time.monotonic() - since)
+            self._observe_delay(time.monotonic() - batch[0][2])
 
-    def _add(self, made: list[NewEntry]) -> None:
+    def _write(self, made: deque[tuple[NewEntry, int, float]]) -> None:
+        """Write entries, and take out of ``made`` those that are written or refused."""
         try:
-            self._queue.add(made)
+            self._queue.add([entry for entry, _, _ in made])
         except QueueUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001 - something about one of them; the others are fine
             log.error("entries for review are written one by one", error=type(error).__name__)
-            for each in made:
-                try:
-                    self._queue.add([each])
-                except QueueUnavailableError:
-                    raise
-                except Exception:  # noqa: BLE001
-                    self._lose("database", 1)
+        else:
+            self._count_written(len(made))
+            made.clear()
+        while made:
+            try:
+                self._queue.add([made[0][0]])
+            except QueueUnavailableError:
+                raise
+            except Exception:  # noqa: BLE001
+                self._lose("database", 1)
+            else:
+                self._count_written(1)
+            made.popleft()
+
+    def _count_written(self, count: int) -> None:
+        with self._lock:
+            self._written += count
 
     def _taken(self) -> list[tuple[Callable[[], NewEntry], int, float]]:
         with self._lock:
@@ -217,10 +229,12 @@ class ReviewWriter:
             self._writing = len(batch)
             return batch
 
-    def _put_back(self, batch: list[tuple[Callable[[], NewEntry], int, float]]) -> None:
+    def _put_back(self, made: Iterable[tuple[NewEntry, int, float]]) -> None:
+        """Let entries wait again, as they were made: nothing is made, or counted as lost, twice."""
+        again = [(partial(_same, entry), chars, since) for entry, chars, since in made]
         with self._lock:
-            self._waiting.extendleft(reversed(batch))
-            self._chars += sum(chars for _, chars, _ in batch)
+            self._waiting.extendleft(reversed(again))
+            self._chars += sum(chars for _, chars, _ in again)
             self._writing = 0
 
     def _lose(self, cause: str, count: int) -> None:
@@ -240,8 +254,12 @@ class ReviewWriter:
         if failing and not self._failing:
             log.error(
                 "the review queue takes no entries at present; they wait in memory",
-                error=str(error) if isinstance(error, QueueUnavailableError) else type(error).__name__,
+                error=str(error) if isinstance(error, TruthLensError) else type(error).__name__,
             )
         elif not failing and self._failing:
             log.info("the review queue takes entries again")
         self._failing = failing
+
+
+def _same(entry: NewEntry) -> NewEntry:
+    return entry

@@ -12,11 +12,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from truthlens.review.records import Correction, Entry, Filters, ReviewStatus
-from truthlens.review.store.queue import ReviewQueue
+from truthlens.review.records import Correction, Entry, Filters
+from truthlens.review.store.queue import SETTLED, ReviewQueue
 
 NO_TEXTS = "no texts are kept of it"
-SETTLED = (ReviewStatus.APPROVED, ReviewStatus.REJECTED)
 
 
 def labelled_rows(
