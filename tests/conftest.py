@@ -2,24 +2,105 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
 # No test asserts on time: a busy machine is no fault of the code.
-settings.register_profile("truthlens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same draws in every run, so that a change is what breaks a test; those of a nightly run are new.
+settings.register_profile(
+    "truthlens",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=os.environ.get("TRUTHLENS_ATTACK") != "nightly",
+)
 settings.load_profile("truthlens")
 
 
 # pytest-xdist sets it for its workers, and a console made when its module is imported keeps it.
 os.environ.pop("COLUMNS", None)
 
-# Processes that tests start keep their review queue here, not in the folder of whoever runs the tests.
+# Processes that tests start keep their state and review queue here, not in the folders of whoever runs the tests.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="truthlens-tests-")
+os.environ["TRUTHLENS_REVIEW_DATABASE"] = f"sqlite:///{os.environ['XDG_STATE_HOME']}/reviews.db"
+
+_ROOT = Path(__file__).parent
+# What all tests of a folder or file are, and what a test is that asks for a fixture, whatever else it asks for.
+_BY_PATH = {
+    "attack": "attack",
+    "bench": "bench",
+    "browser": "browser",
+    "integration": "integration",
+    "process/test_serving.py": "integration",
+    "api/test_made_streams.py": "slow",
+    "desk/test_proposal.py": "slow",
+    "lab/calibrate/test_calibration.py": "slow",
+    "mitigation/test_bounds_of_claims.py": "slow",
+    "cli/test_models.py": "training",
+    "detection/models/test_torch_runtime.py": "training",
+    **{f"lab/{name}": "training" for name in ("export", "fetch", "reader", "train")},
+    **{f"lab/test_{name}.py": "training" for name in ("peer", "similarity", "workshop")},
+}
+_BY_FIXTURE = {
+    "deployment": "envoy",
+    "stream_deployment": "envoy",
+    "fresh_stack": "envoy",
+    "postgres": "server",
+    "redis_server": "server",
+}
+_NOT_QUICK = frozenset(("attack", "bench", "browser", "envoy", "integration", "server", "slow", "training"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--quick``: what ``make quick`` runs."""
+    parser.addoption(
+        "--quick", action="store_true", help=f"without the markers {', '.join(sorted(_NOT_QUICK))}"
+    )
+
+
+def pytest_configure() -> None:
+    """Refuse a place that is no longer there: its tests would lose their marker in silence."""
+    if gone := [name for name in _BY_PATH if not (_ROOT / name).exists()]:
+        raise pytest.UsageError(f"tests/conftest.py marks {', '.join(gone)}, which is not there")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave folders out of a quick run before their modules are imported, for that is what collecting costs."""
+    left_out = config.getoption("quick") and _marks_of(collection_path) & _NOT_QUICK
+    return True if left_out else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by their place, their fixtures and their parameters, before ``-m`` looks at the marks."""
+    for item in items:
+        marks = set(_marks_of(item.path))
+        marks |= {_BY_FIXTURE[name] for name in getattr(item, "fixturenames", ()) if name in _BY_FIXTURE}
+        params = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if any(isinstance(each, str) and each == "postgresql" for each in params):
+            marks.add("server")
+        for mark in marks:
+            item.add_marker(mark)
+    if config.getoption("quick"):
+        slow = [item for item in items if any(mark.name in _NOT_QUICK for mark in item.iter_markers())]
+        config.hook.pytest_deselected(items=slow)
+        left = set(map(id, slow))
+        items[:] = [item for item in items if id(item) not in left]
+
+
+@functools.cache
+def _marks_of(path: Path) -> frozenset[str]:
+    """Return the markers of all tests below ``path``, a folder or file."""
+    if not path.is_relative_to(_ROOT):
+        return frozenset()
+    place = path.relative_to(_ROOT)
+    return frozenset(mark for name, mark in _BY_PATH.items() if place.is_relative_to(name))
 
 
 @pytest.fixture(autouse=True)

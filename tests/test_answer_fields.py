@@ -17,11 +17,11 @@ from tests.fakes.pipelines import pipeline_for
 from truthlens.core.records.enums import Action, Reason, Status
 from truthlens.core.records.exchange import RequestHead, ResponseHead
 from truthlens.core.records.outcome import Outcome
+from truthlens.exchange.ticket import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
-from truthlens.ticket import Ticket
 
 FALSE, TRUE = "The ferry costs nine dollars.", "The ferry is free and blue."
 REQUEST = {

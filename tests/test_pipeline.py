@@ -12,15 +12,15 @@ import structlog
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
 from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
-from truthlens.api import lazy_request
+from truthlens.api import requests
 from truthlens.core.records.enums import Action, Reason, Status
 from truthlens.core.records.exchange import RequestHead, ResponseHead
 from truthlens.detection.interfaces import Detector
+from truthlens.exchange.ticket import Ticket
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.streaming.types import Ack
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
-from truthlens.ticket import Ticket
 
 REQUEST = {
     "model": "m",
@@ -69,7 +69,8 @@ async def test_a_flagged_answer_is_warned_counted_and_remembered() -> None:
     assert rig.metric("truthlens_actions_total", decision="default", action="warn") == 1
     assert rig.metric("truthlens_score_count", decision="default", mode="lightweight") == 1
     (entry,) = rig.recent.entries()
-    assert (entry.decision, entry.detected, entry.action) == ("default", True, "warn")
+    kept = entry.outcome
+    assert (kept.plan.decision, kept.verdict.flagged, kept.action) == ("default", True, "warn")
 
 
 async def test_a_supported_answer_passes_untouched() -> None:
@@ -252,10 +253,8 @@ async def test_unknown_names_on_a_route_are_told_once() -> None:
 async def test_a_request_goes_on_before_its_evidence_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """And it is looked for once."""
     searched = []
-    find = lazy_request.exchange_of
-    monkeypatch.setattr(
-        lazy_request, "exchange_of", lambda *request: searched.append(request) or find(*request)
-    )
+    find = requests.exchange_of
+    monkeypatch.setattr(requests, "exchange_of", lambda *request: searched.append(request) or find(*request))
     rig = Rig(BASE, FixedDetector(scored(0.9)))
     head = RequestHead("POST", "/v1/chat/completions", {}, {})
     ticket = await rig.pipeline.open(rig.pipeline.admit(head), json.dumps(REQUEST).encode())
@@ -327,7 +326,8 @@ async def test_a_stream_held_whole_is_scored_like_any_answer() -> None:
     assert conclusion.outcome.body.endswith(sse() + DONE)
     assert conclusion.outcome.body.count(b"data:") == 3
     (entry,) = rig.recent.entries()
-    assert entry.streaming == "buffer"
+    assert entry.outcome.stream is not None
+    assert entry.outcome.stream.streaming == "buffer"
     assert rig.metric("truthlens_stream_verdict_lag_seconds_count", streaming="buffer") == 1
 
 
@@ -382,7 +382,8 @@ async def test_a_stream_that_is_followed_is_concluded_once() -> None:
     assert rig.metric("truthlens_held_bytes") == 0
     assert rig.metric("truthlens_actions_total", decision="default", action="warn") == 1
     (entry,) = rig.recent.entries()
-    assert (entry.streaming, entry.detected) == ("observe", True)
+    assert entry.outcome.stream is not None
+    assert (entry.outcome.stream.streaming, entry.outcome.verdict.flagged) == ("observe", True)
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ from truthlens.core.records.exchange import Answer, Exchange, Passage, RequestHe
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
 from truthlens.detection.engine import Engine
-from truthlens.memory_release import WORTH_BYTES, GiveBack
+from truthlens.exchange.memory_release import WORTH_BYTES, GiveBack
+from truthlens.exchange.reading_pool import Pool
+from truthlens.exchange.ticket import Conclusion, Ticket
 from truthlens.policy import PolicyHolder, compile_policy
-from truthlens.reading_pool import Pool
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
-from truthlens.ticket import Conclusion, Ticket
 
 OK = ResponseHead(200, {"content-type": "application/json"})
 # More than is read on the event loop.
@@ -269,6 +269,17 @@ async def test_a_kept_request_is_let_go_when_its_answer_finds_no_room() -> None:
         conclusion = await rig.exchange("Tea is free.", ticket=ticket, pad="x" * 1100)
         assert conclusion.outcome.verdict.reason is Reason.OVERLOADED
         assert rig.held == 0
+
+
+async def test_a_kept_request_is_let_go_when_its_client_leaves_as_it_was_read() -> None:
+    """What reading it gave is lost with the stream that waited for it, and the gateway knows the first ticket alone."""
+    rig = Rig("default_mode: standard")
+    ticket = rig.admit()
+    body = json.dumps({"model": "m", "messages": [EVIDENCE, QUESTION]}).encode()
+    assert (await rig.pipeline.open(ticket, body)).plain
+    assert rig.held > 0
+    rig.pipeline.abandon(ticket)
+    assert rig.held == 0
 
 
 async def test_memory_is_given_back_after_a_large_exchange() -> None:

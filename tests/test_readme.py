@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from truthlens.cli import app
+from truthlens.cli import command_line
 from truthlens.core.records.enums import Reason
 from truthlens.delivery import HEADER_NAMES
 
@@ -28,6 +28,6 @@ def test_every_reason_is_in_the_table() -> None:
 
 def test_every_command_is_in_the_table() -> None:
     """And no other."""
-    commands = set(get_command(app).commands)  # type: ignore[attr-defined]
+    commands = set(get_command(command_line()).commands)  # type: ignore[attr-defined]
     listed = set(re.findall(r"^\| `truthlens ([a-z-]+)", README, re.MULTILINE))
     assert listed == commands

@@ -1,7 +1,7 @@
 """Record what a gateway answers to 2,000 scripted exchanges, to compare two trees of this repository.
 
-    python bench/common/behaviour.py record --tree PATH --data FOLDER --out FILE
-    python bench/common/behaviour.py compare FILE FILE
+    python -m bench.common.behaviour record --tree PATH --data FOLDER --out FILE
+    python -m bench.common.behaviour compare FILE FILE
 
 The backend and all models are scripted by the text of the request, so that two trees see the same traffic: JSON and
 streams, chat and completions, every mode. What differs by nature (times, ports, request ids) is left out.
@@ -51,6 +51,8 @@ _REF = re.compile(r"item no\. (\d+)")
 _TIMES = re.compile(
     r'"(?:duration_s|duration_ms|latency_ms|latency_s|seconds|elapsed_s|queue_s)": ?[0-9.e-]+'
 )
+_REVIEW_ID = re.compile(r"rv_[0-9a-f]{20}")
+_BY_MODEL = re.compile(r'"by_model": (\[[^]]*\])')
 _ASKED = re.compile(r'"models": (\[[^]]*\])')
 _COUNTERS = re.compile(
     r"^(truthlens_\w+?(?:_total|_count|models_used\w*))(\{[^}]*\})? ([0-9.e+]+)$", re.MULTILINE
@@ -179,8 +181,9 @@ def free_port() -> int:
 
 def plain(text: str) -> str:
     """Return a body without what differs from run to run."""
-    text = _TIMES.sub('"time"', text)
+    text = _REVIEW_ID.sub("rv", _TIMES.sub('"time"', text))
     # In the order in which they answered.
+    text = _BY_MODEL.sub(lambda found: f'"by_model": {sorted(json.loads(found[1]), key=str)}', text)
     return _ASKED.sub(lambda found: f'"models": {sorted(json.loads(found[1]))}', text)
 
 
@@ -200,7 +203,11 @@ async def record(tree: Path, data: Path, out: Path, count: int) -> None:
             command += [flag, f"127.0.0.1:{port}"]
         log = (Path(folder) / "log").open("wb")
         gateway = subprocess.Popen(
-            command, cwd=tree, env={**os.environ, "PYTHONPATH": str(tree)}, stdout=log, stderr=log
+            command,
+            cwd=tree,
+            env={**os.environ, "PYTHONPATH": str(tree), "PYTHONHASHSEED": "0"},
+            stdout=log,
+            stderr=log,
         )
         url, console = f"http://127.0.0.1:{ports[1]}", f"http://127.0.0.1:{ports[3]}"
         found: list[Any] = [None] * len(rows)

@@ -11,7 +11,8 @@ from tests.fakes.ports import free_port
 from tests.integration.support.stack import Stack, wait_for
 from truthlens.core.net import Address, Upstream
 from truthlens.envoy.config import EnvoySettings, envoy_config
-from truthlens.envoy.process import envoy_binary, is_listening
+from truthlens.envoy.ports import is_listening
+from truthlens.envoy.process import envoy_binary
 
 
 def another_envoy(
@@ -33,6 +34,7 @@ def another_envoy(
     settings = EnvoySettings(
         listen=address,
         extproc=[extproc or stack.extproc],
+        health=[extproc or stack.health],
         upstream=Upstream("127.0.0.1", stack.backend.port, tls=False),
         access_log=str(stack.folder / f"access-{address.port}.log"),
     )

@@ -1,6 +1,6 @@
 """Measure what each ingredient of the bundled model gives: short trainings of equal steps, each without one.
 
-python bench/detection/ablation.py --data FOLDER --start models/truthlens-minilm-en-v1 [--steps 100] [--variants all,no-twins]
+python -m bench.detection.ablation --data FOLDER --start models/truthlens-minilm-en-v2 [--steps 100] [--variants all,no-twins]
 
 Every variant goes on from the same weights (``--start``; without it, from the bare base), for the same number of batches
 of the same size, from the same seed. Figures: AUROC on the calibration side of the main data and, as a mean, on held-out rows
@@ -11,9 +11,7 @@ minutes a variant on one core.
 
 from __future__ import annotations
 
-import argparse
 import json
-import platform
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -23,17 +21,20 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from truthlens.detection.encoder.inputs.windows import load_tokenizer
-from truthlens.training.data.dataset import Example, Mixture, Recipe
-from truthlens.training.data.evidence_twins import EVIDENCE_TWINS
-from truthlens.training.data.twins import SOURCE as TWINS
-from truthlens.training.data.twins import read_twin_folder, twin_examples
-from truthlens.training.evaluate.ranking import pairwise_ranking, twin_ranking
-from truthlens.training.export.export import load_run
-from truthlens.training.train.blind import blinded
-from truthlens.training.train.predict import predict, response_hazard
-from truthlens.training.train.recipe import BUNDLED_RECIPE, INPUT, MAIN_SOURCE
-from truthlens.training.train.trainer import SUMMARY, TrainSettings, train
+from bench.common.script import command, machine, write_result
+from truthlens.detection.models.inputs.windows import load_tokenizer
+from truthlens.lab.data.dataset import Example, Mixture, Recipe
+from truthlens.lab.data.evidence_twins import EVIDENCE_TWINS
+from truthlens.lab.data.twins import SOURCE as TWINS
+from truthlens.lab.data.twins import read_twin_folder, twin_examples
+from truthlens.lab.evaluate.ranking import pairwise_ranking, twin_ranking
+from truthlens.lab.export.export import load_run
+from truthlens.lab.markdown import table
+from truthlens.lab.train.blind import blinded
+from truthlens.lab.train.model import BUNDLED_BASE
+from truthlens.lab.train.predict import predict, response_hazard
+from truthlens.lab.train.recipe import BUNDLED_RECIPE, INPUT, MAIN_SOURCE
+from truthlens.lab.train.trainer import SUMMARY, TrainSettings, train
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +60,17 @@ VARIANTS: dict[str, Variant] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--twins", type=Path, default=Path("data/twins/test"))
     parser.add_argument("--start", type=Path)
+    parser.add_argument("--base", default=BUNDLED_BASE, help="folder of the encoder that is trained")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--rows", type=int, default=100, help="at most, of each source")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--variants", default=",".join(VARIANTS))
     parser.add_argument("--runs", type=Path, default=Path("runs/ablation"))
-    parser.add_argument("--out", type=Path, default=Path("bench/results"))
     options = parser.parse_args()
     console = Console(stderr=True)
     twins = twin_examples(read_twin_folder(options.twins))
@@ -80,7 +79,7 @@ def main() -> None:
         start = options.start.name if options.start else "base"
         run = options.runs / f"{name}-{start}-{options.rows}-{options.steps}-{options.seed}"
         common = TrainSettings(
-            data=options.data, run=run, epochs=20, minutes=1e6, steps=options.steps, threads=options.threads,
+            data=options.data, run=run, base=options.base, epochs=20, minutes=1e6, steps=options.steps, threads=options.threads,
             batch_tokens=4_000, learning_rate=8e-5, head_learning_rate=6e-4, seed=options.seed, start=options.start,
         )  # fmt: skip
         settings = replace(common, **VARIANTS[name].settings)
@@ -89,20 +88,28 @@ def main() -> None:
             train(settings, recipe=_recipe(options.rows, VARIANTS[name].without), console=console)
         rows.append({"variant": name, **_figures(settings, twins)})
     result = {
-        "machine": f"{platform.processor() or platform.machine()}, {options.threads} threads, Python {platform.python_version()}",
+        "machine": machine(f"{options.threads} threads"),
         "steps": options.steps,
         "rows_of_each_source": options.rows,
         "start": options.start.name if options.start else "",
         "seed": options.seed,
         "variants": rows,
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "ablation.json").write_text(json.dumps(result, indent=2) + "\n")
-    print("| variant | steps | twin ranking | pairwise ranking | AUROC, main data | mean AUROC, other data |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for row in rows:
-        figures = " | ".join(f"{row[key]:.3f}" for key in ("twins", "pairwise", "auroc", "others"))
-        print(f"| {row['variant']} | {row['steps']} | {figures} |")
+    write_result(options.out, "ablation", result)
+    head = (
+        "variant",
+        "steps",
+        "twin ranking",
+        "pairwise ranking",
+        "AUROC, main data",
+        "mean AUROC, other data",
+    )
+    keys = ("twins", "pairwise", "auroc", "others")
+    print(
+        table(
+            head, ([row["variant"], str(row["steps"]), *(f"{row[key]:.3f}" for key in keys)] for row in rows)
+        )
+    )
 
 
 def _recipe(rows: int, without: Sequence[str]) -> Recipe:

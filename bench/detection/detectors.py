@@ -9,7 +9,6 @@ One process, one thread, the same rows of twins for both, in turns. Figures are 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import statistics
 import time
@@ -17,21 +16,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.detection.similarity import machine
+from bench.common.script import machine, write_result
 from truthlens.core.cancellation import never
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
-from truthlens.detection.citations.detector import CitationDetector
-from truthlens.detection.citations.report import Options as CitationOptions
-from truthlens.detection.contradictions.detector import ContradictionDetector
+from truthlens.detection.detectors.citations.detector import CitationDetector
+from truthlens.detection.detectors.citations.report import Options as CitationOptions
+from truthlens.detection.detectors.contradictions.detector import ContradictionDetector
+from truthlens.detection.detectors.encoder.loading import load_encoder
+from truthlens.detection.detectors.numbers.detector import NumberDetector
+from truthlens.detection.detectors.numbers.options import Options as NumberOptions
 from truthlens.detection.fusion import fuse
 from truthlens.detection.interfaces import Detector
-from truthlens.detection.models.loading import load_encoder
-from truthlens.detection.numbers.detector import NumberDetector
-from truthlens.detection.numbers.options import Options as NumberOptions
-from truthlens.settings import models_folder
-from truthlens.training.data.dataset import Example
-from truthlens.training.data.twins import read_twin_folder, twin_examples
+from truthlens.lab.data.dataset import Example
+from truthlens.lab.data.twins import read_twin_folder, twin_examples
+from truthlens.lab.markdown import table
+from truthlens.process.settings import models_folder
 
 MODEL = "truthlens-minilm-en-v2"
 ALONE, ALL = "encoder", "encoder + numbers + contradictions + citations"
@@ -94,21 +94,11 @@ def summary(milliseconds: Sequence[float]) -> dict[str, float]:
 
 def markdown(result: dict[str, Any]) -> str:
     """Return the result as a table."""
-    lines = [
-        f"{result['machine']}, one thread, CPU time, {result['rows']} rows",
-        "",
-        "| detectors | p50 ms | p99 ms | mean ms |",
-        "| --- | --- | --- | --- |",
-    ]
-    lines += [
-        f"| {name} | {found['p50_ms']:.2f} | {found['p99_ms']:.2f} | {found['mean_ms']:.2f} |"
-        for name, found in result["arms"].items()
-    ]
-    ratio = result["ratio"]
-    lines.append(
-        f"| ratio (aim {AIM}) | {ratio['p50_ms']:.2f} | {ratio['p99_ms']:.2f} | {ratio['mean_ms']:.2f} |"
-    )
-    return "\n".join(lines)
+    arms = {**result["arms"], f"ratio (aim {AIM})": result["ratio"]}
+    keys = ("p50_ms", "p99_ms", "mean_ms")
+    rows = ([name, *(f"{found[key]:.2f}" for key in keys)] for name, found in arms.items())
+    head = f"{result['machine']}, one thread, CPU time, {result['rows']} rows"
+    return f"{head}\n\n{table(('detectors', 'p50 ms', 'p99 ms', 'mean ms'), rows)}".rstrip()
 
 
 def main() -> None:
@@ -140,10 +130,8 @@ def main() -> None:
         "arms": found,
         "ratio": {key: found[ALL][key] / found[ALONE][key] for key in found[ALL]},
     }
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    (arguments.output / "detectors.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     text = markdown(result)
-    (arguments.output / "detectors.md").write_text(text + "\n", encoding="utf-8")
+    write_result(arguments.output, "detectors", result, text)
     print(text)
 
 

@@ -1,6 +1,6 @@
 """Measure what irrelevant passages do to detection on long evidence, by way of reading and merging.
 
-python bench/detection/distractors.py --data FOLDER [--rows 120] [--points 0 1 5 20 80] [--kinds random hard] [--threads N]
+python -m bench.detection.distractors --data FOLDER [--rows 120] [--points 0 1 5 20 80] [--kinds random hard] [--threads N]
 
 Held-out answers are put among N passages of other source texts, drawn at random or nearest in words.
 Thresholds are those of the best F1 without distractors. Writes distractors.json, .md and .png;
@@ -10,8 +10,6 @@ docs/long-evidence.md says what is compared.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import random
 import time
 from collections import defaultdict
@@ -23,21 +21,22 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from bench.common.script import command, machine, write_result
+from bench.detection.crowds import DistractorPool, Donors, as_passages, crowd, plant_number
 from bench.detection.merge_fit import fit_merge
-from truthlens.detection.encoder.aggregation import spans_of
-from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest, MergeWeights, load_manifest
-from truthlens.detection.encoder.inputs.windows import Window, Windows, build_windows, load_tokenizer
-from truthlens.detection.encoder.merging import by_chunk, statistics
-from truthlens.detection.encoder.span_edges import evaluated_spans
-from truthlens.detection.encoder.token_scores import read_answer
-from truthlens.detection.models.loading import load_model
+from truthlens.detection.detectors.encoder.loading import load_model
+from truthlens.detection.detectors.encoder.merging import by_chunk, statistics
+from truthlens.detection.detectors.encoder.span_edges import evaluated_spans
+from truthlens.detection.detectors.encoder.token_scores import read_answer
+from truthlens.detection.models.aggregation import spans_of
+from truthlens.detection.models.inputs.manifest import InputFormat, Manifest, MergeWeights, load_manifest
+from truthlens.detection.models.inputs.windows import Window, Windows, build_windows, load_tokenizer
 from truthlens.detection.models.runtime import TokenModel, cpu_quota
-from truthlens.settings import models_folder
-from truthlens.training.data.dataset import Example, read_folder, split
-from truthlens.training.data.distractors import DistractorPool, Donors, as_passages, crowd, plant_number
-from truthlens.training.evaluate.metrics import auroc, best_f1, char_prf, example_prf
-from truthlens.training.train.batches import token_labels
-from truthlens.training.train.recipe import BUNDLED_RECIPE, MAIN_SOURCE
+from truthlens.lab.data.dataset import Example, read_folder, split
+from truthlens.lab.evaluate.metrics import auroc, best_f1, char_prf, prf_of_flags
+from truthlens.lab.train.batches import token_labels
+from truthlens.lab.train.recipe import BUNDLED_RECIPE, MAIN_SOURCE
+from truthlens.process.settings import models_folder
 
 SOURCES = (MAIN_SOURCE, "wice", "summedits", "bump")
 SHORT_SOURCES = ("begin", "fever_symmetric")
@@ -121,8 +120,7 @@ class Reader:
         text, manifest = example.response, self._manifest
         fmt = manifest.input.model_copy(update=merging)
         reading = read_answer(
-            built.windows, odds, offsets=built.offsets, text=text, query=example.query, fmt=fmt,
-            evidence=example.context,
+            built.windows, odds, offsets=built.offsets, text=text, query=example.query, fmt=fmt
         )  # fmt: skip
         p = reading.probabilities(temperature=manifest.temperature)
         runs = spans_of(p, built.offsets, manifest.tau_span, text)
@@ -230,7 +228,7 @@ def figures(rows: Sequence[Said], threshold: float) -> dict:
     return {
         "rows": len(rows),
         "auroc": auroc(labels, scores),
-        "f1": example_prf(labels, scores, threshold=threshold).f1,
+        "f1": prf_of_flags(labels, np.asarray(scores) >= threshold).f1,
         "false_positive_rate": float(flagged[supported].mean()) if supported.any() else None,
         "recall": float(flagged[~supported].mean()) if (~supported).any() else None,
         "char_f1": char_prf([row.example.spans or () for row in marked], [row.spans for row in marked]).f1,
@@ -377,7 +375,7 @@ def plot(result: dict, file: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = command(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the labelled data")
     parser.add_argument("--model", default="truthlens-minilm-en-v2")
     parser.add_argument("--models", type=Path, help="folder of model folders, instead of the repository's")
@@ -386,7 +384,6 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=["random", "hard"], default=["random", "hard"])
     parser.add_argument("--threads", type=int, default=cpu_quota())
     parser.add_argument("--seed", type=int, default=11)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results")
     options = parser.parse_args()
     options.points = sorted({0, *options.points})
     folder = models_folder(options.models) / options.model
@@ -416,7 +413,7 @@ def main() -> None:
             "last_passage": last_passage(reader, material, options, thresholds, progress),
         }
     result = {
-        "machine": f"{platform.processor() or platform.machine()}, Python {platform.python_version()}",
+        "machine": machine(),
         "model": f"{manifest.name} {manifest.revision}",
         "threads": options.threads,
         "rows": len(next(iter(plain.values()))),
@@ -431,8 +428,7 @@ def main() -> None:
         **checks,
         "latency": latency(reader, material, options),
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "distractors.json").write_text(json.dumps(result, indent=1) + "\n")
+    write_result(options.out, "distractors", result)
     (options.out / "distractors.md").write_text(table(result))
     plot(result, options.out / "distractors.png")
     print(table(result))

@@ -1,6 +1,6 @@
 """Measure the explanations of flagged spans (kind, nearest sentence, differences); refit coefficients.
 
-python bench/detection/explanations.py --data FOLDER [--limit 300] [--fit] [--out bench/results]
+python -m bench.detection.explanations --data FOLDER [--limit 300] [--fit] [--out bench/results]
 
 The spans are those that people marked, so that this is independent of any detector. Conflicts and minimal
 edits are *contradicted*; baseless spans and unsupported parts of claims are not; sentences of another source
@@ -10,10 +10,8 @@ the held-out side.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
-import platform
 import random
 import re
 import time
@@ -23,14 +21,15 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.common.script import command, machine, write_result
 from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
 from truthlens.core.records.explanation import SpanKind
 from truthlens.core.records.verdict import Span
 from truthlens.detection.explain.explainer import Explainer
 from truthlens.detection.explain.span_kind import CONTRADICTED, FABRICATED, Standing, probabilities
+from truthlens.lab.data.dataset import Shares, split_of
 from truthlens.text.sentences import sentences
-from truthlens.training.data.dataset import Shares, split_of
 
 SHARES = Shares(calibration=0.15, test=0.15)
 PEOPLE = (
@@ -96,7 +95,7 @@ def marked(folder: Path) -> Iterator[Case]:
 
 def made(folder: Path, dice: random.Random) -> Iterator[Case]:
     listed = rows(folder, "ragtruth_qa.train")
-    for row in dice.sample(listed, 1200):
+    for row in dice.sample(listed, min(1200, len(listed))):
         own, other = dice.choice(row["context"]), dice.choice(dice.choice(listed)["context"])
         sentence, foreign = pick(own, dice), pick(other, dice)
         if not sentence or not foreign or foreign in " ".join(row["context"]):
@@ -353,9 +352,7 @@ def duration(repeats: int = 9) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__, results=False)
     parser.add_argument("--data", type=Path, required=True, help="folder of the labelled *.jsonl.gz files")
     parser.add_argument(
         "--limit", type=int, default=1_000_000, help="most spans of one source, kind and side"
@@ -372,7 +369,7 @@ def main() -> None:
         refit(listed, found)
         return
     result = {
-        "machine": f"{platform.processor() or platform.machine()}, Python {platform.python_version()}",
+        "machine": machine(),
         "limit": options.limit,
         "side": side,
         **figures(listed, found),
@@ -381,11 +378,9 @@ def main() -> None:
         ),
         "duration_10_spans_40_passages": duration(),
     }
-    text = json.dumps(result, indent=2)
-    print(text)
+    print(json.dumps(result, indent=1))
     if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "explanations.json").write_text(text + "\n", encoding="utf-8")
+        write_result(options.out, "explanations", result)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from truthlens.detection.encoder.inputs.manifest import MergeWeights
-from truthlens.training.calibrate.logistic import fit_logistic
-from truthlens.training.train.batches import IGNORED
+from truthlens.detection.models.inputs.manifest import MergeWeights
+from truthlens.lab.calibrate.logistic import fit_logistic
+from truthlens.lab.train.batches import IGNORED
 
 _RIDGE = 1.0
 

@@ -1,13 +1,12 @@
 """Check the promised miss rate: calibrate on half of the source texts, often, and measure on the rest.
 
-python bench/detection/miss_rate.py FILE... [--model NAME] [--split test] [--rounds 500] [--limit N]
+python -m bench.detection.miss_rate FILE... [--model NAME] [--split test] [--rounds 500] [--limit N]
 
 Files are scored once; the rounds only draw halves, so they cost little.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 from pathlib import Path
@@ -15,48 +14,40 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from truthlens.cli.calibration_target import scorer_of
-from truthlens.cli.plan_target import find_target
-from truthlens.core.net import Address
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
-from truthlens.training.calibrate.conformal import UnattainableError, control_miss_rate
-from truthlens.training.calibrate.threshold import LabelledScores, score_labelled
-from truthlens.training.data.dataset import read_examples, split
-from truthlens.training.train.recipe import BUNDLED_RECIPE
+from bench.common.script import command, write_result
+from truthlens.cli.plan_target import find_target, offline_settings
+from truthlens.lab.calibrate.conformal import UnattainableError, control_miss_rate
+from truthlens.lab.calibrate.threshold import LabelledScores, score_labelled
+from truthlens.lab.data.dataset import read_examples, split
+from truthlens.lab.train.recipe import BUNDLED_RECIPE
 
 RATES = (0.02, 0.05, 0.1, 0.2)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__)
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--model")
     parser.add_argument("--split", choices=("all", "calibration", "test"), default="test")
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--limit", type=int)
-    parser.add_argument("--out", type=Path, default=Path("bench/results"))
     options = parser.parse_args()
-    settings = Settings(
-        Address.parse(DEFAULT_EXTPROC, name="extproc"), Address.parse(DEFAULT_CONSOLE, name="console")
-    )
-    target = find_target(settings, None, "default", options.model)
+    target = find_target(offline_settings(None, None), "default", model=options.model)
+    target.announce()
     found = []
-    with scorer_of(target, threads=1) as scorer:
+    with target.scorer() as scorer:
         for file in options.files:
             examples = read_examples(file)
             if options.split != "all":
                 examples = split(examples, BUNDLED_RECIPE)[options.split]
             scored = score_labelled(
-                examples[: options.limit], scorer, console=Console(stderr=True), title=file.name
+                examples[: options.limit], scorer.verdict_on, console=Console(stderr=True), title=file.name
             )
             found += [{"file": file.name, **halves(scored, rate, rounds=options.rounds)} for rate in RATES]
     for row in found:
         print(json.dumps(row))
-    options.out.mkdir(parents=True, exist_ok=True)
     result = {"model": target.identity.name, "split": options.split, "rows": found}
-    (options.out / "miss_rate.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    write_result(options.out, "miss_rate", result)
 
 
 def halves(scored: LabelledScores, rate: float, *, rounds: int) -> dict[str, object]:

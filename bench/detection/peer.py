@@ -1,7 +1,7 @@
 """Compare latency and peak memory on one core with ``lettucedetect``: same input, a process each.
 
-python bench/detection/peer.py [--shape base] [--repeats 9] [--sizes 300+80,1000+80,3000+200]
-python bench/detection/peer.py --parity --shape base        # token probabilities of one short input, theirs against ours
+python -m bench.detection.peer [--shape base] [--repeats 9] [--sizes 300+80,1000+80,3000+200]
+python -m bench.detection.peer --parity --shape base        # token probabilities of one short input, theirs against ours
 
 On a shared machine the wall clock counts the neighbours too; CPU time does so less, and is shown next to it.
 
@@ -17,7 +17,6 @@ import argparse
 import importlib.metadata
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -25,6 +24,9 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from bench.common.script import command, machine, on_one_core, write_result
+from truthlens.lab.markdown import table
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -69,7 +71,7 @@ def text(tokenizer: Any, tokens: int) -> str:
 
 def inputs(size: str) -> tuple[list[str], str]:
     """Return three passages and an answer of ``CONTEXT+ANSWER`` tokens."""
-    from truthlens.detection.encoder.inputs.windows import load_tokenizer
+    from truthlens.detection.models.inputs.windows import load_tokenizer
 
     tokenizer = load_tokenizer(ROOT / "models" / "truthlens-minilm-en-v2")
     context, answer = (int(part) for part in size.split("+"))
@@ -103,8 +105,8 @@ def prepare(shape: str, work: Path, *, rounded: bool = True) -> tuple[Path, Path
             model_max_length=8192,
             model_input_names=["input_ids", "attention_mask"],
         ).save_pretrained(checkpoint)
-    from truthlens.training.export.convert import export_folder
-    from truthlens.training.export.quantize import quantize_folder
+    from truthlens.lab.export.convert import export_folder
+    from truthlens.lab.export.quantize import quantize_folder
 
     if not (exported / "manifest.json").is_file():
         started = time.perf_counter()
@@ -130,7 +132,7 @@ def loaded(system: str, checkpoint: Path, exported: Path) -> Any:
         )
     from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
     from truthlens.core.records.exchange import Answer, Exchange, Passage
-    from truthlens.detection.models.loading import load_encoder
+    from truthlens.detection.detectors.encoder.loading import load_encoder
 
     encoder = load_encoder(exported if system == BLOCKS else ROOT / "models" / "truthlens-minilm-en-v2")
     encoder.warm_up()
@@ -146,8 +148,7 @@ def loaded(system: str, checkpoint: Path, exported: Path) -> Any:
 
 def work_as(system: str, checkpoint: Path, exported: Path) -> None:
     """Run a child process: for each size on a line, score once and answer with the milliseconds."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    on_one_core()
     score = loaded(system, checkpoint, exported)
     known: dict[str, tuple[list[str], str]] = {}
     print("ready", flush=True)
@@ -245,7 +246,7 @@ def measure(options: argparse.Namespace) -> None:
             )
             print(show(rows[-1]), flush=True)
     result = {
-        "machine": machine(),
+        "machine": machine("one core"),
         "shape": f"ModernBERT-{options.shape}, random weights",
         "versions": {
             name: importlib.metadata.version(name)
@@ -254,31 +255,17 @@ def measure(options: argparse.Namespace) -> None:
         "repeats": options.repeats,
         "rows": rows,
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "peer.json").write_text(json.dumps(result, indent=1) + "\n")
+    write_result(options.out, "peer", result)
     print(f"\n{result['machine']}; {result['shape']}; medians of {options.repeats} runs in turn\n")
-    print(
-        "| context + answer tokens | system | median ms | CPU ms | peak MB | times faster | (CPU) | times less memory |"
-    )
-    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for row in rows:
-        print(
-            f"| {row['size']} | {row['system']} | {row['p50_ms']:.0f} | {row['cpu_ms']:.0f} | "
-            f"{row['peak_mb']:.0f} | {row['time_ratio']:.1f} | {row['cpu_ratio']:.1f} | {row['memory_ratio']:.1f} |"
-        )
+    shown = {
+        "context + answer tokens": "{size}", "system": "{system}", "median ms": "{p50_ms:.0f}", "CPU ms": "{cpu_ms:.0f}",
+        "peak MB": "{peak_mb:.0f}", "times faster": "{time_ratio:.1f}", "(CPU)": "{cpu_ratio:.1f}", "times less memory": "{memory_ratio:.1f}",
+    }  # fmt: skip
+    print(table(list(shown), ([each.format(**row) for each in shown.values()] for row in rows), right=True))
 
 
 def show(row: dict[str, Any]) -> str:
     return f"{row['size']:>10} {row['system']:<28} {row['p50_ms']:9.1f} ms ({row['cpu_ms']:.1f} of CPU) {row['peak_mb']:7.0f} MB"
-
-
-def machine() -> str:
-    model = ""
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0].partition(":")[2].strip() if names else ""
-    return f"{model or platform.machine()}, one core, Python {platform.python_version()}"
 
 
 def parity(options: argparse.Namespace) -> None:
@@ -293,10 +280,10 @@ def parity(options: argparse.Namespace) -> None:
         checkpoint, exported = prepare(options.shape, options.work, rounded=False)
     from lettucedetect.detectors.transformer import TransformerDetector
 
-    from truthlens.detection.encoder.inputs.manifest import load_manifest
-    from truthlens.detection.encoder.inputs.prompts import build_prompt
-    from truthlens.detection.encoder.inputs.windows import build_windows, load_tokenizer
-    from truthlens.detection.models.loading import load_model
+    from truthlens.detection.detectors.encoder.loading import load_model
+    from truthlens.detection.models.inputs.manifest import load_manifest
+    from truthlens.detection.models.inputs.prompts import build_prompt
+    from truthlens.detection.models.inputs.windows import build_windows, load_tokenizer
 
     passages, answer = inputs(options.sizes.split(",")[0])
     prompt = build_prompt("lettucedetect-v1", query=QUERY, passages=passages).text(passages)
@@ -320,9 +307,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         work_as(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
         return
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__)
     parser.add_argument("--shape", choices=sorted(SHAPES), default="base")
     parser.add_argument(
         "--sizes", default="300+80,1000+80,3000+200", help="CONTEXT+ANSWER tokens, with commas"
@@ -333,7 +318,6 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--parity", action="store_true", help="compare probabilities instead of times")
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "peer")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     try:
         importlib.metadata.version("lettucedetect")

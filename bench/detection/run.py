@@ -1,23 +1,19 @@
 """One scoring on one core: 300-token context, 80-token answer, tokenisation included; and how it scales.
 
-python bench/detection/run.py [--model NAME] [--repeats 200] [--threads 1]
+python -m bench.detection.run [--model NAME] [--repeats 200] [--threads 1] [--sizes 300+80,1000+80]
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
 import resource
 import statistics
 import time
-from pathlib import Path
 
+from bench.common.script import command, machine, on_one_core, write_result
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
-from truthlens.detection.models.loading import load_encoder
-from truthlens.settings import models_folder
+from truthlens.detection.detectors.encoder.loading import load_encoder
+from truthlens.process.settings import models_folder
 
 SENTENCES = [
     "The harbour museum keeps {n} ship models in a brick warehouse near the eastern quay.",
@@ -38,27 +34,30 @@ def text(tokenizer, tokens: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__)
     parser.add_argument("--model", default="truthlens-minilm-en-v2")
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("bench/results"))
+    parser.add_argument(
+        "--sizes",
+        default="300+80,1000+80,4000+80,300+400,300+6000",
+        help="CONTEXT+ANSWER tokens, with commas",
+    )
     options = parser.parse_args()
-    if options.threads == 1 and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if options.threads == 1:
+        on_one_core()
     encoder = load_encoder(models_folder() / options.model, threads=options.threads)
     encoder.warm_up()
     result: dict = {
-        "machine": f"{platform.processor() or platform.machine()}, {options.threads} thread(s), Python {platform.python_version()}",
+        "machine": machine(f"{options.threads} thread(s)"),
         "model": encoder.model,
         "rows": [],
     }
-    from truthlens.detection.encoder.inputs.windows import load_tokenizer
+    from truthlens.detection.models.inputs.windows import load_tokenizer
 
     tokenizer = load_tokenizer(models_folder() / options.model)
-    for context_tokens, answer_tokens in ((300, 80), (1000, 80), (4000, 80), (300, 400), (300, 6000)):
+    for size in options.sizes.split(","):
+        context_tokens, answer_tokens = map(int, size.split("+"))
         exchange = Exchange(
             Endpoint.CHAT,
             "",
@@ -85,8 +84,7 @@ def main() -> None:
         print({key: round(value, 1) for key, value in row.items()})
     result["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(result["machine"], "peak memory", round(result["peak_rss_mb"]), "MB")
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "detect.json").write_text(json.dumps(result, indent=1) + "\n")
+    write_result(options.out, "detect", result)
 
 
 if __name__ == "__main__":

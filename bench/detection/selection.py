@@ -1,6 +1,6 @@
 """Measure how much of an answer's own support stays in the window among distractors, by words alone.
 
-python bench/detection/selection.py --data FOLDER [--rows 40] [--distractors 20 80] [--budget 300] [--side test]
+python -m bench.detection.selection --data FOLDER [--rows 40] [--distractors 20 80] [--budget 300] [--side test]
 
 No model runs. Of supported answers it measures, for each ranking: own share (tokens of the answer's own
 passages in the window, of those that would fit), support kept (idf share of the answer's words that its own
@@ -10,8 +10,6 @@ words). Writes selection.json, .md.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -21,16 +19,17 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from truthlens.detection.encoder.inputs.assignment import claims_of, content_keys
-from truthlens.detection.encoder.inputs.evidence_tokens import EvidenceTokens, encode_evidence
-from truthlens.detection.encoder.inputs.lexical import keys_of
-from truthlens.detection.encoder.inputs.selection import context_scores, overlap_scores, select_units
-from truthlens.detection.encoder.inputs.windows import load_tokenizer
-from truthlens.settings import models_folder
+from bench.common.script import command, write_result
+from bench.detection.crowds import Crowd, DistractorPool, as_passages, crowd
+from truthlens.detection.models.inputs.assignment import claims_of, content_keys
+from truthlens.detection.models.inputs.evidence_tokens import EvidenceTokens, encode_evidence
+from truthlens.detection.models.inputs.lexical import keys_of
+from truthlens.detection.models.inputs.selection import context_scores, overlap_scores, select_units
+from truthlens.detection.models.inputs.windows import load_tokenizer
+from truthlens.lab.data.dataset import read_folder, split
+from truthlens.lab.train.recipe import BUNDLED_RECIPE, MAIN_SOURCE
+from truthlens.process.settings import models_folder
 from truthlens.text.words import Word, words
-from truthlens.training.data.dataset import read_folder, split
-from truthlens.training.data.distractors import Crowd, DistractorPool, as_passages, crowd
-from truthlens.training.train.recipe import BUNDLED_RECIPE, MAIN_SOURCE
 
 SOURCES = (MAIN_SOURCE, "summedits", "wice", "bump")
 RANKINGS = ("overlap", "context")
@@ -77,7 +76,7 @@ def _pairs(groups: Iterable[Iterable[Word]]) -> set[tuple[str, str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = command(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the labelled data")
     parser.add_argument("--model", default="truthlens-minilm-en-v2", help="whose tokenizer counts")
     parser.add_argument("--models", type=Path, help="folder of model folders, instead of the repository's")
@@ -85,7 +84,6 @@ def main() -> None:
     parser.add_argument("--distractors", type=int, nargs="+", default=[20, 80])
     parser.add_argument("--budget", type=int, default=300, help="evidence tokens that fit the window")
     parser.add_argument("--side", choices=["train", "calibration", "test"], default="test")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results")
     options = parser.parse_args()
     tokenizer = load_tokenizer(models_folder(options.models) / options.model)
     examples = read_folder(options.data)
@@ -114,11 +112,12 @@ def main() -> None:
             )
             cells = " | ".join(f"{value:.3f}" for value in means.values())
             lines.append(f"| {source} | {len(values)} | {which} | {ranking} | {cells} |")
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "selection.json").write_text(
-        json.dumps({"side": options.side, "budget": options.budget, "rows": result}, indent=1) + "\n"
+    write_result(
+        options.out,
+        "selection",
+        {"side": options.side, "budget": options.budget, "rows": result},
+        "\n".join(lines),
     )
-    (options.out / "selection.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 
 

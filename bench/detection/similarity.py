@@ -1,6 +1,6 @@
 """Measure claim alignment by meaning and by words, the cost of int8, speed, and memory.
 
-python bench/detection/similarity.py --data FOLDER [--model FOLDER] [--most 300] [--skip-original] [--output bench/results]
+python -m bench.detection.similarity --data FOLDER [--model FOLDER] [--most 300] [--skip-original] [--output bench/results]
 
 Each question is one claim and up to twenty candidates, one of which (or, among answers of two models to one
 prompt, any of those that a reader chose, or none) says the same. Half of the source texts choose the mix of
@@ -11,14 +11,13 @@ float32, which needs PyTorch. Writes similarity.json and similarity.md.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import random
 import resource
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truthlens.detection.similarity.lexical import shared_characters, shared_words
-from truthlens.detection.similarity.model import Similarity
-from truthlens.settings import models_folder
+from bench.common.script import machine, write_result
+from truthlens.detection.similarity import Similarity, shared_characters, shared_words
+from truthlens.lab.data.dataset import Example, Shares, read_examples, split_of
+from truthlens.process.settings import models_folder
 from truthlens.text.sentences import sentences
-from truthlens.training.data.dataset import Example, Shares, read_examples, split_of
+from truthlens.text.sentences_v1 import sentences_v1
 
 MODEL = "truthlens-similarity-en-v1"
 CANDIDATES = 20
@@ -53,7 +53,7 @@ SALT = "similarity-1"
 
 # Sentences of one model's answer, and those of another's that say the same of the same matter, chosen by a
 # reader who saw no figures: (row, row): {sentence: sentences}. Sentences that are not named claim nothing, or
-# are open to argument.
+# are open to argument. The reader saw them as ``sentences_v1`` cuts them.
 READ = {
     (16769, 16768): {1: [3], 2: [4, 5], 3: [6], 4: []},
     (13451, 13448): {2: [1], 3: [1], 4: [3], 5: [], 6: [4], 7: [], 8: []},
@@ -103,7 +103,7 @@ def two_answers(rows: Sequence[Example]) -> Iterator[Question]:
     by_id = {row.id: row for row in rows}
     for (first, second), chosen in READ.items():
         one, other = by_id[f"ragtruth-{first}"], by_id[f"ragtruth-{second}"]
-        claims, candidates = cut(one.response), cut(other.response)
+        claims, candidates = cut(one.response, sentences_v1), cut(other.response, sentences_v1)
         for number, right in chosen.items():
             beside = tuple(claims[:number] + claims[number + 1 :])
             yield Question(one.group, claims[number], tuple(candidates), tuple(right), beside)
@@ -141,8 +141,8 @@ def supported(rows: Sequence[Example], dice: random.Random) -> Iterator[Question
         yield Question(row.group, row.response, (row.context[0], *others[: CANDIDATES - 1]), (0,))
 
 
-def cut(text: str) -> list[str]:
-    return [text[start:end] for start, end in sentences(text)]
+def cut(text: str, ranges: Callable[[str], list[tuple[int, int]]] = sentences) -> list[str]:
+    return [text[start:end] for start, end in ranges(text)]
 
 
 def questions(folder: Path, *, most: int) -> dict[str, list[Question]]:
@@ -235,9 +235,9 @@ def original_cost(folder: Path, model: Similarity, sets: dict[str, list[Question
     """Return what rounding changed, over real sentences."""
     import torch
 
-    from truthlens.detection.encoder.inputs.windows import load_tokenizer
-    from truthlens.training.similarity.embedder import load_base, original_vectors
-    from truthlens.training.train.model import BUNDLED_BASE, find_base
+    from truthlens.detection.models.inputs.windows import load_tokenizer
+    from truthlens.lab.similarity import load_base, original_vectors
+    from truthlens.lab.train.model import BUNDLED_BASE, find_base
 
     asked = [question for each in sets.values() for question in each[:40]]
     texts = sorted({text for question in asked for text in (question.claim, *question.candidates[:4])})
@@ -336,19 +336,9 @@ def main() -> None:
     result["alignment"] = alignment(model, sets)
     if not arguments.skip_original:
         result["int8"] = original_cost(arguments.model, model, sets)
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    (arguments.output / "similarity.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     text = markdown(result)
-    (arguments.output / "similarity.md").write_text(text + "\n", encoding="utf-8")
+    write_result(arguments.output, "similarity", result, text)
     print(text)
-
-
-def machine() -> str:
-    info = Path("/proc/cpuinfo")
-    names = [
-        line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-    ]
-    return f"{names[0]} ({len(names)} cores)" if names else platform.machine()
 
 
 if __name__ == "__main__":

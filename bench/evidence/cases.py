@@ -1,11 +1,11 @@
-"""Load the marked request bodies of ``tests/api/evidence/cases`` and compare with them what is taken as evidence."""
+"""Load the marked request bodies of ``tests/evidence/cases`` and compare with them what is taken as evidence."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,10 @@ import yaml
 from truthlens.api.requests import parse_request
 from truthlens.core.records.enums import Endpoint
 from truthlens.core.records.exchange import Exchange
-from truthlens.core.records.plan import EvidenceRules
+from truthlens.core.records.settings import EvidenceRules
 
-CASES = Path(__file__).parents[2] / "tests" / "api" / "evidence" / "cases"
+CASES = Path(__file__).parents[2] / "tests" / "evidence" / "cases"
 _MARK = re.compile(r"⟦(/?)([eqm])⟧")
-_BREAK = "\x00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +71,11 @@ def compare(case: Case, rules: EvidenceRules | None = None) -> Result:
     Text is compared as a multiset of words: where a word stands twice, it counts twice.
     """
     exchange = case.exchange(rules)
-    taken = Counter(
-        word for passage in exchange.passages for word in words(f"{passage.title} {passage.text}")
-    )
-    wanted = Counter(word for text in case.evidence for word in words(text))
-    every = Counter(word for text in _strings(case.body) for word in words(text))
-    noise = every - wanted
-    for text in case.metadata:
-        noise -= Counter(words(text))
+    taken = _counted(f"{passage.title} {passage.text}" for passage in exchange.passages)
+    wanted = _counted(case.evidence)
+    noise = _counted(_strings(case.body)) - wanted - _counted(case.metadata)
     found = _length(taken & wanted) / _length(wanted) if wanted else 1.0
-    extra = Counter(word for passage in exchange.passages for word in words(passage.text)) - wanted
+    extra = _counted(passage.text for passage in exchange.passages) - wanted
     other = _length(extra & noise) / _length(noise) if noise else 0.0
     if case.expect == "evidence" and not case.response_citations:
         status = exchange.unchecked is None
@@ -154,6 +148,10 @@ def words(text: str) -> list[str]:
     # A mark inside a JSON text stands around what is escaped there.
     text = text.replace("\\n", "\n").replace('\\"', '"')
     return re.findall(r"[一-鿿぀-ヿ]|\w+", text)
+
+
+def _counted(texts: Iterable[str]) -> Counter[str]:
+    return Counter(word for text in texts for word in words(text))
 
 
 def _length(words: Counter[str]) -> int:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import yaml
 
 from bench.evidence.cases import CASES, Case, Result, compare, load
-from truthlens.api.evidence.extract import take_evidence
 from truthlens.core.errors import BodyTooLargeError
 from truthlens.core.records.enums import AnswerKind, Provenance
 from truthlens.core.records.exchange import Answer, Message, Passage
-from truthlens.core.records.plan import EvidenceRules
-from truthlens.detection.models.loading import load_encoder
-from truthlens.settings import models_folder
+from truthlens.core.records.settings import EvidenceRules
+from truthlens.detection.detectors.encoder.loading import load_encoder
+from truthlens.evidence.extract import take_evidence
+from truthlens.process.settings import models_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

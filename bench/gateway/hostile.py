@@ -13,10 +13,8 @@ the figures are side by side.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
-import os
 import statistics
 import tempfile
 import threading
@@ -30,7 +28,8 @@ import httpx
 from rich.console import Console
 from rich.table import Table
 
-from bench.gateway.run import ANSWER, REQUEST, cpu_seconds, machine, rss_mb
+from bench.common.script import command, machine, write_result
+from bench.gateway.run import ANSWER, REQUEST, cpu_seconds, rss_mb
 from tests.integration.support.backend import Raw, Received, completion, http, json_reply
 from tests.integration.support.stack import Stack
 
@@ -106,13 +105,10 @@ ATTACKS = (
 )  # fmt: skip
 
 
-class Probes:
-    """Sends small exchanges one after the other until told to stop."""
+class _Background:
+    """Runs in a thread of its own from ``with`` on until its end."""
 
-    def __init__(self, url: str) -> None:
-        self.taken: list[tuple[float, float, str]] = []
-        """When each began, the seconds that it took, and its status."""
-        self._url = url
+    def __init__(self) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -123,6 +119,19 @@ class Probes:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join(60)
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+
+class Probes(_Background):
+    """Sends small exchanges one after the other until told to stop."""
+
+    def __init__(self, url: str) -> None:
+        self.taken: list[tuple[float, float, str]] = []
+        """When each began, the seconds that it took, and its status."""
+        self._url = url
+        super().__init__()
 
     def _run(self) -> None:
         with httpx.Client(timeout=60) as client:
@@ -136,22 +145,13 @@ class Probes:
                 self._stop.wait(0.01)
 
 
-class Peak:
+class Peak(_Background):
     """The highest resident memory of a process."""
 
     def __init__(self, pid: int) -> None:
         self.mb = 0.0
         self._pid = pid
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(10)
+        super().__init__()
 
     def _run(self) -> None:
         while not self._stop.wait(0.02):
@@ -235,7 +235,7 @@ def _said(response: httpx.Response) -> str:
 
 def show(rows: Sequence[dict[str, Any]], trees: Sequence[str]) -> None:
     """Print the rows of all trees, those of one body and size one below the other."""
-    table = Table(title=f"{machine()}, {os.cpu_count()} CPUs")
+    table = Table(title=machine())
     columns = ("body", "MB", "tree", "worst probe s", "usual ms", "not checked", "its seconds", "its status",
                "peak MB", "after MB", "CPU s after")  # fmt: skip
     for column in columns:
@@ -259,15 +259,12 @@ def show(rows: Sequence[dict[str, Any]], trees: Sequence[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__)
     parser.add_argument(
         "--tree", type=Path, action="append", help="working tree of the sidecar; default: this one"
     )
     parser.add_argument("--size", type=int, action="append", help="bytes of a body, decoded")
     parser.add_argument("--only", action="append", help="part of a body's name")
-    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder for the JSON result")
     options = parser.parse_args()
     trees = [tree.resolve() for tree in options.tree or [Path(__file__).parents[2]]]
     rows = []
@@ -279,10 +276,7 @@ def main() -> None:
                 row = {**run(tree, attack, size), "tree": tree.name, "number": number}
                 rows.append(row)
                 print(json.dumps(row), flush=True)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "hostile.json").write_text(
-        json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n"
-    )
+    write_result(options.out, "hostile", {"machine": machine(), "rows": rows})
     show(rows, [tree.name for tree in trees])
 
 

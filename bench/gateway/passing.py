@@ -1,11 +1,12 @@
 """Measure the cost of requests without a model's answer: past the sidecar, and passed by the sidecar.
 
-``python bench/gateway/passing.py``: milliseconds from the client's side, one request after the other on one
+``python -m bench.gateway.passing``: milliseconds from the client's side, one request after the other on one
 connection.
 """
 
 from __future__ import annotations
 
+import argparse
 import http.client
 import tempfile
 import time
@@ -15,7 +16,6 @@ from pathlib import Path
 from tests.integration.support.backend import http as reply
 from tests.integration.support.stack import Stack
 
-ROUNDS, REQUESTS = 10, 200
 MODELS = b'{"object": "list", "data": []}'
 
 
@@ -35,6 +35,10 @@ def asking(port: int, method: str, path: str) -> Callable[[], float]:
 
 def main() -> None:
     """Measure all ways in turn, so that they share the machine's other load."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--requests", type=int, default=200, help="of each way in a round")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         stack = Stack(Path(folder), "hallucination: {enabled: true}\n")
         stack.backend.reply = lambda _request: reply(MODELS)
@@ -49,10 +53,10 @@ def main() -> None:
                 "POST /v1/responses, marked unchecked": asking(gateway, "POST", "/v1/responses"),
             }
             taken: dict[str, list[float]] = {name: [] for name in ways}
-            for _ in range(ROUNDS):
+            for _ in range(options.rounds):
                 for name, ask in ways.items():
                     ask()
-                    taken[name] += [ask() for _ in range(REQUESTS)]
+                    taken[name] += [ask() for _ in range(options.requests)]
         finally:
             stack.stop()
     for name, times in taken.items():

@@ -3,10 +3,10 @@
 Side by side on one machine, with one scripted backend: Envoy alone; Envoy with a bare Python processor that
 only acknowledges messages (``bench/common/bare.py``); and TruthLens where the request head says "do not
 check", where the policy says so after reading the request, where both bodies are read and nothing can be
-scored, and with detection. Sequential requests go round-robin over them, so that a noisy moment hits all
-alike; CPU is given as a ratio to the bare processor.
+scored, and with detection. Sequential requests go round-robin over them, and the throughput runs take turns in short rounds, so
+that a noisy moment hits all alike; CPU is given as a ratio to the bare processor.
 
-    python bench/gateway/run.py [--requests 1000] [--clients 32] [--seconds 8]
+    python -m bench.gateway.run [--requests 1000] [--clients 32] [--seconds 8]
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import asyncio
 import contextlib
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,10 +30,11 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.common.envoys import another_envoy
+from bench.common.script import command, machine, percentile, write_result
 from tests.integration.support.backend import completion, json_reply
 from tests.integration.support.stack import Stack, free_port, wait_for
 from truthlens.core.net import Address
-from truthlens.envoy.process import is_listening
+from truthlens.envoy.ports import is_listening
 
 POLICY = """\
 trusted_headers: [x-domain]
@@ -49,7 +50,7 @@ decisions:
   - name: not-checked
     priority: 80
     rules: {operator: OR, conditions: [{type: model, name: not-checked}]}
-    plugins: [{type: hallucination, configuration: {enabled: false}}]
+    plugins: [{type: hallucination, configuration: {enabled: false, client_may_choose: true}}]
 """
 CONTEXT = (
     "The river ferry runs between the old harbour and the market square from March to October. It leaves every twenty "
@@ -69,6 +70,7 @@ REQUEST = {
 # Marked nowhere as evidence: both bodies are read, nothing is scored.
 BARE = "How do I get to the market square? " * 25
 PAD = "x" * 3000  # bodies of about 4 KB
+ROUNDS = 4
 
 
 def cpu_seconds(pid: int) -> float:
@@ -85,10 +87,6 @@ def rss_mb(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
-def percentile(values: list[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
-
-
 @dataclass(frozen=True)
 class Route:
     """One way through a gateway: where to post what, and the process whose CPU is counted."""
@@ -101,13 +99,12 @@ class Route:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__)
     parser.add_argument("--requests", type=int, default=1000, help="sequential requests per path")
     parser.add_argument("--clients", type=int, default=32, help="concurrent clients for throughput")
-    parser.add_argument("--seconds", type=float, default=8.0, help="duration of each throughput run")
-    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder for the JSON result")
+    parser.add_argument(
+        "--seconds", type=float, default=8.0, help="duration of the throughput run of each path, in rounds"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as processes:
         stack = Stack(Path(folder), POLICY)
@@ -116,20 +113,35 @@ def main() -> None:
         stack.start()
         direct, _ = another_envoy(stack, None, processes, answers=_is_bare)
         bare_address = Address("127.0.0.1", free_port())
-        bare = subprocess.Popen([sys.executable, str(Path(__file__).parent / "bare.py"), str(bare_address)])
+        bare = subprocess.Popen([sys.executable, "-m", "bench.common.bare", str(bare_address)])
         processes.callback(bare.kill)
         wait_for(lambda: is_listening(bare_address), "the bare processor")
         bare_gateway, _ = another_envoy(stack, bare_address, processes, answers=_is_bare)
         result = measure(stack, direct, bare_gateway, bare.pid, options)
-    options.out.mkdir(parents=True, exist_ok=True)
-    target = options.out / "gateway.json"
-    target.write_text(json.dumps(result, indent=1) + "\n")
+    target = write_result(options.out, "gateway", result)
     show(result)
     print(f"\nwritten to {target}")
 
 
 def _is_bare(url: str) -> bool:
     return "x-bare" in httpx.post(url, json=REQUEST).headers
+
+
+def _latencies(paths: dict[str, Route], requests: int) -> dict[str, list[float]]:
+    """Return the seconds of ``requests`` requests of each path, the paths in turn, after some to warm up."""
+    latencies: dict[str, list[float]] = {name: [] for name in paths}
+    with httpx.Client(timeout=30) as client:
+        for _ in range(40):
+            for path in paths.values():
+                client.post(path.url, headers=path.headers, json=path.body).raise_for_status()
+        checked = paths["TruthLens, detection"]
+        assert client.post(checked.url, json=REQUEST).headers["x-truthlens-status"] == "checked"
+        for _ in range(requests):
+            for name, path in paths.items():
+                started = time.perf_counter()
+                client.post(path.url, headers=path.headers, json=path.body)
+                latencies[name].append(time.perf_counter() - started)
+    return latencies
 
 
 def measure(stack: Stack, direct: Address, bare: Address, bare_pid: int, options: argparse.Namespace) -> dict:
@@ -152,26 +164,22 @@ def measure(stack: Stack, direct: Address, bare: Address, bare_pid: int, options
         ),
         "TruthLens, detection": Route(gateway, {}, REQUEST, pid, "bare processor, both bodies"),
     }
-    latencies: dict[str, list[float]] = {name: [] for name in paths}
-    with httpx.Client(timeout=30) as client:
-        for _ in range(40):
-            for path in paths.values():
-                client.post(path.url, headers=path.headers, json=path.body).raise_for_status()
-        assert client.post(gateway, json=REQUEST).headers["x-truthlens-status"] == "checked"
-        for _ in range(options.requests):
-            for name, path in paths.items():
-                started = time.perf_counter()
-                client.post(path.url, headers=path.headers, json=path.body)
-                latencies[name].append(time.perf_counter() - started)
+    latencies = _latencies(paths, options.requests)
     base = latencies["Envoy alone"]
     rows: dict[str, dict] = {}
-    for name, path in paths.items():
-        before = cpu_seconds(path.pid) if path.pid else 0.0
-        done, seconds, statuses = asyncio.run(
-            load(path.url, path.headers, path.body, options.clients, options.seconds)
-        )
-        cpu = cpu_seconds(path.pid) - before if path.pid else 0.0
-        own = latencies[name]
+    loaded: dict[str, list[tuple[float, float]]] = {name: [] for name in paths}
+    seen: dict[str, Counter[str]] = {name: Counter() for name in paths}
+    for _ in range(ROUNDS):
+        for name, path in paths.items():
+            before = cpu_seconds(path.pid) if path.pid else 0.0
+            took, found = asyncio.run(
+                load(path.url, path.headers, path.body, options.clients, options.seconds / ROUNDS)
+            )
+            seen[name].update(found)
+            loaded[name].append((took, cpu_seconds(path.pid) - before if path.pid else 0.0))
+    for name, statuses in seen.items():
+        done, own = statuses.total(), latencies[name]
+        seconds, cpu = map(sum, zip(*loaded[name], strict=True))
         rows[name] = {
             "p50_ms": statistics.median(own) * 1000,
             "p99_ms": percentile(own, 0.99) * 1000,
@@ -184,10 +192,11 @@ def measure(stack: Stack, direct: Address, bare: Address, bare_pid: int, options
     for name, path in paths.items():
         if path.compare:
             bar = rows[path.compare]
-            rows[name]["cpu_ratio"] = rows[name]["processor_cpu_us"] / bar["processor_cpu_us"]
+            if bar["processor_cpu_us"]:  # a run of a moment may be shorter than the clock's tick
+                rows[name]["cpu_ratio"] = rows[name]["processor_cpu_us"] / bar["processor_cpu_us"]
             rows[name]["added_latency_ratio"] = rows[name]["added_p50_ms"] / bar["added_p50_ms"]
     return {
-        "machine": f"{machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}",
+        "machine": machine(),
         "requests": options.requests,
         "clients": options.clients,
         "paths": rows,
@@ -195,25 +204,13 @@ def measure(stack: Stack, direct: Address, bare: Address, bare_pid: int, options
     }
 
 
-def machine() -> str:
-    """Return the CPU's name, if the system gives it."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
-
-
 async def load(
     url: str, headers: dict, body: dict, clients: int, seconds: float
-) -> tuple[int, float, dict[str, int]]:
-    """Keep ``clients`` requests in flight.
-
-    Returns requests done, seconds, and how often each status was seen.
-    """
+) -> tuple[float, dict[str, int]]:
+    """Keep ``clients`` requests in flight; return the seconds, and how often each status was seen."""
     statuses: dict[str, int] = {}
     payload = json.dumps(body).encode()
     sent = {"content-type": "application/json", **headers}
-    end = time.perf_counter() + seconds
 
     async def one(client: httpx.AsyncClient) -> None:
         while time.perf_counter() < end:
@@ -221,12 +218,14 @@ async def load(
             key = f"{response.status_code} {response.headers.get('x-truthlens-status', '')} {response.headers.get('x-truthlens-reason', '')}".strip()
             statuses[key] = statuses.get(key, 0) + 1
 
-    started = time.perf_counter()
     limits = httpx.Limits(max_connections=clients)
-    async with httpx.AsyncClient(timeout=60, limits=limits) as client, asyncio.TaskGroup() as tasks:
-        for _ in range(clients):
-            tasks.create_task(one(client))
-    return sum(statuses.values()), time.perf_counter() - started, statuses
+    async with httpx.AsyncClient(timeout=60, limits=limits) as client:
+        started = time.perf_counter()
+        end = started + seconds  # after the client is made, which takes a while
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(clients):
+                tasks.create_task(one(client))
+    return time.perf_counter() - started, statuses
 
 
 def show(result: dict) -> None:

@@ -1,6 +1,6 @@
 """Simulate whether mode auto finds the best mode and follows when it changes.
 
-python bench/mitigation/auto.py [--days 28] [--per-day 150] [--runs 20] [--half-life-days 7] [--out bench/results]
+python -m bench.mitigation.auto [--days 28] [--per-day 150] [--runs 20] [--half-life-days 7] [--out bench/results]
 
 "thompson" is what TruthLens does; "no bound" lets an arm add up without end, "no decay" lets it forget
 nothing either. Flagged answers come evenly over the days; at half time the world changes. Regret of an
@@ -11,22 +11,21 @@ the result.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import math
 import random
 import statistics
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import TypeAlias, cast
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.common.script import command, write_result
 from truthlens.core.records.enums import Mode
-from truthlens.core.records.plan import AutoSettings, Plan, PremiumSettings
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import AutoSettings, PremiumSettings
 from truthlens.mitigation.auto.bandit import Bandit
 from truthlens.mitigation.auto.reward import reward
 from truthlens.store.arm_store import MemoryArms
@@ -65,14 +64,11 @@ WORLDS: Mapping[str, tuple[World, World]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__)
     parser.add_argument("--days", type=float, default=28.0)
     parser.add_argument("--per-day", type=int, default=150)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--half-life-days", type=float, default=AutoSettings().half_life_s / DAY_S)
-    parser.add_argument("--out", type=Path, default=Path("bench/results"))
     options = parser.parse_args()
     settings = AutoSettings(half_life_s=options.half_life_days * DAY_S)
     exchanges = round(options.days * options.per_day)
@@ -96,18 +92,17 @@ def main() -> None:
             ]
             rows.append(summary(world, strategy, expected, runs))
     show(rows, exchanges=exchanges, runs=options.runs)
-    options.out.mkdir(parents=True, exist_ok=True)
     found = {
         "exchanges": exchanges,
         "runs": options.runs,
-        "settings": asdict(settings),
+        "settings": settings.model_dump(mode="json"),
         "worlds": {
             name: [{mode.value: asdict(result) for mode, result in phase.items()} for phase in phases]
             for name, phases in WORLDS.items()
         },
         "rows": rows,
     }
-    (options.out / "auto.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    write_result(options.out, "auto", found)
 
 
 async def play(
@@ -127,7 +122,7 @@ async def play(
     if strategy != "thompson":  # the textbook's, with decay and without
         store = MemoryArms(most_rewards=math.inf)
     if strategy == "thompson, no decay":
-        settings = replace(settings, half_life_s=math.inf)
+        settings = settings.model_copy(update={"half_life_s": math.inf})
     plan = Plan(
         decision="simulated", auto=settings, premium=PremiumSettings(verification_models=("another",))
     )
@@ -227,7 +222,7 @@ def show(rows: list[dict[str, object]], *, exchanges: int, runs: int) -> None:
         )
         for half, phase, worth in zip(("before", "after"), phases, expected, strict=True):
             told = "; ".join(
-                f"{mode.value} mends {phase[mode].mended:.0%} in {phase[mode].latency_s:g} s with"
+                f"{mode.value} corrects {phase[mode].corrected:.0%} in {phase[mode].latency_s:g} s with"
                 f" {phase[mode].tokens} tokens: reward {worth[mode.value]:.2f}"
                 for mode in MODES
             )

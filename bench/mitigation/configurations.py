@@ -10,7 +10,8 @@ from bench.mitigation.simulation.editor import Habits
 from bench.mitigation.simulation.panel import Panel
 from truthlens.core.records.calls import ModelSpec
 from truthlens.core.records.enums import Mode
-from truthlens.core.records.plan import Consensus, Plan, PremiumSettings, StandardSettings
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import Consensus, PremiumSettings, StandardSettings
 
 JUDGE = "judge"
 SHIPPED_THRESHOLDS = (0.3, 0.5, 0.7)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Message, Passage
-from truthlens.training.data.dataset import read_examples, split_of
-from truthlens.training.train.recipe import BUNDLED_RECIPE
+from truthlens.lab.data.dataset import read_examples, split_of
+from truthlens.lab.train.recipe import BUNDLED_RECIPE
 
 FILE = "ragtruth_qa.train.jsonl.gz"
 ANSWERS = 4

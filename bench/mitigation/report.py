@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truthlens.training.evaluate.metrics import base_rate_weights, resamples
+from truthlens.lab.evaluate.metrics import base_rate_weights, resamples
 
 Row = Mapping[str, Any]
 Floats = NDArray[np.float64]

@@ -1,6 +1,6 @@
 """Measure what each mode does to real answers, by people's marks and not by our detector.
 
-python bench/mitigation/run.py --data FOLDER [--rows 492] [--modes standard premium] [--out bench/results]
+python -m bench.mitigation.run --data FOLDER [--rows 492] [--modes standard premium] [--out bench/results]
 
 Held-out prompts of RAGTruth were each answered by four models; people marked the unsupported spans. Detection
 is the bundled model. The models that a mode calls are scripted from these answers and from an honest,
@@ -11,10 +11,8 @@ code are begun anew.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import platform
 import sys
 import time
 from collections.abc import Sequence
@@ -23,6 +21,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from bench.common.script import command, machine
 from bench.mitigation.configurations import Configuration, configurations
 from bench.mitigation.data import Case, held_out
 from bench.mitigation.plot import draw
@@ -31,7 +30,7 @@ from bench.mitigation.scoring import Detector
 from bench.mitigation.simulation.backend import Speed
 from bench.mitigation.simulation.clock import simulate
 from bench.mitigation.simulation.exchange import exchange
-from truthlens.settings import models_folder
+from truthlens.process.settings import models_folder
 
 MODEL = "truthlens-minilm-en-v2"
 SIMILARITY = "truthlens-similarity-en-v1"
@@ -98,9 +97,7 @@ def version_of_code() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the labelled data")
     parser.add_argument(
         "--rows", type=int, help="exchanges, in fours: one prompt has four answers (default: all)"
@@ -110,7 +107,6 @@ def main() -> None:
     parser.add_argument(
         "--weighting", choices=("raw", "weighted"), default="raw", help="of the printed table"
     )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "results")
     options = parser.parse_args()
     shelf = models_folder(options.models)
     cases = held_out(options.data, options.rows)
@@ -133,7 +129,7 @@ def main() -> None:
         "code": version,
         "recommended_threshold": detector.recommended,
         "speed": asdict(Speed()),
-        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "machine": machine(),
     }
     whole = {"settings": settings, "configurations": found}
     (options.out / "mitigation.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")

@@ -20,15 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from truthlens.core.records.enums import AnswerKind, Provenance
+from truthlens.core.records.enums import AnswerKind, DetectorName, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
-from truthlens.core.records.plan import Plan
+from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import Verdict
 from truthlens.detection.building import OneModel, build_engine
-from truthlens.detection.models.loading import load_encoder
-from truthlens.detection.similarity.model import Similarity
+from truthlens.detection.detectors.encoder.loading import load_encoder
+from truthlens.detection.similarity import Similarity
 
-_PLAN = Plan(decision="bench", timeout_s=600.0)
+# The encoder alone, as in the figures that the docs give.
+_PLAN = Plan(decision="bench", timeout_s=600.0, detectors=(DetectorSpec(DetectorName.ENCODER),))
 
 
 class Detector:
@@ -46,7 +47,7 @@ class Detector:
         self.recommended = encoder.manifest.recommended_threshold
         self._similarity = Similarity.load(similarity, threads=1)
         self._similarity.warm_up()
-        self._engine = build_engine([Plan("default")], OneModel(encoder))
+        self._engine = build_engine([_PLAN], OneModel(encoder))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()

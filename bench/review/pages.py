@@ -8,9 +8,7 @@ settled. Writes review-pages.json and .md.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import random
 import shutil
 import tempfile
@@ -23,9 +21,10 @@ from typing import Any
 
 import httpx
 
-from bench.detection.similarity import machine
+from bench.common.script import command, machine, percentile, write_result
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.review_console import console_of, entry, queue_in
+from truthlens.lab.markdown import table
 from truthlens.review.records import Change, ReviewStatus
 from truthlens.review.store.queue import ReviewQueue
 
@@ -41,11 +40,6 @@ PATHS = {
     "API get": "/api/reviews/{id}",
     "API counts": "/api/reviews/counts?decision=support",
 }
-
-
-def percentile(values: list[float], share: float) -> float:
-    """Return the value that ``share`` of the values do not exceed."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def fill(queue: ReviewQueue, count: int) -> None:
@@ -116,9 +110,7 @@ def databases(folder: Path) -> Iterator[dict[str, ReviewQueue]]:
 
 def main() -> None:
     """Print and write the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__, results=False)
     parser.add_argument("--entries", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=60)
     parser.add_argument("--output", type=Path, default=Path("bench/results"))
@@ -128,21 +120,14 @@ def main() -> None:
         for name, queue in queues.items():
             fill(queue, arguments.entries)
             found[name] = asyncio.run(measure(queue, arguments.entries, arguments.times))
-    lines = [
-        f"{arguments.entries:,} entries, {machine()}; milliseconds, 50 % / 99 %",
-        "",
-        f"| request | {' | '.join(found)} |",
-    ]
-    lines.append("| --- |" + " --- |" * len(found))
-    for request in PATHS:
-        cells = (f"{each[request]['p50_ms']} / {each[request]['p99_ms']}" for each in found.values())
-        lines.append(f"| {request} | {' | '.join(cells)} |")
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    (arguments.output / "review-pages.json").write_text(
-        json.dumps({"entries": arguments.entries, "machine": machine(), "figures": found}, indent=1)
+    rows = (
+        [request, *(f"{each[request]['p50_ms']} / {each[request]['p99_ms']}" for each in found.values())]
+        for request in PATHS
     )
-    (arguments.output / "review-pages.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    text = f"{arguments.entries:,} entries, {machine()}; milliseconds, 50 % / 99 %\n\n{table(['request', *found], rows)}".rstrip()
+    result = {"entries": arguments.entries, "machine": machine(), "figures": found}
+    write_result(arguments.output, "review-pages", result, text)
+    print(text)
 
 
 if __name__ == "__main__":

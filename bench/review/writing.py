@@ -18,15 +18,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.detection.similarity import machine
-from truthlens.app import node
+from bench.common.script import command, machine, percentile, write_result
+from tests.fakes.ports import free_port
 from truthlens.core.net import Address
 from truthlens.core.records.enums import Action, AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.review_settings import ReviewSettings
+from truthlens.lab.markdown import table
+from truthlens.process.app import node
+from truthlens.process.settings import Settings, shipped_policy
 from truthlens.review.service import ReviewService
-from truthlens.settings import Settings, shipped_policy
 from truthlens.telemetry.metrics import Metrics
 
 PASSAGES = (
@@ -44,11 +46,6 @@ ANSWER = (
 SETTINGS = ReviewSettings(keep_text=True)
 
 
-def percentile(values: list[float], share: float) -> float:
-    """Return the value that ``share`` of the values do not exceed."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
-
-
 async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run the blocks and return the figures."""
     exchange = Exchange(
@@ -59,8 +56,8 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     answer = Answer(0, AnswerKind.TEXT, ANSWER)
     settings = Settings(
-        Address("127.0.0.1", arguments.port),
-        Address("127.0.0.1", arguments.port + 1),
+        Address("127.0.0.1", free_port()),
+        Address("127.0.0.1", free_port()),
         config=shipped_policy(),
         drain_notice_s=0.0,
         drain_grace_s=1.0,
@@ -126,28 +123,24 @@ async def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__, results=False)
     parser.add_argument("--rate", type=int, default=200, help="answers queued a second")
     parser.add_argument("--blocks", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=6.0)
-    parser.add_argument("--port", type=int, default=18480)
     parser.add_argument("--database", default=f"sqlite:///{tempfile.mkdtemp()}/reviews.db")
     parser.add_argument("--output", type=Path, default=Path("bench/results"))
     arguments = parser.parse_args()
     found = asyncio.run(measure(arguments))
     print(json.dumps(found, indent=1))
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    (arguments.output / "review-writing.json").write_text(json.dumps(found, indent=1) + "\n")
-    rows = "\n".join(
-        f"| {arm} queueing | {found[arm]['checks']} | {found[arm]['p50_ms']} | {found[arm]['p99_ms']} |"
+    rows = (
+        [f"{arm} queueing", *(str(found[arm][key]) for key in ("checks", "p50_ms", "p99_ms"))]
         for arm in ("without", "with")
     )
-    (arguments.output / "review-writing.md").write_text(
+    text = (
         f"{found['machine']}\n\n{found['queued_per_s']} answers queued a second, {found['written']} written, lost: {found['lost'] or 'none'}\n\n"
-        f"| | checks | p50 ms | p99 ms |\n|---|---|---|---|\n{rows}\n"
+        f"{table(('', 'checks', 'p50 ms', 'p99 ms'), rows)}"
     )
+    write_result(arguments.output, "review-writing", found, text.rstrip())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Serve streams in which every token says when it was written, so that a client can measure its delay.
+"""Serve streams whose last frame says when each token was written, so that a client can measure its delay.
+
+Frames of tokens differ in their text alone, as those of vLLM do.
 
 Deliberately as light as Python allows and in a process of its own: it takes its share of the machine on every
 path alike. The request's header ``x-bench`` says what to write: ``{"tokens": 100, "interval_s": 0.02,
@@ -9,7 +11,6 @@ however late the one before was. After the last token the finish frame and the d
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import time
@@ -18,12 +19,13 @@ from typing import cast
 
 import uvloop
 
+from bench.common.script import command
 from bench.streaming.texts import ENDLESS, WORDS
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _CHUNK = (
     '{"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1700000000,"model":"bench","choices":'
-    '[{"index":0,"delta":%s,"logprobs":null,"finish_reason":%s}],"sent":%d}'
+    '[{"index":0,"delta":%s,"logprobs":null,"finish_reason":%s}]%s}'
 )
 
 
@@ -51,6 +53,7 @@ class Connection(asyncio.Protocol):
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
         self._due: asyncio.TimerHandle | None = None
+        self._sent: list[int] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
@@ -80,6 +83,7 @@ class Connection(asyncio.Protocol):
         if body.get("stream"):
             assert self._transport is not None
             self._transport.write(HEAD)
+            self._sent = []
             self._token(timing, 0, self._loop.time() + timing.first_s)
         else:
             self._whole(timing)
@@ -89,7 +93,8 @@ class Connection(asyncio.Protocol):
 
     def _write_token(self, timing: Timing, number: int, due: float) -> None:
         delta = {"role": "assistant"} if number == 0 else {}
-        self._write(_frame(json.dumps({**delta, "content": timing.word(number)}), "null"))
+        self._sent.append(time.monotonic_ns())
+        self._write(frame(json.dumps({**delta, "content": timing.word(number)}), "null"))
         if number + 1 < timing.tokens:
             self._token(timing, number + 1, due + timing.interval_s)
         elif timing.stall_s:
@@ -98,7 +103,7 @@ class Connection(asyncio.Protocol):
             self._finish()
 
     def _finish(self) -> None:
-        self._write(_frame("{}", '"stop"'))
+        self._write(frame("{}", '"stop"', f',"sent":{json.dumps(self._sent)}'))
         self._write(b"data: [DONE]\n\n")
         assert self._transport is not None
         self._transport.write(b"0\r\n\r\n")
@@ -120,8 +125,9 @@ class Connection(asyncio.Protocol):
         )
 
 
-def _frame(delta: str, finish: str) -> bytes:
-    return f"data: {_CHUNK % (delta, finish, time.monotonic_ns())}\n\n".encode()
+def frame(delta: str, finish: str, more: str = "") -> bytes:
+    """Return a frame with one choice, and ``more`` members behind it."""
+    return f"data: {_CHUNK % (delta, finish, more)}\n\n".encode()
 
 
 async def main(port: int) -> None:
@@ -130,8 +136,6 @@ async def main(port: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__, results=False)
     parser.add_argument("port", type=int)
     uvloop.run(main(parser.parse_args().port))

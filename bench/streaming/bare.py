@@ -1,6 +1,6 @@
 """Acknowledge every message of a stream at once: the least that a Python processor can do.
 
-Like ``bare.py``, but the answer is asked for as ``STREAMED``. What TruthLens's streams are compared with.
+Like ``bench/common/bare.py``, but the answer is asked for as ``STREAMED``. What TruthLens's streams are compared with.
 """
 
 from __future__ import annotations

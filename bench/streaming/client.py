@@ -25,7 +25,8 @@ class Stream:
     """One stream that was read to its end; times in nanoseconds of one clock (``time.monotonic_ns``).
 
     ``written`` and ``received`` have one entry a token. ``done`` is when the done marker came. ``status`` is
-    the verdict's, ``""`` where the stream had none. ``size`` counts the bytes of the body.
+    the verdict's, with its reason where it is not checked; that of the headers where the stream had no verdict, ``""`` where
+    these had none. ``size`` counts the bytes of the body.
     """
 
     started: int
@@ -133,11 +134,17 @@ def request_bytes(host: str, headers: dict[str, str], body: dict[str, object]) -
 
 def _announced(start: bytes) -> int | None:
     """Return the bytes of an answer that gives its length; its first bytes hold the whole head."""
-    head, _, _ = start.partition(b"\r\n\r\n")
-    for line in head.lower().split(b"\r\n"):
-        if line.startswith(b"content-length:"):
-            return len(head) + 4 + int(line.partition(b":")[2])
-    return None
+    length = _headers(start).get("content-length")
+    return None if length is None else start.index(b"\r\n\r\n") + 4 + int(length)
+
+
+def _headers(start: bytes) -> dict[str, str]:
+    lines = start.partition(b"\r\n\r\n")[0].decode("latin-1").lower().split("\r\n")[1:]
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def _said(status: str, reason: str | None) -> str:
+    return status if not reason or status == "checked" else f"{status} {reason}"
 
 
 def _read(started: int, parts: Sequence[tuple[int, bytes]]) -> Stream:
@@ -148,7 +155,9 @@ def _read(started: int, parts: Sequence[tuple[int, bytes]]) -> Stream:
     body, places = _body(raw)
     written: list[int] = []
     received: list[int] = []
-    done, status, start = 0, "", 0
+    headers = _headers(raw)
+    status = _said(headers.get("x-truthlens-status", ""), headers.get("x-truthlens-reason"))
+    done, start = 0, 0
     while (end := body.find(b"\n\n", start)) >= 0:
         frame = body[start:end]
         came = parts[bisect_left(ends, _place(places, end + 1) + 1)][0]
@@ -158,12 +167,12 @@ def _read(started: int, parts: Sequence[tuple[int, bytes]]) -> Stream:
             continue
         value = json.loads(frame.removeprefix(b"data: "))
         if "truthlens" in value:
-            status = value["truthlens"]["status"]
+            status = _said(value["truthlens"]["status"], value["truthlens"].get("reason"))
         elif value["choices"][0]["delta"].get("content"):
-            written.append(value["sent"])
             received.append(came)
-    if not done or not written:
-        raise RuntimeError(f"the stream is not whole: {len(written)} tokens, it ends {body[-100:]!r}")
+        written = value.get("sent", written)
+    if not done or not received or len(written) != len(received):
+        raise RuntimeError(f"the stream is not whole: {len(received)} tokens, it ends {body[-100:]!r}")
     return Stream(started, tuple(written), tuple(received), done, status, len(body))
 
 

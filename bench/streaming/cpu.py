@@ -1,9 +1,8 @@
-"""Measure the CPU of a round of streams from ``/proc``: its processes, and the whole machine."""
+"""Measure the CPU of a path from ``/proc``: its processes, and the whole machine."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -13,14 +12,11 @@ from bench.streaming.gateways import Route
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """CPU seconds: of the processor, of Envoy, of backend and client.
-
-    Busy ones of the machine, and all it had.
-    """
+    """CPU seconds: of the processor, its event loop alone, and of Envoy; busy ones of the machine, and all it had."""
 
     processor: float
+    loop: float
     envoy: float
-    bench: float
     busy: float
     machine: float
 
@@ -30,9 +26,9 @@ class Spent:
         fields = [int(value) for value in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
         tick = os.sysconf("SC_CLK_TCK")
         return cls(
-            processor=cpu_seconds(route.processor) if route.processor else 0.0,
+            processor=cpu_seconds(route.processor),
+            loop=_main_thread_seconds(route.processor),
             envoy=cpu_seconds(route.envoy),
-            bench=cpu_seconds(route.backend) + cpu_seconds(os.getpid()),
             busy=(sum(fields) - fields[3] - fields[4]) / tick,
             machine=sum(fields) / tick,
         )
@@ -42,18 +38,20 @@ class Spent:
         return Spent(*(now - then for now, then in zip(astuple(self), astuple(before), strict=True)))
 
 
-def cpu_figures(rounds: Sequence[Spent], streams: int, route: Route) -> dict[str, float | None]:
-    """Return milliseconds a stream of processor (``None`` if none) and Envoy, and busy shares (0..1).
+def _main_thread_seconds(pid: int) -> float:
+    """Return the CPU time of a process's first thread, on which its event loop runs."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
 
-    ``others_busy`` is the share that went to what is no part of the path: what disturbed the figures.
+
+def cpu_figures(spent: Spent, frames: int, *, others_s: float) -> dict[str, float]:
+    """Return microseconds a frame of processor and Envoy, and the busy share of the machine (0..1).
+
+    ``others_s``: CPU seconds of the processor that went to other exchanges.
     """
-    machine = sum(each.machine for each in rounds)
-    own = sum(each.processor + each.envoy + each.bench for each in rounds)
-    busy = sum(each.busy for each in rounds)
-    processor = sum(each.processor for each in rounds) / streams * 1000
     return {
-        "processor_cpu_ms": processor if route.processor else None,
-        "envoy_cpu_ms": sum(each.envoy for each in rounds) / streams * 1000,
-        "machine_busy": busy / machine,
-        "others_busy": (busy - own) / machine,
+        "frame_us": (spent.processor - others_s) / frames * 1e6,
+        "loop_frame_us": spent.loop / frames * 1e6,
+        "envoy_frame_us": spent.envoy / frames * 1e6,
+        "machine_busy": spent.busy / spent.machine,
+        "frames_per_s": frames / spent.machine * (os.cpu_count() or 1),
     }

@@ -1,6 +1,6 @@
 """Measure the cost of following an answer against scoring it once, and how long the last word waits.
 
-python bench/streaming/follow.py [--model NAME] [--repeats 3]
+python -m bench.streaming.follow [--model NAME] [--repeats 3]
 
 Three ways on the same answers, in turn, through the engine and on one core: *end* scores the whole answer
 when its last word has come; *observe* runs ahead what further text cannot change, and scores at the end;
@@ -12,39 +12,35 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
-import platform
 import re
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.common.script import command, machine, on_one_core, write_result
 from bench.detection.run import text
 from truthlens.core.cancellation import StopCheck, never
-from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
+from truthlens.core.records.enums import AnswerKind, DetectorName, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
-from truthlens.core.records.plan import Plan
+from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import Verdict
 from truthlens.detection.building import OneModel, build_engine
-from truthlens.detection.encoder.detector import EncoderDetector
-from truthlens.detection.encoder.inputs.manifest import load_manifest
-from truthlens.detection.encoder.inputs.windows import Window, load_tokenizer
+from truthlens.detection.detectors.encoder.detector import EncoderDetector
+from truthlens.detection.detectors.encoder.loading import load_model
 from truthlens.detection.engine import Engine
 from truthlens.detection.incremental import Following
-from truthlens.detection.models.loading import load_model
+from truthlens.detection.models.inputs.manifest import load_manifest
+from truthlens.detection.models.inputs.windows import Window, load_tokenizer
 from truthlens.detection.models.runtime import PartedModel, State, TokenModel
-from truthlens.settings import models_folder
+from truthlens.process.settings import models_folder
 from truthlens.text.sentences import sentences
 
-ANSWERS = (40, 80, 200, 600, 2000)
-EVIDENCE = (100, 300, 1000)
-PLAN = Plan("bench", threshold=0.5, timeout_s=120.0)
+# The encoder alone, as in the figures that the docs give.
+PLAN = Plan("bench", threshold=0.5, timeout_s=120.0, detectors=(DetectorSpec(DetectorName.ENCODER),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +181,15 @@ async def run(options: argparse.Namespace) -> dict:
     model = CountingModel(load_model(folder, manifest=manifest))
     encoder = EncoderDetector(model, tokenizer, manifest)
     encoder.warm_up()
-    engine = build_engine([Plan("default")], OneModel(encoder))
+    engine = build_engine([PLAN], OneModel(encoder))
     rows = []
     print(
         f"{'evidence':>8} {'answer':>6}  {'way':8} {'calls':>5} {'passes':>6} {'tokens':>7} {'CPU s':>7} {'lag ms':>7}"
     )
-    for evidence_tokens in EVIDENCE:
+    for evidence_tokens in options.evidence:
         passages = (Passage(text(tokenizer, evidence_tokens), Provenance.DOCUMENTS),)
         exchange = Exchange(Endpoint.CHAT, "", "What does the museum keep?", passages)
-        for answer_tokens in ANSWERS:
+        for answer_tokens in options.answers:
             costs = await measure(engine, model, exchange, text(tokenizer, answer_tokens), options.repeats)
             for name, cost in costs.items():
                 rows.append(
@@ -211,7 +207,7 @@ async def run(options: argparse.Namespace) -> dict:
                 )
     await engine.aclose()
     return {
-        "machine": f"{platform.processor() or platform.machine()}, one core, Python {platform.python_version()}",
+        "machine": machine("one core"),
         "model": encoder.model,
         "parted": model.parted,
         "repeats": options.repeats,
@@ -220,18 +216,15 @@ async def run(options: argparse.Namespace) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command(__doc__)
     parser.add_argument("--model", default="truthlens-minilm-en-v2")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path("bench/results"))
+    parser.add_argument("--answers", type=int, nargs="+", default=[40, 80, 200, 600, 2000], help="tokens")
+    parser.add_argument("--evidence", type=int, nargs="+", default=[100, 300, 1000], help="tokens")
     options = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    on_one_core()
     result = asyncio.run(run(options))
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "follow.json").write_text(json.dumps(result, indent=1) + "\n")
+    write_result(options.out, "follow", result)
 
 
 if __name__ == "__main__":

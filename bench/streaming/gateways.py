@@ -1,11 +1,11 @@
-"""Start what ``bench/streaming/run.py`` measures: one backend, and three Envoys before it."""
+"""Start what ``bench/streaming/run.py`` measures: one backend, and the Envoys before it."""
 
 from __future__ import annotations
 
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,32 +16,43 @@ from bench.streaming.texts import REQUEST
 from tests.fakes.ports import free_port
 from tests.integration.support.stack import Stack, wait_for
 from truthlens.core.net import Address
-from truthlens.envoy.process import is_listening
+from truthlens.envoy.ports import is_listening
 
 ROOT = Path(__file__).parents[2]
 MODES = ("observe", "gate", "buffer")
+PATHS = ("bare echo", "off", "observe", "gate")
 # Almost nothing is flagged, so that every path delivers the same text; the verdict is asked for as a chunk.
 POLICY = """\
 trusted_headers: [x-domain]
 hallucination: {enabled: true, default_mode: lightweight, threshold: 0.999, details: true}
 signals:
   domains:
+    - {name: "off", headers: {x-domain: ["off"]}}
     - {name: observe, headers: {x-domain: [observe]}}
     - {name: gate, headers: {x-domain: [gate]}}
     - {name: buffer, headers: {x-domain: [buffer]}}
+    - {name: json, headers: {x-domain: [json]}}
 decisions:
-  - name: observe
+  - name: "off"
     priority: 90
+    rules: {type: domain, name: "off"}
+    plugins: [{type: hallucination, configuration: {enabled: false}}]
+  - name: observe
+    priority: 80
     rules: {type: domain, name: observe}
     plugins: [{type: hallucination, configuration: {streaming: observe}}]
   - name: gate
-    priority: 80
+    priority: 70
     rules: {type: domain, name: gate}
     plugins: [{type: hallucination, configuration: {streaming: gate, stream: {max_hold_s: MAX_HOLD}}}]
   - name: buffer
-    priority: 70
+    priority: 60
     rules: {type: domain, name: buffer}
     plugins: [{type: hallucination, configuration: {streaming: buffer}}]
+  - name: json
+    priority: 50
+    rules: {type: domain, name: json}
+    plugins: [{type: hallucination, configuration: {on_unchecked: block}}]
 """
 
 
@@ -49,15 +60,19 @@ decisions:
 class Route:
     """One way to the backend.
 
-    ``envoy``, ``backend`` and ``processor`` are the processes whose CPU is counted.
+    ``envoy`` and ``processor`` are the processes whose CPU is counted. ``checked``: every stream must have a verdict.
     """
 
     name: str
     address: Address
     envoy: int
-    backend: int
-    processor: int | None = None
+    processor: int
     headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def checked(self) -> bool:
+        """Whether its streams have verdicts."""
+        return self.name in MODES
 
 
 class BackendProcess:
@@ -69,7 +84,7 @@ class BackendProcess:
 
     def start(self) -> None:
         """Start it and wait until it listens."""
-        self.process = _module("stream_backend", str(self.port))
+        self.process = _module("bench.streaming.backend", str(self.port))
         wait_for(lambda: is_listening(Address("127.0.0.1", self.port)), "the backend")
 
     @property
@@ -86,10 +101,15 @@ class BackendProcess:
 
 
 @contextlib.contextmanager
-def truthlens(folder: Path, *, max_hold_s: float, message_timeout_s: float = 10.0) -> Iterator[Stack]:
-    """Start backend, sidecar and Envoy."""
+def truthlens(
+    folder: Path, *, max_hold_s: float, message_timeout_s: float = 10.0, tree: Path = ROOT
+) -> Iterator[Stack]:
+    """Start backend, sidecar and Envoy; the sidecar runs the code of ``tree``."""
     policy = POLICY.replace("MAX_HOLD", f"{max_hold_s:g}")
-    stack = Stack(folder, policy, backend=BackendProcess(), message_timeout_s=message_timeout_s)
+    code = {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
+    stack = Stack(folder, policy, backend=BackendProcess(), environ=code, message_timeout_s=message_timeout_s)
+    if not (tree / "truthlens" / "gateway" / "health.py").exists():
+        stack.health = stack.extproc  # a tree from before health had a port of its own
     try:
         stack.start()
         yield stack
@@ -98,30 +118,29 @@ def truthlens(folder: Path, *, max_hold_s: float, message_timeout_s: float = 10.
 
 
 @contextlib.contextmanager
-def paths(stack: Stack) -> Iterator[list[Route]]:
-    """Start Envoy alone, Envoy with a processor that only acknowledges, and the immediate stream modes."""
+def routes(stack: Stack, names: Sequence[str]) -> Iterator[list[Route]]:
+    """Return the paths of these names; Envoy with a processor that only acknowledges is started for its own."""
     assert stack.envoy is not None
     assert stack.sidecar is not None
-    backend = stack.backend.pid
     with contextlib.ExitStack() as processes:
-        alone, alone_pid = another_envoy(stack, None, processes, answers=_is_bare)
-        bare = Address("127.0.0.1", free_port())
-        echo = _module("stream_bare", str(bare))
-        processes.callback(echo.kill)
-        wait_for(lambda: is_listening(bare), "the bare processor")
-        echoed, echoed_pid = another_envoy(stack, bare, processes, answers=_is_bare)
-        yield [
-            Route("Envoy alone", alone, alone_pid, backend),
-            Route("bare echo", echoed, echoed_pid, backend, echo.pid),
-            *[
-                Route(mode, stack.listen, stack.envoy.pid, backend, stack.sidecar.pid, {"x-domain": mode})
-                for mode in ("observe", "gate")
-            ],
+        found = []
+        if PATHS[0] in names:
+            bare = Address("127.0.0.1", free_port())
+            echo = _module("bench.streaming.bare", str(bare))
+            processes.callback(echo.kill)
+            wait_for(lambda: is_listening(bare), "the bare processor")
+            address, envoy = another_envoy(stack, bare, processes, answers=_is_bare)
+            found.append(Route(PATHS[0], address, envoy, echo.pid))
+        found += [
+            Route(name, stack.listen, stack.envoy.pid, stack.sidecar.pid, {"x-domain": name})
+            for name in PATHS[1:]
+            if name in names
         ]
+        yield found
 
 
 def _module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", f"bench.{name}", *arguments], cwd=ROOT)
+    return subprocess.Popen([sys.executable, "-m", name, *arguments], cwd=ROOT)
 
 
 def _is_bare(url: str) -> bool:

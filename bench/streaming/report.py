@@ -12,22 +12,22 @@ from rich.table import Table
 
 from bench.streaming.client import Stream
 
-BASE, ECHO = "Envoy alone", "bare echo"
+# Why TruthLens itself has not checked an answer, or not all of it.
+_REFUSED = (" overloaded", " timeout")
 
 
-def figures(streams: Sequence[Stream]) -> dict[str, Any]:
-    """Return the times in milliseconds: medians, and the 99th percentiles of what there are many of."""
-    gaps = [gap for stream in streams for gap in stream.gaps_ms]
-    delays = [delay for stream in streams for delay in stream.delays_ms]
-    first = [stream.first_token_ms for stream in streams]
+def figures(streams: Sequence[Stream], *, checked: bool) -> dict[str, Any]:
+    """Return the times in milliseconds, and how the streams ended; ``checked``: each must have a verdict."""
+    verdicts = Counter(stream.status or "none" for stream in streams)
+    refused = sum(count for name, count in verdicts.items() if name.endswith(_REFUSED))
     return {
         "streams": len(streams),
-        "first_token_ms": spread(first),
-        "first_written_ms": spread([stream.first_written_ms for stream in streams]),
-        "gap_ms": spread(gaps),
-        "token_delay_ms": spread(delays),
-        "ending_ms": spread([stream.ending_ms for stream in streams]),
-        "verdicts": dict(Counter(stream.status or "none" for stream in streams)),
+        "gap_ms": spread([gap for stream in streams for gap in stream.gaps_ms]),
+        "token_delay_ms": spread([delay for stream in streams for delay in stream.delays_ms]),
+        "lag_ms": spread([stream.ending_ms for stream in streams]),
+        "verdicts": dict(verdicts),
+        "refused": refused,
+        "lost": len(streams) - verdicts["checked"] - refused if checked else 0,
     }
 
 
@@ -41,67 +41,61 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     }
 
 
-def compare(rows: Mapping[str, dict[str, Any]]) -> None:
-    """Add to each row its excess over Envoy alone, and its CPU as a ratio to the bare processor's."""
-    base, echo = rows[BASE], rows[ECHO]
-    for row in rows.values():
-        if row["processor_cpu_ms"] is not None:
-            row["cpu_ratio"] = row["processor_cpu_ms"] / echo["processor_cpu_ms"]
-        row["added"] = {
-            "first_token_p50_ms": row["first_token_ms"]["p50"] - base["first_token_ms"]["p50"],
-            # Of it, what was over before the backend had the request.
-            "request_p50_ms": row["first_written_ms"]["p50"] - base["first_written_ms"]["p50"],
-            "token_delay_p50_ms": row["token_delay_ms"]["p50"] - base["token_delay_ms"]["p50"],
-            "token_delay_p99_ms": row["token_delay_ms"]["p99"] - base["token_delay_ms"]["p99"],
-            "verdict_lag_p50_ms": row["ending_ms"]["p50"] - base["ending_ms"]["p50"],
-            "verdict_lag_p99_ms": row["ending_ms"]["p99"] - base["ending_ms"]["p99"],
-        }
-
-
-def show(result: Mapping[str, Any]) -> None:
-    """Print the figures as tables."""
-    console = Console(width=220)
-    for name, load in result["loads"].items():
-        table = Table(
-            title=f"{name} streams at once, {load['tokens_per_s']:.0f} tokens/s in all; {result['machine']}"
-        )
-        for column in ("path", "streams", "first token", "added", "before the model", "gap p50", "gap p99", "token delay p50", "p99",
-                       "verdict lag p50", "p99", "sidecar CPU ms/stream", "µs/token", "to echo", "Envoy CPU ms/stream", "machine busy", "of it others",
-                       "verdicts"):  # fmt: skip
-            table.add_column(
-                column,
-                justify="left" if column in ("path", "verdicts") else "right",
-                no_wrap=column in ("path", "verdicts"),
-            )
-        for path, row in load["paths"].items():
-            cpu = row["processor_cpu_ms"]
-            table.add_row(
-                path,
-                str(row["streams"]),
-                f"{row['first_token_ms']['p50']:.2f}",
-                f"{row['added']['first_token_p50_ms']:+.2f}",
-                f"{row['added']['request_p50_ms']:+.2f}",
-                f"{row['gap_ms']['p50']:.2f}",
-                f"{row['gap_ms']['p99']:.2f}",
-                f"{row['token_delay_ms']['p50']:.2f}",
-                f"{row['token_delay_ms']['p99']:.2f}",
-                f"{row['added']['verdict_lag_p50_ms']:+.2f}",
-                f"{row['added']['verdict_lag_p99_ms']:+.2f}",
-                f"{cpu:.1f}" if cpu is not None else "–",
-                f"{cpu / load['tokens'] * 1000:.0f}" if cpu is not None else "–",
-                f"{row['cpu_ratio']:.2f}" if cpu is not None else "–",
-                f"{row['envoy_cpu_ms']:.1f}",
-                f"{row['machine_busy']:.0%}",
-                f"{row['others_busy']:.0%}",
-                ", ".join(f"{count}x {status}" for status, count in row["verdicts"].items()),
-            )
-        console.print(table)
-    scoring = result["scoring"]
-    console.print(
-        f"scored at once without a stream: the answer {scoring['answer_added_ms']:.1f} ms, "
-        f"its first sentence {scoring['sentence_added_ms']:.1f} ms (added to Envoy alone, median)"
+def others_lost(others: Mapping[str, Any]) -> int:
+    """Return how many answers of the other client left with 200 and without a verdict."""
+    return sum(
+        count for end, count in others["ends"].items() if end.startswith("200") and end != "200 checked"
     )
-    memory = result["memory"]
+
+
+def lost(results: Mapping[str, Any]) -> int:
+    """Return how many answers of TruthLens's paths left without a verdict, in all."""
+    return sum(
+        row["lost"] + (others_lost(row["others"]) if name != "bare echo" else 0)
+        for result in results.values()
+        for load in result["loads"]
+        for name, row in load["paths"].items()
+    )
+
+
+def show(results: Mapping[str, Any]) -> None:
+    """Print the figures as tables."""
+    console = Console(width=200)
+    for tree, result in results.items():
+        table = Table(title=f"{tree}; {result['machine']}")
+        columns = ("streams", "tokens/s each", "path", "frames/s", "CPU µs a frame", "event loop's", "Envoy's", "machine busy", "token delay p50", "p99", "lag p50",
+                   "p99", "read", "lost", "refused", "others p50", "p99", "max ms", "others' ends")  # fmt: skip
+        for column in columns:
+            table.add_column(column, justify="left" if column in ("path", "others' ends") else "right")
+        for load in result["loads"]:
+            for path, row in load["paths"].items():
+                others = row["others"]
+                table.add_row(
+                    str(load["streams"]),
+                    f"{load['rate']:g}",
+                    path,
+                    f"{row['frames_per_s']:.0f}",
+                    f"{row['frame_us']:.0f}",
+                    f"{row['loop_frame_us']:.0f}",
+                    f"{row['envoy_frame_us']:.0f}",
+                    f"{row['machine_busy']:.0%}",
+                    *(
+                        f"{row[figure][part]:.0f}"
+                        for figure in ("token_delay_ms", "lag_ms")
+                        for part in ("p50", "p99")
+                    ),
+                    str(row["streams"]),
+                    str(row["lost"]),
+                    str(row["refused"]),
+                    *(f"{others['ms'][part]:.0f}" for part in ("p50", "p99", "max")),
+                    ", ".join(f"{count}x {end}" for end, count in others["ends"].items()),
+                )
+        console.print(table)
+        if result["memory"] is not None:
+            console.print(_memory(result["memory"]))
+
+
+def _memory(memory: Mapping[str, Any]) -> Table:
     title = f"memory of {memory['streams']} streams held beside {memory['first']} others, {memory['tokens']} tokens each"
     table = Table(title=title)
     for column in (
@@ -122,4 +116,4 @@ def show(result: Mapping[str, Any]) -> None:
             f"{row['envoy_kb']:.0f}",
             *(f"{row['sidecar_mb'][when]:.1f}" for when in ("none", "first", "both")),
         )
-    console.print(table)
+    return table

@@ -1,16 +1,17 @@
-"""Measure what TruthLens costs a stream through a real Envoy: delays, verdict lag, CPU and memory.
+"""Measure what many streams at once cost through a real Envoy, and what they cost other clients.
 
-Side by side on one machine, in front of one backend that notes in every token when it was written: Envoy
-alone; Envoy with a bare Python processor that only acknowledges (``stream_bare.py``); TruthLens observing;
-TruthLens gating. At each level of concurrency the paths take turns in short rounds of which all carry the
-same number of streams, so that a noisy moment hits all alike and none of them shares the machine with
-another. Tokens come every 20 ms, or more slowly where so many streams would write more than ``--rate`` tokens
-a second in all: the share of the machine that was busy is given with every figure.
+Side by side in front of one backend that notes in every token when it was written: a bare Python processor that
+only acknowledges (``bare.py``), and TruthLens with checking off, observing, and gating. At each number of streams
+and rate every lane reads one stream after the other for a while; beside them another client sends short JSON
+exchanges that must be checked (``on_unchecked: block``).
 
-*verdict lag* is the time from the backend's writing of the last token to the arrival of the done marker,
-behind the verdict, less the same time of Envoy alone.
+*lost* counts answers, of streams and of the other client, that left without a verdict of ours: Envoy failed open,
+or the stream ended without its verdict chunk. *refused* counts those that TruthLens itself did not check
+(``overloaded``, ``timeout``), and says so. *CPU a frame* is that of the processor for the streams, scoring included, and the event loop's is
+that of its first thread: gRPC, reading, deciding, and all of the other client's exchanges but their scoring.
+A frame carries one token. *lag* is the time from the writing of the last token to the arrival of the done marker.
 
-    python bench/streaming/run.py [--concurrency 1 16 64] [--tokens 100] [--rate 800] [--out bench/results]
+    python -m bench.streaming.run [--streams 1 16 64 200] [--rates 25 200] [--tree FOLDER]... [--smoke]
 """
 
 from __future__ import annotations
@@ -18,152 +19,131 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import platform
-import statistics
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx
 import uvloop
 
-from bench.gateway.run import machine
+from bench.common.script import command, machine, write_result
 from bench.streaming.client import Lane, Stream, request_bytes
 from bench.streaming.cpu import Spent, cpu_figures
-from bench.streaming.gateways import Route, paths, truthlens
+from bench.streaming.gateways import PATHS, Route, routes, truthlens
 from bench.streaming.memory import held_memory
-from bench.streaming.report import BASE, compare, figures, show
-from bench.streaming.texts import REQUEST, SENTENCE_WORDS, WORDS
+from bench.streaming.others import Others
+from bench.streaming.report import figures, lost, show
+from bench.streaming.texts import REQUEST, WORDS
 
+ROOT = Path(__file__).parents[2]
+TOKENS = 100
 FIRST_S = 0.05
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = command(__doc__)
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 16, 64, 200], help="streams at once")
+    parser.add_argument("--rates", type=float, nargs="+", default=[25, 200], help="tokens a second of each")
+    parser.add_argument("--paths", nargs="+", default=list(PATHS), choices=PATHS, help="what is measured")
+    parser.add_argument("--seconds", type=float, default=6.0, help="of each path at each load, at least")
+    parser.add_argument("--held", type=int, default=0, help="streams held at once for figures of memory")
+    parser.add_argument(
+        "--tree", type=Path, action="append", help="working tree of the sidecar; default: this one"
     )
-    parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 16, 64], help="streams at once")
-    parser.add_argument("--tokens", type=int, default=100, help="tokens a stream")
-    parser.add_argument("--interval-ms", type=float, default=20.0, help="least time between tokens")
-    parser.add_argument("--rate", type=float, default=800.0, help="most tokens a second of all streams")
-    parser.add_argument("--streams", type=int, default=128, help="streams a path at each level, about")
-    parser.add_argument("--held", type=int, default=48, help="streams held at once for the memory figures")
-    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder for the JSON result")
+    parser.add_argument(
+        "--smoke", action="store_true", help="a few streams for a moment: does it run at all?"
+    )
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        result = uvloop.run(measure(Path(folder), options))
-    options.out.mkdir(parents=True, exist_ok=True)
-    target = options.out / "stream.json"
-    target.write_text(json.dumps(result, indent=1) + "\n")
-    show(result)
+    if options.smoke:
+        options.streams, options.rates, options.seconds = [1, 4], [200], 0.5
+    results = {}
+    for tree in [each.resolve() for each in options.tree or [ROOT]]:
+        results[tree.name] = uvloop.run(measure(tree, options))
+    target = write_result(options.out, "stream", results)
+    show(results)
     print(f"\nwritten to {target}")
+    if missing := lost(results):
+        raise SystemExit(f"{missing} answers left without a verdict")
 
 
-async def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Measure all figures."""
-    loads = {}
-    with truthlens(folder, max_hold_s=3.0) as stack, paths(stack) as routes:
-        for count in options.concurrency:
-            interval_s = max(options.interval_ms / 1000, count / options.rate)
-            loads[str(count)] = await load(routes, count, interval_s, options)
-        scoring = whole_answers(routes)
+async def measure(tree: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Measure all figures of one tree."""
+    loads = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        truthlens(Path(folder), max_hold_s=3.0, tree=tree) as stack,
+        routes(stack, options.paths) as found,
+    ):
+        for route in found:
+            await asyncio.gather(*[_lane(route, 2 * len(WORDS), 0.005, time.monotonic()) for _ in range(2)])
+        one_s = await _one_exchange_s(found[-1], stack.url)
+        for rate in options.rates:
+            for count in options.streams:
+                rows = {}
+                for route in found:
+                    row = await load(route, stack.url, count, rate, options.seconds, one_s=one_s)
+                    rows[route.name] = row
+                    print(json.dumps({route.name: rows[route.name]}), flush=True)
+                loads.append({"streams": count, "rate": rate, "paths": rows})
     return {
-        "machine": f"{machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}",
-        "tokens": options.tokens,
+        "machine": machine(),
         "loads": loads,
-        "scoring": scoring,
-        "memory": await held_memory(streams=options.held),
+        "memory": await held_memory(streams=options.held) if options.held else None,
     }
+
+
+async def _one_exchange_s(route: Route, url: str) -> float:
+    """Return the CPU seconds of TruthLens for one exchange of the other client."""
+    before = Spent.of(route)
+    with Others(url) as others:
+        await asyncio.sleep(2.0)
+    return Spent.of(route).since(before).processor / others.count
 
 
 async def load(
-    routes: Sequence[Route], count: int, interval_s: float, options: argparse.Namespace
+    route: Route, url: str, count: int, rate: float, seconds: float, *, one_s: float
 ) -> dict[str, Any]:
-    """Return the rows of all paths at one level of concurrency, in rounds that take turns."""
-    timing = {"tokens": options.tokens, "interval_s": interval_s, "first_s": FIRST_S}
-    each, rounds = _shape(count, min(options.streams, 32 * count))
-    streams: dict[str, list[Stream]] = {route.name: [] for route in routes}
-    spent: dict[str, list[Spent]] = {route.name: [] for route in routes}
-    for route in routes:
-        await stream_round(route, min(count, 4), 1, {**timing, "tokens": len(WORDS)})
-    for number in range(rounds):
-        turn = number % len(routes)
-        for route in (*routes[turn:], *routes[:turn]):
-            before = Spent.of(route)
-            streams[route.name] += await stream_round(route, count, each, timing)
-            spent[route.name].append(Spent.of(route).since(before))
-    rows = {}
-    for route in routes:
-        read = streams[route.name]
-        rows[route.name] = {**figures(read), **cpu_figures(spent[route.name], len(read), route)}
-    compare(rows)
+    """Return the row of one path: ``count`` lanes, begun spread over the time of one stream.
+
+    ``one_s`` are CPU seconds of one exchange of the other client, which are no part of a frame's.
+    """
+    duration_s = FIRST_S + TOKENS / rate
+    before = Spent.of(route)
+    with Others(url) as others:
+        ends = time.monotonic() + max(seconds, 1.5 * duration_s)
+        lanes = [
+            _lane(route, TOKENS, 1 / rate, ends, delay_s=duration_s * number / count)
+            for number in range(count)
+        ]
+        read = [stream for streams in await asyncio.gather(*lanes) for stream in streams]
+        spent = Spent.of(route).since(before)
+    frames = sum(len(stream.received) for stream in read)
     return {
-        "tokens": options.tokens,
-        "interval_ms": interval_s * 1000,
-        "tokens_per_s": count / interval_s,
-        "paths": rows,
+        **figures(read, checked=route.checked),
+        **cpu_figures(spent, frames, others_s=others.count * one_s if route.headers else 0.0),
+        "others": others.figures(),
     }
 
 
-def _shape(count: int, wanted: int) -> tuple[int, int]:
-    """Return the streams of a lane per round, and rounds.
-
-    At least two streams a lane, so that most overlap.
-    """
-    each = max(2, 8 // count)
-    return each, max(2, round(wanted / (each * count)))
-
-
-async def stream_round(route: Route, count: int, each: int, timing: dict[str, Any]) -> list[Stream]:
-    """Run ``count`` lanes that each read ``each`` streams in a row, begun spread over the time of one."""
-    headers = {**route.headers, "x-bench": json.dumps(timing)}
-    request = request_bytes(str(route.address), headers, REQUEST)
-    duration_s = timing["first_s"] + timing["tokens"] * timing["interval_s"]
-
-    async def one(lane: Lane, delay_s: float) -> list[Stream]:
-        await asyncio.sleep(delay_s)
-        return [await lane.ask(request) for _ in range(each)]
-
-    lanes = [await Lane.open(route.address.host, route.address.port) for _ in range(count)]
+async def _lane(
+    route: Route, tokens: int, interval_s: float, ends: float, *, delay_s: float = 0.0
+) -> Sequence[Stream]:
+    """Read one stream after the other until ``ends``; one at least."""
+    timing = {"tokens": tokens, "interval_s": interval_s, "first_s": FIRST_S}
+    request = request_bytes(str(route.address), {**route.headers, "x-bench": json.dumps(timing)}, REQUEST)
+    await asyncio.sleep(delay_s)
+    lane = await Lane.open(route.address.host, route.address.port)
+    found = []
     try:
-        async with asyncio.TaskGroup() as tasks:
-            running = [
-                tasks.create_task(one(lane, duration_s * number / count)) for number, lane in enumerate(lanes)
-            ]
-        found = [stream for task in running for stream in task.result()]
+        while not found or time.monotonic() < ends:
+            stream = await lane.ask(request)
+            if len(stream.received) != tokens:
+                raise RuntimeError(f"{route.name}: a stream has lost or doubled tokens")
+            found.append(stream)
     finally:
-        for lane in lanes:
-            lane.close()
-    if short := [stream for stream in found if len(stream.received) != timing["tokens"]]:
-        raise RuntimeError(f"{route.name}: {len(short)} streams have lost or doubled tokens")
+        lane.close()
     return found
-
-
-def whole_answers(routes: Sequence[Route]) -> dict[str, float]:
-    """Measure what scoring adds to answers that do not stream, to compare the verdict's lag; milliseconds.
-
-    Times in milliseconds.
-    """
-    alone = next(route for route in routes if route.name == BASE)
-    checked = next(route for route in routes if route.name == "observe")
-    taken: dict[tuple[str, int], list[float]] = {}
-    with httpx.Client(timeout=30) as client:
-        for _ in range(40):
-            for words in (len(WORDS), SENTENCE_WORDS):
-                for route in (alone, checked):
-                    headers = {**route.headers, "x-bench": json.dumps({"tokens": words})}
-                    started = time.perf_counter()
-                    url = f"http://{route.address}/v1/chat/completions"
-                    client.post(url, headers=headers, json=REQUEST).raise_for_status()
-                    taken.setdefault((route.name, words), []).append(time.perf_counter() - started)
-    added = {
-        words: (statistics.median(taken["observe", words]) - statistics.median(taken[BASE, words])) * 1000
-        for words in (len(WORDS), SENTENCE_WORDS)
-    }
-    return {"answer_added_ms": added[len(WORDS)], "sentence_added_ms": added[SENTENCE_WORDS]}
 
 
 if __name__ == "__main__":

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from truthlens.api.encoding import decode_body
-from truthlens.api.evidence.extract import take_evidence
-from truthlens.api.lazy_request import LazyRequest
-from truthlens.api.requests import read_request
+from truthlens.api.requests import LazyRequest, read_request
 from truthlens.api.responses import parse_response
 from truthlens.api.sse.buffered import parse_stream
 from truthlens.core.cancellation import stopping
@@ -21,7 +19,8 @@ from truthlens.core.errors import BodyEncodingError, BodyTooLargeError, StoppedE
 from truthlens.core.limits import Limits
 from truthlens.core.records.enums import Endpoint
 from truthlens.core.records.exchange import Exchange, Message
-from truthlens.core.records.plan import EvidenceRules
+from truthlens.core.records.settings import EvidenceRules
+from truthlens.evidence.extract import take_evidence
 
 CHAT = Exchange(endpoint=Endpoint.CHAT, model="", query="", passages=())
 NORMAL: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Is tea free?"}]}
@@ -46,15 +45,18 @@ def read(body: bytes, limits: Limits) -> object:
 
 
 BEYOND: dict[str, tuple[Callable[[Limits], object], Limits]] = {
-    "request of many lists": (lambda limits: read(request(x=[[]] * 50), limits), Limits(max_json_values=40)),
+    "request of many lists": (
+        lambda limits: read(request(x=[[]] * 50), limits),
+        Limits.model_construct(max_json_values=40),
+    ),
     "request of many objects": (
         lambda limits: read(request(messages=[{"role": "user", "content": [{}] * 50}]), limits),
-        Limits(max_json_values=40),
+        Limits.model_construct(max_json_values=40),
     ),
-    "long messages": (lambda limits: read(request(), limits), Limits(max_prompt_chars=11)),
+    "long messages": (lambda limits: read(request(), limits), Limits.model_construct(max_prompt_chars=11)),
     "response of many lists": (
         lambda limits: parse_response(response("Yes.", x=[[]] * 50), CHAT, limits),
-        Limits(max_json_values=40),
+        Limits.model_construct(max_json_values=40),
     ),
     "many choices": (
         lambda limits: parse_response(response(*["Yes."] * 4), CHAT, limits),
@@ -62,7 +64,7 @@ BEYOND: dict[str, tuple[Callable[[Limits], object], Limits]] = {
     ),
     "long answers together": (
         lambda limits: parse_response(response("Yes.", "No."), CHAT, limits),
-        Limits(max_answer_chars=6),
+        Limits.model_construct(max_answer_chars=6),
     ),
     "many choices of a stream": (
         lambda limits: parse_stream(stream(*["Yes."] * 4), CHAT, limits),
@@ -70,15 +72,15 @@ BEYOND: dict[str, tuple[Callable[[Limits], object], Limits]] = {
     ),
     "long answers of a stream": (
         lambda limits: parse_stream(stream("Yes.", "No."), CHAT, limits),
-        Limits(max_answer_chars=6),
+        Limits.model_construct(max_answer_chars=6),
     ),
     "frame of many lists": (
         lambda limits: parse_stream(b"data: " + response(x=[[]] * 50) + b"\n\n", CHAT, limits),
-        Limits(max_json_values=40),
+        Limits.model_construct(max_json_values=40),
     ),
     "many frames": (
         lambda limits: parse_stream(stream("Yes.") + b":\n\n" * 40, CHAT, limits),
-        Limits(max_frames=40),
+        Limits.model_construct(max_frames=40),
     ),
 }
 
@@ -126,7 +128,7 @@ def test_a_search_for_evidence_ends_when_nobody_waits(name: str) -> None:
     [
         ([Message("tool", "[S1] a\n[S2] b\n[S3] c")], [], Limits(max_passages=2)),
         ([], ["a", "b", "c"], Limits(max_passages=2)),
-        ([], ["Tea is free.", "So is milk."], Limits(max_prompt_chars=20)),
+        ([], ["Tea is free.", "So is milk."], Limits.model_construct(max_prompt_chars=20)),
     ],
 )
 def test_evidence_beyond_a_limit_is_refused(

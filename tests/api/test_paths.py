@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.routing import Match, Route
 
-from truthlens.api.paths import NO_ANSWERS, Kind, kind_of
+from truthlens.api.paths import NO_ANSWERS, RequestKind, kind_of
 from truthlens.core.net import Address, Upstream
 from truthlens.envoy.config import EnvoySettings, envoy_config
 
-CHAT, COMPLETIONS, INVOCATIONS = Kind.CHAT, Kind.COMPLETIONS, Kind.INVOCATIONS
-DIALECT, NO_ANSWER = Kind.DIALECT, Kind.NO_ANSWER
+CHAT, COMPLETIONS, INVOCATIONS = RequestKind.CHAT, RequestKind.COMPLETIONS, RequestKind.INVOCATIONS
+DIALECT, NO_ANSWER = RequestKind.DIALECT, RequestKind.NO_ANSWER
 
 
-def posted(path: str) -> Kind:
+def posted(path: str) -> RequestKind:
     return kind_of("POST", path, {})
 
 
@@ -125,7 +125,7 @@ def posted(path: str) -> Kind:
         ("/v1/load_lora_adapter", NO_ANSWER),
     ],
 )
-def test_what_comes_back_for_a_post(path: str, kind: Kind) -> None:
+def test_what_comes_back_for_a_post(path: str, kind: RequestKind) -> None:
     """Checked is what a lenient server would serve as such; no answer only what no server reads otherwise."""
     assert posted(path) is kind
 
@@ -210,7 +210,7 @@ def test_what_is_taken_for_no_answer_says_so_in_every_reading(path: str) -> None
 @given(st.text(max_size=60), st.text(max_size=8))
 def test_any_text_has_a_kind(path: str, method: str) -> None:
     """The rule never raises."""
-    assert kind_of(method, path, {}) in Kind
+    assert kind_of(method, path, {}) in RequestKind
 
 
 @given(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.api.reasoning import AnswerStart, Place, ReasoningReader, reasoning_end, split_reasoning
+from truthlens.api.reasoning import AnswerStart, ReasoningPlace, reasoning_end, split_reasoning
 
 OPENED = (
     ("<think>Let me see.</think>", "\n\nSix tablets."),
@@ -69,38 +69,26 @@ def test_a_mark_that_is_only_mentioned_is_text(text: str) -> None:
     cuts=st.lists(st.integers(0, 120), max_size=12),
 )
 def test_how_a_text_is_cut_changes_nothing(case: str, cuts: list[int]) -> None:
-    """Fed in pieces cut anywhere, the reader finds what it finds in the whole text."""
-    whole, pieces = ReasoningReader(), ReasoningReader()
+    """Fed in pieces cut anywhere, the answer begins where it does in the whole of the text so far."""
+    whole, pieces = AnswerStart(), AnswerStart()
     whole.feed(case)
     places = [0, *sorted(min(cut, len(case)) for cut in cuts), len(case)]
-    for start, end in pairwise(places):
-        pieces.feed(case[start:end])
-        assert pieces.end <= end
-    assert (pieces.end, pieces.place) == (whole.end, whole.place)
+    for begin, end in pairwise(places):
+        pieces.feed(case[begin:end])
+        found = pieces.of(case[:end].__str__)
+        assert found <= end
+        assert found == reasoning_end(case[:end])
+    assert pieces.place is whole.place
 
 
 def test_a_reader_says_what_may_still_come() -> None:
     """A text that may become an opening mark is neither reasoning nor answer yet."""
-    reader = ReasoningReader()
+    reader = AnswerStart()
     reader.feed(" <th")
-    assert (reader.place, reader.end) == (Place.BEFORE, 0)
+    assert (reader.place, reader.of(str)) == (ReasoningPlace.BEFORE, 0)
     reader.feed("ink>So")
-    assert (reader.place, reader.end) == (Place.WITHIN, 10)
+    assert (reader.place, reader.of(str)) == (ReasoningPlace.WITHIN, 10)
     reader.feed("</think> ")
-    assert (reader.place, reader.end) == (Place.BEFORE, 19)
+    assert (reader.place, reader.of(str)) == (ReasoningPlace.BEFORE, 19)
     reader.feed("Six")
-    assert (reader.place, reader.end) == (Place.ANSWER, 19)
-
-
-@given(
-    case=st.sampled_from([a + b for a, b in (*OPENED, *UNOPENED)] + list(NONE)),
-    cuts=st.lists(st.integers(0, 120), max_size=12),
-)
-def test_in_a_growing_text_the_answer_begins_where_it_does_in_the_text_so_far(
-    case: str, cuts: list[int]
-) -> None:
-    start = AnswerStart()
-    places = [0, *sorted(min(cut, len(case)) for cut in cuts), len(case)]
-    for begin, end in pairwise(places):
-        start.feed(case[begin:end])
-        assert start.of(case[:end].__str__) == reasoning_end(case[:end])
+    assert (reader.place, reader.of(str)) == (ReasoningPlace.ANSWER, 19)

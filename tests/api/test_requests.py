@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.api.requests import parse_request, read_request, set_model
+from truthlens.api.requests import exchange_of, parse_request, read_request, set_model
 from truthlens.core.errors import DialectError
 from truthlens.core.records.enums import Endpoint
 from truthlens.core.records.exchange import Exchange, Message
-from truthlens.core.records.plan import EvidenceRules
+from truthlens.core.records.settings import EvidenceRules
 
 USER = [{"role": "user", "content": "<context>Tea is free.</context>\nIs tea free?"}]
 
@@ -303,6 +303,19 @@ def test_lone_surrogates_do_not_reach_the_stages() -> None:
     )
     assert exchange.passages[0].text == "a\ufffdb"
     assert exchange.query == "q\ufffd?"
+
+
+def test_a_word_in_two_parts_of_a_message_is_read_as_one() -> None:
+    """Templates may join parts without a sign between, so the choice of a plan sees both readings."""
+    for parts in (
+        [{"type": "text", "text": "What do"}, {"type": "text", "text": "se is safe?"}],
+        ["What do", "se is safe?"],
+    ):
+        request = read_request(
+            json.dumps({"messages": [{"role": "user", "content": parts}]}).encode(), Endpoint.CHAT
+        )
+        assert "What dose is safe?" in request.context
+        assert exchange_of(request, EvidenceRules()).query == "What do\n\nse is safe?"
 
 
 def test_content_parts_nested_deep_hold_no_document() -> None:

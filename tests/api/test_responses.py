@@ -106,6 +106,23 @@ def test_choices_keep_their_own_index() -> None:
 
 @pytest.mark.parametrize(
     "body",
+    [
+        '{"choices":[{"message":{"content":"%s","content":"The bank opens at nine."}}]}',
+        '{"choices":[{"message":{"content":"%s"},"message":{"content":"The bank opens at nine."}}]}',
+        '{"choices":[{"message":{"content":"%s"}}],"choices":[{"message":{"content":"The bank opens at nine."}}]}',
+        '{"choices":[{"message":{"cont\\u0065nt":"%s","content":"The bank opens at nine."}}]}',
+        '{"choices":[{"message":{"content":[{"type":"text","text":"%s","text":"The bank opens at nine."}]}}]}',
+    ],
+)
+def test_an_answer_that_another_replaces_is_unread(body: str) -> None:
+    """There are clients that show the first of two members of one name; the same text twice is one."""
+    for first, unread in (("It never opens.", True), ("No", True), ("The bank opens at nine.", False)):
+        (answer,) = parse_response((body % first).encode(), CHAT).answers
+        assert (answer.text, answer.unread_tokens > 0) == ("The bank opens at nine.", unread)
+
+
+@pytest.mark.parametrize(
+    "body",
     [b"", b"{", b"[]", b"\xff", b"{}", b'{"error": {"message": "no"}}', b'{"choices": null}', b'{"choices": 3}', b'{"choices": [3]}',
      b'{"choices": [{"message": 3}]}', b'{"choices": [{"message": {"content": 3}}]}'],
 )  # fmt: skip

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.fakes.ports import free_port
 from tests.fakes.review_console import console_of, content, entry, queue_in, span
+from truthlens.process.settings import Access
 from truthlens.review.store.queue import ReviewQueue
-from truthlens.settings import Access
 
 HOSTILE = (
     '<img src=x onerror="window.hurt=1"> \u202eright to left\u202c zero\u200bwidth \x00 \r\n'

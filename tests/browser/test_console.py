@@ -13,20 +13,24 @@ import pytest
 
 from tests.browser.conftest import HOSTILE, SIZES, Listening, Server, every_size
 from tests.browser.page_faults import axe_faults, small_targets, too_wide
-from tests.console.test_pages import EXCHANGE, EXPLAINED, FULL, NOW, VERDICT
+from tests.desk.test_pages import EXCHANGE, EXPLAINED, FULL, NOW, VERDICT
 from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from tests.fakes.review_console import TOKENS, VIEWER_TOKEN, entry, queue_in
-from truthlens.console import Readiness, console_app
+from truthlens.core.records.claims import ClaimOutcome, JudgedClaim
 from truthlens.core.records.enums import Aggregation, AnswerKind, Provenance, Reason
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span, unchecked
+from truthlens.core.review_settings import ReviewSettings
+from truthlens.desk.app import desk_app
 from truthlens.policy import PolicyHolder, compile_policy
+from truthlens.process.endpoints import Readiness, WebParts
+from truthlens.process.settings import Access
+from truthlens.review.entry.content import entry_of
 from truthlens.review.records import Change, ReviewStatus
 from truthlens.review.store.queue import ReviewQueue
-from truthlens.settings import Access
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 
@@ -80,15 +84,17 @@ class Console(Listening):
         policy = PolicyHolder(compile_policy(POLICY, file="p.yaml"))
         self.recent, self.signals = Recent(), Metrics()
         super().__init__(
-            console_app(
-                policy=policy,
-                pipeline=pipeline_for(policy, engine_of({None: Prices()}), self.signals, self.recent),
-                signals=self.signals,
-                recent=self.recent,
-                readiness=Readiness(models=["m1"], warm=True),
-                access=access,
-                reviews=queue,
-                reviews_waiting=lambda: 3,
+            desk_app(
+                WebParts(
+                    policy=policy,
+                    pipeline=pipeline_for(policy, engine_of({None: Prices()}), self.signals, self.recent),
+                    signals=self.signals,
+                    recent=self.recent,
+                    readiness=Readiness(models=["m1"], warm=True),
+                    access=access,
+                    reviews=queue,
+                    reviews_waiting=lambda: 3,
+                )
             )
         )
 
@@ -455,8 +461,8 @@ def test_hostile_texts_in_the_playground_do_nothing(page: Any, console: Console)
 
 
 def test_a_long_answer_with_thousands_of_spans_stays_usable(page: Any, console: Console) -> None:
-    """200 KB and 5,000 spans: cards, slider and a next answer work; the long text stays in the form."""
-    text = ("This costs exactly three of the new coins. " * 5_000)[:200_000]
+    """Nearly 200 KB and 4,600 claims: cards, slider and a next answer work; the long text stays in the form."""
+    text = "This costs exactly three of the new coins. " * 4_600
     page.goto(console.url("/playground"))
     score(page, response=text)
     count = page.locator("a.span").count()
@@ -466,11 +472,11 @@ def test_a_long_answer_with_thousands_of_spans_stays_usable(page: Any, console: 
     page.wait_for_selector("[data-card]:not([hidden])")
     page.focus("#threshold")
     page.keyboard.press("End")
-    page.wait_for_function("() => !document.querySelector('a.span.over')")
-    assert page.locator("a.span.under").count() == count
+    page.wait_for_function("() => !document.querySelector('a.claim[data-level=flagged]')")
+    assert page.locator("a.claim[data-level=doubtful]").count() == count
     page.focus(".skip")
     page.keyboard.press("Enter")
-    assert page.url.endswith("-findings")
+    page.wait_for_function("() => location.href.endsWith('-findings')")
     score(page)
     assert page.locator("a.span").count() == 1
 
@@ -546,3 +552,83 @@ def test_a_viewer_logs_in_on_a_phone_and_only_looks(page: Any, serve: Callable[.
     page.wait_for_selector("text=You are logged out")
     page.goto(server.url(path))
     assert "/login" in page.url
+
+
+# --- claims ---------------------------------------------------------------------------------------------------------
+
+CLAIMED = "Tea costs three euros. It is green. It grows in China. Serve it now."
+JUDGED = (
+    JudgedClaim(0, 22, ClaimOutcome.CONTRADICTED, 0.93, "numbers", 0, (0, 21)),
+    JudgedClaim(23, 35, ClaimOutcome.SUPPORTED, 0.4, "encoder"),
+    JudgedClaim(36, 54, ClaimOutcome.PROVED, 0.05, "numbers", source="origins"),
+    JudgedClaim(55, 68, ClaimOutcome.UNJUDGED, None),
+)
+CLAIMED_VERDICT = replace(
+    VERDICT, threshold=0.6, spans=(Span(10, 15, 0.9, "numbers", passage=0),), claims=JUDGED
+)
+BY_CLAIMS = replace(
+    FULL,
+    plan=Plan("default", threshold=0.6),
+    verdict=CLAIMED_VERDICT,
+    verdicts=(CLAIMED_VERDICT,),
+    answers=(Answer(0, AnswerKind.TEXT, CLAIMED),),
+)
+
+
+def claims_shown(page: Any) -> list[tuple[str, str, str, str]]:
+    """Level, title, background and line of each claim of the answer."""
+    return [
+        tuple(each)
+        for each in page.evaluate(
+            """() => Array.from(document.querySelectorAll('.annotated-answer a.claim'), e => {
+                const style = getComputedStyle(e);
+                return [e.dataset.level, e.title, style.backgroundColor, style.borderBottomStyle + ' ' + style.borderBottomWidth];
+            })"""
+        )
+    ]
+
+
+@pytest.mark.parametrize("page", [SIZES[0], SIZES[1]], indirect=True, ids=["light", "narrow-dark"])
+def test_an_exchange_a_review_and_the_playground_show_claims_alike(
+    page: Any, console: Console, settled: ReviewQueue
+) -> None:
+    """One legend, four colours and four kinds of lines; the words that differ are strong; a claim that is reached tells its evidence."""
+    queued = entry_of(
+        replace(BY_CLAIMS, review_id="rv_claims", review_rule=("flagged", 1.0)),
+        EXCHANGE,
+        ReviewSettings(keep_text=True),
+        created=time.time(),
+    )
+    settled.add([queued])
+    legends = set()
+    # Entries of the queue are explained when somebody reads them: the value differs with its unit.
+    for path, differs in ((console.add(BY_CLAIMS), "three"), ("/reviews/rv_claims", "three euros")):
+        page.goto(console.url(path))
+        assert page.locator(".legend").count() == 1
+        legends.add(page.inner_text(".legend"))
+        shown = claims_shown(page)
+        assert [each[:2] for each in shown] == [
+            ("flagged", "contradicted, risk 0.93"),
+            ("doubtful", "supported, risk 0.40"),
+            ("supported", "proved, risk 0.05"),
+            ("unjudged", "unjudged"),
+        ]
+        assert len({each[2] for each in shown}) == len({each[3] for each in shown}) == 4
+        assert page.locator(".annotated-answer mark").all_inner_texts() == [differs]
+        page.focus("a.claim")
+        card = page.inner_text("[data-card]")
+        assert "contradicted, risk 0.93 · decided by numbers" in card
+        assert "Tea costs nine euros." in card
+        assert page.inner_text(".sentence.lit") == "Tea costs nine euros."
+        assert axe_faults(page) == {}
+        assert too_wide(page) == 0
+    page.goto(console.url("/playground"))
+    score(page)
+    legends.add(page.inner_text(".legend"))
+    assert len(legends) == 1
+    assert claims_shown(page)[0][0] == "flagged"
+    page.evaluate(
+        "slide => { slide.value = '0.99'; slide.dispatchEvent(new Event('input', {bubbles: true})); }",
+        page.query_selector("#threshold"),
+    )
+    page.wait_for_selector("a.claim[data-level=doubtful]")

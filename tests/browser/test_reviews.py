@@ -11,6 +11,7 @@ import pytest
 from tests.browser.conftest import HOSTILE, Server, every_size
 from tests.browser.page_faults import axe_faults, small_targets, too_wide
 from tests.fakes.review_console import ANSWER, TOKENS, VIEWER_TOKEN, content, entry
+from truthlens.desk.labelled import rows_of
 from truthlens.review.records import Change, Correction, ReviewStatus
 
 
@@ -18,6 +19,19 @@ def own_id(page: Any) -> str:
     found = re.search(r"/reviews/(rv_[0-9a-f]+)", page.url)
     assert found, page.url
     return found[1]
+
+
+def decide(page: Any, key: str) -> None:
+    """Press a key that decides, once the page takes decisions."""
+    page.wait_for_selector("html[data-rested]", state="attached")
+    page.keyboard.press(key)
+
+
+def click(page: Any, button: str) -> None:
+    """Press a button that decides, once the page takes decisions."""
+    page.wait_for_selector("html[data-rested]", state="attached")
+    with page.expect_navigation():
+        page.click(button)
 
 
 def select(page: Any, part: str, choice: int = 0) -> None:
@@ -53,16 +67,16 @@ def test_a_reviewer_works_by_keyboard_alone(page: Any, server: Server) -> None:
     assert page.evaluate("document.activeElement.pathname") == f"/reviews/{entry(11).id}"
     keys.press("Enter")
     page.wait_for_url(f"**/reviews/{entry(11).id}**")
-    keys.press("a")
+    decide(page, "a")
     page.wait_for_url(f"**/reviews/{entry(10).id}**")
     assert server.status(11) == "approved"
-    assert "You approved" in page.inner_text(".undo")
+    assert "You approved an entry" in page.inner_text(".undo")
     # Also after moving on.
     keys.press("j")
     page.wait_for_url(f"**/reviews/{entry(9).id}**")
     keys.press("k")
     page.wait_for_url(f"**/reviews/{entry(10).id}**")
-    keys.press("u")
+    decide(page, "u")
     page.wait_for_url(f"**/reviews/{entry(11).id}**")
     assert server.status(11) == "pending"
     # The first word, and two more.
@@ -76,7 +90,7 @@ def test_a_reviewer_works_by_keyboard_alone(page: Any, server: Server) -> None:
     keys.press("n")
     keys.type("a and r are typed, not pressed")
     keys.press("Escape")
-    keys.press("r")
+    decide(page, "r")
     page.wait_for_url(f"**/reviews/{entry(10).id}**")
     settled = server.queue.get(entry(11).id)
     assert settled.summary.status is ReviewStatus.REJECTED
@@ -95,9 +109,99 @@ def test_ticked_entries_are_settled_together(page: Any, server: Server) -> None:
         page.keyboard.press(key)
     assert page.inner_text("[data-ticked]") == "2 ticked:"
     with page.expect_navigation():
-        page.keyboard.press("r")
+        decide(page, "r")
     assert [server.status(number) for number in range(3)] == ["rejected", "rejected", "pending"]
     assert "order=oldest" in page.url
+
+
+def test_many_are_undone_as_one(page: Any, server: Server) -> None:
+    """By one key, from the list; it says of how many."""
+    page.goto(server.url("/reviews?order=oldest"))
+    for _ in range(5):
+        page.keyboard.press("j")
+        page.keyboard.press("x")
+    with page.expect_navigation():
+        decide(page, "r")
+    assert "You rejected 5 entries" in page.inner_text(".undo")
+    with page.expect_navigation():
+        decide(page, "u")
+    assert {server.status(number) for number in range(12)} == {"pending"}
+    assert page.query_selector(".undo") is None
+
+
+def test_the_entry_that_comes_up_by_itself_takes_no_key_of_the_one_before(page: Any, server: Server) -> None:
+    """R pressed six times, or a double click, decides about one entry; a moment later keys decide again."""
+    twice = "const own = document.querySelector('button.reject'); own.click(); own.click();"
+    page.clock.install(time=0)
+    page.clock.pause_at(60_000)
+    page.goto(server.url(f"/reviews/{entry(8).id}"))
+    for number, press in ((8, lambda: page.keyboard.press("r")), (7, lambda: page.evaluate(twice))):
+        # The clock of the page stands: what is pressed now comes before it takes decisions.
+        for _ in range(6):
+            press()
+        page.clock.run_for(299)
+        press()
+        assert server.status(number) == "pending"
+        page.clock.run_for(1)
+        press()
+        page.keyboard.press("r")
+        page.wait_for_url(f"**/reviews/{entry(number - 1).id}**")
+        assert [each.action for each in server.queue.get(entry(number).id).events] == ["rejected"]
+    assert server.queue.counts()[ReviewStatus.REJECTED] == 2
+
+
+def test_what_was_written_is_not_left_behind_without_a_word(page: Any, server: Server) -> None:
+    """Going on asks first where a note was not sent; what is sent or untouched asks nothing."""
+    asked: list[str] = []
+
+    def answer(dialog: Any) -> None:
+        asked.append(dialog.type)
+        dialog.accept() if len(asked) > 1 else dialog.dismiss()
+
+    page.on("dialog", answer)
+    page.goto(server.url(f"/reviews/{entry(8).id}"))
+    page.keyboard.press("j")
+    page.wait_for_url(f"**/reviews/{entry(7).id}**")
+    page.keyboard.press("n")
+    page.keyboard.type("half a thought")
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.wait_for_function("() => true")
+    assert (asked, page.input_value("#note")) == (["beforeunload"], "half a thought")
+    click(page, "button[value=save]")
+    assert server.queue.get(entry(7).id).summary.note == "half a thought"
+    page.keyboard.press("j")
+    page.wait_for_url(f"**/reviews/{entry(6).id}**")
+    assert asked == ["beforeunload"]
+    page.fill("#note", "gone")
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.wait_for_url(f"**/reviews/{entry(5).id}**")
+    assert asked == ["beforeunload"] * 2
+
+
+def test_a_mark_within_a_mark_narrows_it(page: Any, server: Server) -> None:
+    """It is shown, saved, shown again and exported; the rest of the detector's mark is not; one beside it is added."""
+    page.goto(server.url(f"/reviews/{entry(3).id}"))
+    select(page, "dental surgery")
+    page.keyboard.press("m")
+    assert "Narrowed to" in page.inner_text("[data-mark-told]")
+    wanted = ["Thursdays", "dental surgery"]
+    shown = "Array.from(CSS.highlights.get('own-marks'), String)"
+    assert page.evaluate(shown) == wanted
+    click(page, "button[value=save]")
+    assert page.evaluate(shown) == wanted
+    select(page, "dental")
+    page.keyboard.press("m")
+    select(page, "on Sundays")
+    page.keyboard.press("m")
+    decide(page, "r")
+    page.wait_for_url(f"**/reviews/{entry(2).id}**")
+    wanted = ["Thursdays", "dental", "on Sundays"]
+    kept = server.queue.get(entry(3).id)
+    assert [ANSWER[each.start : each.end] for each in kept.spans or ()] == wanted
+    (row,) = rows_of(kept)
+    assert [ANSWER[each["start"] : each["end"]] for each in row["spans"]] == wanted
 
 
 def test_counts_change_by_themselves_and_nothing_else_does(page: Any, server: Server) -> None:
@@ -138,7 +242,7 @@ def test_marks_of_texts_with_hidden_characters_are_where_they_were_made(
         page.goto(server.url(f"/reviews/{server.hostile.id}"))
         select(page, part)
         page.keyboard.press("m")
-        page.keyboard.press("r")
+        decide(page, "r")
         page.wait_for_url(lambda url: server.hostile.id not in url)
         assert page.evaluate("window.hurt") is None
     spans = server.queue.get(server.hostile.id).spans
@@ -160,12 +264,10 @@ def test_marks_are_shown_again_and_removed(page: Any, server: Server) -> None:
     ]
     page.click("[data-marks] button >> nth=0")
     assert page.evaluate("Array.from(CSS.highlights.get('own-marks'), String)") == ["Thursdays"]
-    with page.expect_navigation():
-        page.click("button[value=save]")
+    click(page, "button[value=save]")
     assert server.queue.get(entry(5).id).spans == (Correction(26, 35),)
     page.check("input[name=marks][value=detectors]")
-    with page.expect_navigation():
-        page.click("button[value=save]")
+    click(page, "button[value=save]")
     assert server.queue.get(entry(5).id).spans is None
 
 
@@ -175,14 +277,14 @@ def test_who_comes_late_is_told_and_goes_on(page: Any, server: Server) -> None:
     page.fill("#note", "my note")
     server.queue.change(Change(entry(4).id, 1, ReviewStatus.APPROVED), actor="ann")
     page.focus("h1 a")
-    page.keyboard.press("r")
+    decide(page, "r")
     page.wait_for_selector(".conflict")
     told = page.inner_text(".conflict")
     assert "ann" in told
     assert "Approved" in told
     assert page.input_value("#note") == "my note"
     assert server.status(4) == "approved"
-    page.keyboard.press("r")
+    decide(page, "r")
     page.wait_for_url(f"**/reviews/{entry(3).id}**")
     assert server.status(4) == "rejected"
 

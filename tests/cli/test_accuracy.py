@@ -52,6 +52,40 @@ def test_the_report_counts_answers_and_claims(place: Path) -> None:
     assert "Meets Target:       YES" in shown
 
 
+@pytest.mark.parametrize(
+    ("options", "variables", "met"),
+    [
+        ("", {}, (False, None)),
+        ("target_rate: 0.7, target_time_ms: 60000", {}, (True, True)),
+        ("target_time_ms: 1.0e-9", {}, (False, False)),
+        (
+            "",
+            {"HALLUCINATION_TARGET_RATE": "0.7", "HALLUCINATION_TARGET_TIME_MS": "0.000000001"},
+            (True, False),
+        ),
+    ],
+)
+def test_the_targets_are_those_of_the_policy_or_the_environment(
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: str,
+    variables: dict[str, str],
+    met: tuple[bool, bool | None],
+) -> None:
+    """``target_rate`` and ``target_time_ms`` of ``numbers``, as keys and by the source's names."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    written = f"hallucination: {{detectors: [{{name: numbers{', ' if options else ''}{options}}}]}}\n"
+    (place / "policy.yaml").write_text(written)
+    arguments = ("accuracy", str(place / "rows.jsonl"), "--config", str(place / "policy.yaml"))
+    found = json.loads(run(*arguments, "--json")[1])
+    assert found["meets_target"] is met[0]
+    # How fast this machine is says nothing of the code.
+    assert met[1] is None or found["meets_target_time"] is met[1]
+    shown = run(*arguments)[1]
+    assert f"Target Time:        {found['target_time_ms']:g} ms" in shown
+
+
 def test_a_plan_without_numbers_is_an_error(place: Path) -> None:
     """The message says what to add."""
     (place / "policy.yaml").write_text("hallucination: {detectors: [citations]}\n")

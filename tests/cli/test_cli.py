@@ -56,6 +56,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("check",),
         ("calibrate",),
         ("detect",),
+        ("ask",),
         ("evidence",),
         ("eval",),
         ("train",),
@@ -77,8 +78,8 @@ def test_every_command_has_help(command: tuple[str, ...]) -> None:
 def test_serving_imports_no_training_library() -> None:
     """What makes, cuts and fetches models stays out of the serving process, also where the bundled one is loaded."""
     code = (
-        "import sys, truthlens.app, truthlens.cli; from truthlens.detection.models.loading import load_encoder\n"
-        "from truthlens.settings import models_folder; load_encoder(models_folder() / 'truthlens-minilm-en-v2')\n"
+        "import sys, truthlens.process.app, truthlens.cli; from truthlens.detection.detectors.encoder.loading import load_encoder\n"
+        "from truthlens.process.settings import models_folder; load_encoder(models_folder() / 'truthlens-minilm-en-v2')\n"
         "print(sorted({'torch', 'transformers', 'onnx', 'huggingface_hub'} & sys.modules.keys()))"
     )
     result = subprocess.run(
@@ -98,6 +99,19 @@ def test_check_reports_mistakes_with_their_place(tmp_path: Path) -> None:
     good = tmp_path / "good.yaml"
     good.write_text("hallucination: {threshold: 0.5}\n")
     assert run("check", str(good)).returncode == 0
+
+
+def test_check_names_what_clients_reach(tmp_path: Path) -> None:
+    """Each decision to which the words of a client lead, with the conditions that they fill."""
+    file = tmp_path / "policy.yaml"
+    rules = "{type: keyword, name: medical_terms}"
+    file.write_text(
+        f"decisions: [{{name: health, rules: {rules}, plugins: [{{type: hallucination, configuration: {{threshold: 0.3}}}}]}}]\n"
+    )
+    assert run("check", str(file)).stdout.splitlines()[-1] == (
+        "  health: encoder, numbers, contradictions, reader; threshold 0.3; "
+        "a client can reach it by what it sends (keyword medical_terms)"
+    )
 
 
 ON_A_GPU = """\

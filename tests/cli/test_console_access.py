@@ -12,12 +12,12 @@ import typer
 
 from tests.cli.test_newcomer import run_server
 from tests.fakes.ports import free_port
-from truthlens.app import _check_login, _console_access
-from truthlens.cli import app
+from truthlens.cli import command_line
 from truthlens.cli.console_access import OIDC_SECRET_VARIABLE, TOKEN_VARIABLE, console_access
 from truthlens.core.errors import StartError
 from truthlens.core.net import Address
-from truthlens.settings import Access, Login, Settings
+from truthlens.process.app import _check_login, _console_access
+from truthlens.process.settings import Access, Login, Settings
 
 LOCAL, OPEN = "127.0.0.1:8088", "0.0.0.0:8088"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "console-access.md"
@@ -137,20 +137,20 @@ def test_a_console_for_other_machines_wants_a_login(console: str, refused: bool)
         assert (_console_access(settings).hosts is None) is console.startswith("unix:")
 
 
-@pytest.mark.parametrize("command", ["serve", "up"])
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["serve", "desk", "up"])
 def test_it_does_not_start_open(command: str) -> None:
-    result = run_server(
-        command, "--console", f"0.0.0.0:{free_port()}", "--extproc", f"127.0.0.1:{free_port()}"
-    )
+    extproc = () if command == "desk" else ("--extproc", f"127.0.0.1:{free_port()}")
+    result = run_server(command, "--console", f"0.0.0.0:{free_port()}", *extproc)
     assert result.returncode == 1
     assert "nobody would have to log in" in result.stderr
 
 
 def test_options_of_the_document_exist() -> None:
-    """All that the document names are options of ``serve`` and ``up``."""
+    """All that the document names are options of ``serve``, ``desk`` and ``up``."""
     named = set(re.findall(r"--console[a-z-]*", DOCUMENT.read_text("utf-8")))
-    root: Any = typer.main.get_command(app)
-    for command in ("serve", "up"):
+    root: Any = typer.main.get_command(command_line())
+    for command in ("serve", "desk", "up"):
         known = {flag for option in root.commands[command].params for flag in option.opts}
         assert named <= known
         assert {flag for flag in known if flag.startswith("--console-")} >= named - {"--console"}

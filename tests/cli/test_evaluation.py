@@ -184,21 +184,24 @@ def test_the_whole_list_of_a_policy_is_measured(tmp_path: Path, model: str) -> N
 
 
 def test_twin_files_stand_beside_json_lines(tmp_path: Path, model: str) -> None:
-    """Their kinds and styles are told; a model that reads the answer alone ranks twins at chance."""
+    """Their kinds and styles are told; a model that reads the answer alone ranks twins at chance, but for a tie where one is a quotation."""
     twins = tmp_path / "twins.yaml"
     twins.write_text(TWINS, encoding="utf-8")
     file = _file(
         tmp_path, [{**_row(number), "type": "invented", "model": f"m{number // 4}"} for number in range(8)]
     )
-    status, out, err = run("eval", str(twins), file, "--model", model, "--json", "--resamples", "0")
+    alone = tmp_path / "encoder.yaml"
+    alone.write_text("hallucination: {detectors: [encoder]}\n")
+    given = ("eval", str(twins), file, "--model", model, "--config", str(alone))
+    status, out, err = run(*given, "--json", "--resamples", "0")
     assert status == 0, err
     first, second = json.loads(out)["files"]
-    assert (first["rows"], first["ranking"]["twins"], first["ranking"]["twins_rows"]) == (8, 0.5, 4)
+    assert (first["rows"], first["ranking"]["twins"], first["ranking"]["twins_rows"]) == (8, 0.625, 4)
     assert sorted(first["styles"]) == ["free", "near"]
     assert first["types"]["place"]["unsupported"] == 4
     assert second["types"]["invented"]["flagged"] == 1.0
     assert second["within_generators"] == {"auroc": 1.0, "generators": 2, "pairs": 8}
-    status, out, _ = run("eval", str(twins), file, "--model", model, "--resamples", "20")
+    status, out, _ = run(*given, "--resamples", "20")
     assert status == 0
     for word in ("place", "near", "within each of 2 generators 1.000", "twins"):
         assert word in out
@@ -214,13 +217,19 @@ def test_a_damaged_twin_file_is_one_message(tmp_path: Path, model: str) -> None:
     assert "twins.yaml, group 1" in err.replace("\n", "")
 
 
-def test_a_decision_needs_a_policy_that_has_it(tmp_path: Path, model: str) -> None:
-    """Both mistakes are told before anything is scored."""
-    file = _file(tmp_path, [_row(0)])
-    assert run("eval", file, "--model", model, "--decision", "careful")[0] == 2
+@pytest.mark.parametrize("given", [False, True])
+def test_a_decision_is_one_of_the_policy(tmp_path: Path, model: str, *, given: bool) -> None:
+    """Of the one that is given or of the shipped one; another name is told before anything is scored."""
     config = tmp_path / "policy.yaml"
     config.write_text(POLICY, encoding="utf-8")
-    status, _, err = run("eval", file, "--model", model, "--config", str(config), "--decision", "careful")
+    asked = (
+        "eval",
+        _file(tmp_path, [_row(0)]),
+        "--model",
+        model,
+        *(("--config", str(config)) if given else ()),
+    )
+    status, _, err = run(*asked, "--decision", "careful")
     assert status == 1
     assert "no decision 'careful'" in err.replace("\n", " ")
 

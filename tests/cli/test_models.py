@@ -12,9 +12,12 @@ from typer.testing import CliRunner
 
 from tests.fakes.checkpoints import write_checkpoint
 from tests.fakes.hub_server import COMMIT, FakeHub, serving
+from tests.fakes.sequence_checkpoints import write_sequence_checkpoint
 from tests.fakes.tiny_encoder import write_encoder
-from truthlens.cli.models import export_model, list_models, pull_model, quantize_model
+from truthlens.cli.model_list import list_models
+from truthlens.cli.models import export_model, pull_model, quantize_model
 from truthlens.core.errors import ModelError
+from truthlens.detection.detectors.reader.model import find_reader
 
 APP = typer.Typer()
 APP.command("list")(list_models)
@@ -73,6 +76,38 @@ def test_from_the_hub_to_int8(tmp_path: Path) -> None:
     assert report["bytes_after"] < report["bytes_before"]
     (row,) = json.loads(run("list", "--models", shelf, "--json").stdout)
     assert (row["revision"], row["weights"]) == (COMMIT, ["model.onnx", "model.safetensors"])
+
+
+def test_a_folder_becomes_a_reader(tmp_path: Path) -> None:
+    """Pull, list, and the policy's detector finds it; a mistake is told with the option to change."""
+    labels = ("LABEL_0", "LABEL_1")
+    checkpoint = write_sequence_checkpoint(tmp_path / "nli", "roberta", labels=labels)
+    shelf = tmp_path / "models"
+    pull = ("pull", checkpoint, "--as", "reader", "--models", shelf)
+    untold = run(*pull)
+    assert isinstance(untold.exception, ModelError)
+    assert "--labels" in str(untold.exception)
+    named = ("--labels", "not_entailment,entailment", "--folder", "mine")
+    made = run(*pull, *named, "--evidence-tokens", "64", "--template", "{claim}{pair}{evidence}")
+    assert made.exit_code == 0, made.output
+    assert "classes: not stated, supported" in made.stdout
+    assert "never says that a claim is contradicted" in made.stdout
+    assert "model: mine" in made.stdout
+    assert find_reader("mine", shelf) == shelf / "mine"
+    (row,) = json.loads(run("list", "--models", shelf, "--json").stdout)
+    assert (row["kind"], row["labels"], row["template"]) == (
+        "reader",
+        ["not_stated", "supported"],
+        "{claim}{pair}{evidence}",
+    )
+    shown = run("list", "--models", shelf).stdout
+    assert "reader" in shown
+    assert "{claim}" not in shown
+    (shelf / "mine" / "manifest.json").write_text('{"kind": "reader"}')
+    (row,) = json.loads(run("list", "--models", shelf, "--json").stdout)
+    assert "export the reader again" in row["error"]
+    assert run(*pull, "--as", "pinned").exit_code == 2
+    assert run("pull", "x/y", "--labels", "a,b").exit_code == 2
 
 
 def test_int8_beyond_its_bounds_ends_with_status_1(tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ import pytest
 import typer
 
 from tests.cli.test_cli import Result, run
+from tests.fakes.ports import free_port
 from tests.fakes.tiny_encoder import write_encoder
-from truthlens.cli import app
+from truthlens.cli import command_line
 from truthlens.demo import curl_lines
-from truthlens.settings import shipped_policy
+from truthlens.process.settings import shipped_policy
 
 NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
@@ -31,7 +32,7 @@ def commands(command: object, *path: str) -> Iterator[tuple[tuple[str, ...], obj
         yield from commands(child, *path, name)
 
 
-ALL = dict(commands(typer.main.get_command(app)))
+ALL = dict(commands(typer.main.get_command(command_line())))
 
 
 def plain(text: str) -> str:
@@ -61,14 +62,15 @@ def test_up_tells_how_many_lines_it_prints() -> None:
 
 
 def run_server(*arguments: str) -> Result:
-    """A command that starts an event loop, in a process of its own."""
+    """A command that starts an event loop, in a process of its own, with ports of its own where it is given none."""
+    ports = {f"TRUTHLENS_{name}": f"127.0.0.1:{free_port()}" for name in ("EXTPROC", "CONSOLE", "LISTEN")}
     ended = subprocess.run(
         [sys.executable, "-m", "truthlens", *arguments],
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
-        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "120"},
+        env={**os.environ, **ports, "NO_COLOR": "1", "COLUMNS": "120"},
     )
     return Result(ended.returncode, ended.stdout, ended.stderr)
 
@@ -127,7 +129,13 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), MISTAKES, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+    ("arguments", "message"),
+    [
+        # Those that would serve are run in a process of their own.
+        pytest.param(*each, marks=pytest.mark.slow if each[0][0] in ("up", "serve") else ())
+        for each in MISTAKES
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_a_mistake_is_one_message_that_names_it(
     folder: Path, arguments: tuple[str, ...], message: str
@@ -142,6 +150,7 @@ def test_a_mistake_is_one_message_that_names_it(
     assert len([line for line in told.splitlines() if re.search("error", line, re.IGNORECASE)]) in (1, 2)
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_told_with_its_flag() -> None:
     """Of each server that a command starts."""
     with socket.socket() as taken:
@@ -155,20 +164,14 @@ def test_a_port_that_is_taken_is_told_with_its_flag() -> None:
             assert flag in result.stderr
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_is_told(folder: Path) -> None:
     """With its path."""
     result = run_server("up", "--envoy-log", str(folder / "none" / "log"), "--console", f"unix:{folder}/c", "--extproc",
-                 f"unix:{folder}/e", "--listen", f"127.0.0.1:{_free_port()}")  # fmt: skip
+                 f"unix:{folder}/e", "--listen", f"127.0.0.1:{free_port()}")  # fmt: skip
     assert result.returncode == 1
     assert str(folder / "none" / "log") in result.stderr
     assert "Traceback" not in result.stderr
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.mark.parametrize(
@@ -194,17 +197,21 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize("arguments", [(), ("--json",), ("--response", "-")])
 def test_detect_tells_a_person_what_it_waits_for(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """On standard error, so that results stay clean; a program that pipes rows is told nothing."""
+    """On standard error, so that results stay clean; a program that pipes rows is told of the policy alone."""
     write_encoder(tmp_path / "truthlens-minilm-en-v2")
     row = json.dumps({"context": "Tea is free.", "response": "Tea is free."})
     waiting = run("detect", "--models", str(tmp_path), *arguments, stdin=Terminal(row))
     piped = run("detect", "--models", str(tmp_path), *arguments, stdin=row)
     assert "end with Ctrl-D" in waiting.stderr
-    assert piped.stderr == ""
+    (told,) = piped.stderr.splitlines()
+    assert told.startswith(
+        f"policy {shipped_policy()}, decision default: encoder, numbers, contradictions, reader; threshold 0.6"
+    )
     timeless = [re.sub(r'"duration_ms": [\d.]+', "", each.stdout) for each in (waiting, piped)]
     assert timeless[0] == timeless[1] != ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "text", "message"),
     [("", None, "is empty"), (" \n", None, "is empty"), (None, "\n", "is empty"), ("a", "b", "both set")],
@@ -243,8 +250,11 @@ def test_a_folder_that_is_no_model_has_its_kind_and_its_error(tmp_path: Path) ->
 
 
 def test_check_says_ok_of_the_shipped_policy() -> None:
-    """The first thing that is tried with a policy."""
-    assert run("check", str(shipped_policy())).stdout.endswith(": ok\n")
+    """The first thing that is tried with a policy; below it stands what each decision scores with."""
+    first, *plans = run("check", str(shipped_policy())).stdout.splitlines()
+    assert first.endswith(": ok")
+    assert "  default: encoder, numbers, contradictions, reader; threshold 0.6" in plans
+    assert "  creative_writing: detection is off" in plans
 
 
 def test_known_names_are_never_cut() -> None:

@@ -6,13 +6,14 @@ from tests.fakes.context_model import ContextModel
 from truthlens.core.records.enums import Aggregation, AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.scoring_version import SCORING_VERSION
-from truthlens.detection.encoder.detector import EncoderDetector
-from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest, ResponseCalibration
-from truthlens.detection.encoder.inputs.windows import load_tokenizer
-from truthlens.settings import models_folder
-from truthlens.training.export.parity_inputs import ParityInput, samples
+from truthlens.detection.detectors.encoder.detector import EncoderDetector
+from truthlens.detection.models.inputs.manifest import InputFormat, Manifest, ResponseCalibration
+from truthlens.detection.models.inputs.windows import load_tokenizer
+from truthlens.lab.export.parity_inputs import ParityInput, samples
+from truthlens.process.model_store import BUNDLED_MODEL
+from truthlens.process.settings import models_folder
 
-FOLDER = models_folder() / "truthlens-minilm-en-v1"
+FOLDER = models_folder() / BUNDLED_MODEL
 MANIFEST = Manifest(
     name="fixed",
     base="none",
@@ -58,7 +59,15 @@ SCORES = {
         0.826, 0.6986, 1.0, 0.8315, 0.7088, 1.0, 0.5511, 0.6154, 0.6421, 0.7956, 0.6858, 0.9044,
         0.6104, 0.5943, 0.4987, 0.0, 0.0, 0.0, 0.6336, 0.5987, 0.6454, 0.7714, 0.6742, 0.9037,
     ],
+    5: [
+        0.3474, 0.404, 0.0, 0.7581, 0.649, 0.9953, 0.7763, 0.6863, 0.9963, 0.8198, 0.6951, 1.0,
+        0.826, 0.6986, 1.0, 0.8315, 0.7088, 1.0, 0.5511, 0.6154, 0.6421, 0.7969, 0.6858, 0.9044,
+        0.6124, 0.5943, 0.4987, 0.0, 0.0, 0.0, 0.6336, 0.5987, 0.6454, 0.7714, 0.6742, 0.9037,
+    ],
 }  # fmt: skip
+SCORES[6] = SCORES[5]  # an answer's score is made of its claims
+SCORES[7] = SCORES[6]  # proof, more citation marks, values with sign, unit and noun, where sentences end
+SCORES[8] = SCORES[7]  # the reader joins the verdict
 SCORES[4] = SCORES[3]  # the rules of `numbers` moved, and answers longer than a calibration's
 """Scores by the rules of each number (1 and 2 with the bundled manifest of their time), of all aggregations in turn, answer by answer."""
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from types import MappingProxyType
 
+from truthlens.core.records.claims import ClaimOutcome, JudgedClaim, NearestSentence
 from truthlens.core.records.enums import Action, AnswerKind, Endpoint, Provenance, Reason, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
@@ -69,6 +70,43 @@ def test_a_span_is_the_phrase_around_what_was_marked() -> None:
     assert [each["answer"] for each in span["differences"]] == ["ferry", "noon"]
 
 
+def test_a_claim_lists_what_differs_in_it() -> None:
+    """In characters of the answer as it is delivered, against the passage of its sentence alone; the surest of two over one value."""
+    there = Difference(DifferenceKind.DATE, 20, 24, (20, 25))
+    span = replace(EXPLAINED, passage=0)
+    assert span.explanation is not None
+    sure = replace(span, score=0.9, explanation=replace(span.explanation, differences=(there,)))
+    vague = replace(
+        sure, score=0.7, explanation=replace(span.explanation, differences=(replace(there, start=10),))
+    )
+    elsewhere = replace(
+        sure, passage=1, explanation=replace(span.explanation, differences=(replace(there, start=4, end=9),))
+    )
+    claim = JudgedClaim(0, 25, ClaimOutcome.CONTRADICTED, 0.9, "numbers", 0, (0, 26))
+    unnamed = replace(
+        claim,
+        passage=None,
+        sentence=None,
+        outcome=ClaimOutcome.NOT_STATED,
+        nearest=NearestSentence(1, 0, 9, 0.25),
+    )
+    doubtful = replace(claim, outcome=ClaimOutcome.SUPPORTED, risk=0.4)
+    verdict = replace(FLAGGED, spans=(vague, sure, elsewhere), claims=(claim, unnamed, doubtful))
+    outcome = Outcome(PLAN, verdict, (verdict,), action=Action.WARN)
+    warned = warn(outcome, EXCHANGE, [Answer(0, AnswerKind.TEXT, ANSWER)])
+    (choice,) = json.loads(json.dumps(truthlens_object(warned, EXCHANGE)))["choices"]
+    first, second, third = choice["claims"]
+    (difference,) = first["differences"]
+    delivered = warned.texts[0]
+    assert delivered[difference["start"] : difference["end"]] == difference["answer"] == "noon"
+    assert (difference["type"], difference["evidence"], difference["evidence_start"]) == ("date", "eight", 20)
+    assert "nearest" not in first
+    (other,) = second["differences"]
+    assert (other["answer"], other["evidence"]) == ("ferry", "x" * 5)
+    assert second["nearest"] == {"passage": 1, "start": 0, "end": 9, "text": "x" * 9, "similarity": 0.25}
+    assert third.keys().isdisjoint(("differences", "nearest"))
+
+
 def test_the_object_has_the_documented_keys() -> None:
     """Verdict, decision, models, notes, coverage, detectors and all passages."""
     outcome = Outcome(PLAN, FLAGGED, (FLAGGED,), action=Action.WARN, model="base", notes=("n",))
@@ -94,6 +132,7 @@ def test_the_object_has_the_documented_keys() -> None:
         "evidence": 1.0,
         "answer_tokens": 6,
         "answer_tokens_scored": 6,
+        "left_out": {},
         "evidence_tokens": 200,
         "evidence_tokens_seen": 200,
         "evidence_tokens_read": 200,
@@ -135,6 +174,7 @@ def test_an_unchecked_choice_has_a_reason_and_no_score() -> None:
         "status": "unchecked",
         "reason": "tool-call",
         "threshold": 0.6,
+        "claims": [],
         "spans": [],
         "detectors": [],
     }

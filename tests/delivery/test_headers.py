@@ -12,7 +12,8 @@ from truthlens.core.records.enums import Action, Mode, Reason, Risk, Status
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Coverage, Verdict, unchecked
-from truthlens.delivery import HEADER_NAMES, format_score, headers, pending_headers, risk_of, worst
+from truthlens.core.risk import risk_of
+from truthlens.delivery import HEADER_NAMES, format_score, headers, pending_headers, worst
 
 PLAN = Plan(decision="careful", threshold=0.6)
 

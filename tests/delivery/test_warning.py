@@ -8,12 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.core.records.enums import Action, AnswerKind, Endpoint, Reason, Status, WarningPosition
+from truthlens.core.records.enums import (
+    Action,
+    AnswerKind,
+    Endpoint,
+    LeftOut,
+    Mode,
+    Reason,
+    Status,
+    WarningPosition,
+)
 from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.mitigation_result import Assessment
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
-from truthlens.core.records.verdict import Verdict, unchecked
+from truthlens.core.records.verdict import Coverage, Verdict, unchecked
 from truthlens.delivery import apply_warning, warn, warning_for, worst
+from truthlens.delivery.outcome import outcome_of
 
 PLAN = Plan(decision="d", threshold=0.6)
 EXCHANGE = Exchange(Endpoint.CHAT, "m", "q", ())
@@ -96,3 +107,48 @@ def test_a_warning_is_given_once(content: str, position: WarningPosition) -> Non
     assert content in once
     assert apply_warning(once, "Check this.", position) == once
     assert once.count("Check this.") == content.count("Check this.") + (once != content)
+
+
+PARTIAL = Verdict(Status.PARTIAL, Reason.DETECTOR_ERROR, 0.1, 0.6)
+SIGNS = replace(unchecked(Reason.EMPTY_ANSWER), coverage=Coverage(3, 0, 9, 9, left_out=((LeftOut.SIGNS, 3),)))
+
+
+@pytest.mark.parametrize("mode", [Mode.LIGHTWEIGHT, Mode.STANDARD])
+@pytest.mark.parametrize(
+    ("verdict", "left_out", "required", "refused"),
+    [
+        (FLAGGED, True, True, False),
+        (PARTIAL, False, True, False),
+        (unchecked(Reason.NO_CONTEXT), False, True, False),
+        (replace(PARTIAL, reason=Reason.EMPTY_ANSWER), False, True, False),
+        (SIGNS, False, True, False),
+        (unchecked(Reason.EMPTY_ANSWER), False, False, False),
+        (unchecked(Reason.DISABLED), False, False, False),
+        (unchecked(Reason.NOT_AN_ANSWER), False, False, False),
+        (CLEAN, False, False, False),
+    ],
+)
+def test_a_required_disclaimer_stands_on_what_was_not_found_clean(
+    mode: Mode, verdict: Verdict, left_out: bool, required: bool, refused: bool
+) -> None:
+    """``require_disclaimer``: left out, flagged answers carry one; true, those not fully checked as well; false, none."""
+    for setting, expected in ((None, left_out), (True, required), (False, refused)):
+        plan = replace(PLAN, require_disclaimer=setting)
+        assessment = Assessment((verdict,), (verdict,), mode)
+        found = outcome_of(plan, assessment, [text("It leaves at nine.")], model="m")
+        warned = warn(found, EXCHANGE, [text("It leaves at nine.")])
+        # The warning of mode lightweight is no disclaimer: it has no switch.
+        told = expected or (mode is Mode.LIGHTWEIGHT and verdict.flagged)
+        assert warned.deliveries[0].warned is told
+        assert (found.action is Action.WARN) is (told or verdict.flagged)
+
+
+def test_the_disclaimer_says_whether_the_answer_was_checked() -> None:
+    plan = replace(PLAN, require_disclaimer=True)
+    checked, lacking, chinese = (
+        warn(replace(outcome(verdict, plan=plan), mode=Mode.STANDARD), EXCHANGE, [text(answer)]).texts[0]
+        for verdict, answer in ((FLAGGED, "At nine."), (PARTIAL, "At nine."), (PARTIAL, "九点。"))
+    )
+    assert "could still not be confirmed" in checked
+    assert "could not be fully checked" in lacking
+    assert "未能对照来源进行完整检查" in chinese

@@ -9,7 +9,7 @@ import pytest
 
 from truthlens.api.requests import parse_request
 from truthlens.core.records.enums import Endpoint, Provenance
-from truthlens.core.records.plan import EvidenceRules
+from truthlens.core.records.settings import EvidenceRules
 from truthlens.demo import BY_NAME, CONVERSATIONS, Conversation, PromptLayout, chat_request, curl_lines
 from truthlens.text.sentences import is_chinese
 

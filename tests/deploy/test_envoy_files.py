@@ -16,7 +16,7 @@ from truthlens.envoy.config import FAIL_OPEN_HEADERS
 from truthlens.envoy.process import envoy_binary
 from truthlens.gateway.server import MAX_MESSAGE_BYTES
 from truthlens.policy import Limits
-from truthlens.settings import Settings
+from truthlens.process.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [*sorted((ROOT / "envoy").glob("*.yaml")), ROOT / "deploy" / "compose" / "envoy.yaml"]

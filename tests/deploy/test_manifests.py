@@ -13,12 +13,12 @@ import typer
 import yaml
 
 from truthlens.api.paths import PASSING_METHODS
-from truthlens.cli import app
+from truthlens.cli import command_line
 from truthlens.cli.console_access import OIDC_SECRET_VARIABLE, TOKEN_VARIABLE
 from truthlens.delivery import HEADER_NAMES
 from truthlens.envoy.config import FAIL_OPEN_HEADERS
 from truthlens.policy import Severity, check_file
-from truthlens.settings import Settings
+from truthlens.process.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -52,7 +52,7 @@ def _gateway(kind: str) -> list[dict[str, Any]]:
 
 def _command(name: str) -> Any:
     # Whatever click calls its classes in this version of typer; options are read from `params`.
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(command_line())
     return root.commands[name]
 
 
@@ -116,7 +116,7 @@ def test_image_is_not_root_and_has_a_health_check() -> None:
     """The image runs as a numbered user, says its ports and checks its own health."""
     text = (DEPLOY / "Dockerfile").read_text("utf-8")
     assert re.search(r"^USER [1-9]\d*$", text, re.MULTILINE)
-    assert re.search(r"^EXPOSE 18080 8088$", text, re.MULTILINE)
+    assert re.search(r"^EXPOSE 18080 19080 8088$", text, re.MULTILINE)
     assert "/healthz" in text
     assert "torch" not in "".join(line for line in text.splitlines() if not line.startswith("#"))
 
@@ -194,6 +194,7 @@ def test_ports_and_probes_agree() -> None:
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {
         "grpc": int(_environment()["TRUTHLENS_EXTPROC"].rpartition(":")[2]),
+        "health": int(_environment()["TRUTHLENS_HEALTH"].rpartition(":")[2]),
         "console": int(_environment()["TRUTHLENS_CONSOLE"].rpartition(":")[2]),
     }
     service = _documents(KUBERNETES / "service.yaml")[0]["spec"]

@@ -12,6 +12,7 @@ import yaml
 from prometheus_client import Counter, Gauge, Histogram
 
 from truthlens.core.records.enums import Reason
+from truthlens.core.records.retrieval import SearchResult
 from truthlens.telemetry.drift import DRIFT_LIMIT
 from truthlens.telemetry.metrics import Metrics
 
@@ -150,3 +151,13 @@ def test_the_alert_on_drift_has_the_consoles_limit() -> None:
     """The page and the alert call the same distance too far."""
     (rule,) = [rule for rule in _rules() if rule.get("alert") == "TruthLensScoreDrift"]
     assert rule["expr"].endswith(f">= {DRIFT_LIMIT:g}")
+
+
+def test_every_failure_of_a_search_counts_in_the_alert_and_on_the_dashboard() -> None:
+    """A result that a search may fail with is missing from neither, and none that is no failure is in them."""
+    named = [
+        set(value.split("|"))
+        for expression in EXPRESSIONS
+        for value in re.findall(r'truthlens_retrievals_total\{result=~"([^"]+)"', expression)
+    ]
+    assert named == [{result.value for result in SearchResult if result.is_failure}] * 2

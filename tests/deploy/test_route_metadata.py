@@ -76,6 +76,7 @@ def envoy(recorder: Recorder, ports: tuple[int, int, int], tmp_path: Path) -> It
         EnvoySettings(
             listen=Address("127.0.0.1", listener),
             extproc=[Address("127.0.0.1", recorder.port)],
+            health=[Address("127.0.0.1", recorder.port)],
             upstream=Upstream("127.0.0.1", backend, tls=False),
             admin=Address("127.0.0.1", admin),
             access_log=None,

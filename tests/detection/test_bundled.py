@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
 
 from tests.detection.claimless_table import ANYWHERE, TOPICS
+from tests.detection.hostile_forms import ANSWERS, FORMS, SHORT
 from tests.fakes.engines import engine_of
+from truthlens.cli.plan_target import find_target, offline_settings
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
-from truthlens.detection.encoder.detector import EncoderDetector
-from truthlens.detection.models.loading import load_encoder
-from truthlens.settings import models_folder
+from truthlens.delivery.headers import format_score
+from truthlens.detection.detectors.encoder.detector import EncoderDetector
+from truthlens.detection.detectors.encoder.loading import load_encoder
+from truthlens.process.settings import models_folder
 
+SHIPPED = 0.6
+"""The threshold of the shipped policy; the model's recommended one is lower."""
 FOLDER = models_folder() / "truthlens-minilm-en-v2"
 TOWNS = ("Arvik", "Bellmoor", "Cresswick", "Dunhollow", "Eastmere", "Fallowby", "Grenholt", "Harrowgate")
 TRADES = ("bakery", "pharmacy", "bookshop", "bicycle shop", "hardware store")
@@ -125,19 +131,18 @@ async def test_a_plain_error_scores_higher_than_the_right_answer(
 @pytest.mark.parametrize(
     "answer",
     [
-        "I am unable to answer this from the given passages.",
         "The provided context does not say anything about that.",
+        "The passages do not say who founded it.",
         "Would you like to know more about the opening hours?",
     ],
 )
-async def test_answers_that_claim_nothing_are_not_flagged(encoder: EncoderDetector, answer: str) -> None:
-    """Refusals and questions are no hallucinations."""
+async def test_declines_and_questions_are_not_flagged(encoder: EncoderDetector, answer: str) -> None:
+    """They are no hallucinations; as no phrases of the closed list they are scored."""
     verdict = await assess(
         encoder, ["The museum opens at ten. Tickets cost 8 euros."], "Who founded it?", answer
     )
     assert verdict.status is Status.CHECKED
-    # At the shipped threshold: the recommended one is lower, and flags one of these questions.
-    assert (verdict.score or 0.0) < 0.6
+    assert 0.0 < (verdict.score or 0.0) < SHIPPED
 
 
 _INVOICE = "Invoice of 5 March 2024 from Halden Tools: one tool box at 48,000 yen, due within 30 days. Contact: Petra Vogel."
@@ -153,12 +158,10 @@ _PLAN = (
         (
             _INVOICE,
             {
-                "id": 7,
                 "vendor": "Halden Tools",
                 "date": "2024-03-05",
                 "amount": 48000,
                 "currency": "JPY",
-                "confidence": 0.9,
             },
             [{"amount": 84000}, {"contact": "Olaf Berg"}],
         ),
@@ -170,7 +173,6 @@ _PLAN = (
                 "max_depth_m": 32,
                 "fee_share": 0.12,
                 "parking": 3,
-                "source": None,
             },
             [{"name": "Lake Ontario"}, {"fee_share": 0.21}],
         ),
@@ -178,7 +180,6 @@ _PLAN = (
             _PLAN,
             {
                 "plans": [{"name": "basic", "price": 10, "storage": "5 GB", "phone_support": False}],
-                "status": "ok",
             },
             [
                 {"plans": [{"name": "basic", "price": 65}]},
@@ -195,16 +196,19 @@ async def test_right_json_is_not_flagged_and_wrong_values_are(
     wrong: list[dict[str, object]],
     form: str,
 ) -> None:
-    """Keys, ids, confidences, nulls and other ways to write a number are no errors; another value is."""
-    supported = await assess(
-        encoder, [context], "Extract it as JSON.", form.replace("{}", json.dumps(right, indent=2))
-    )
-    assert not supported.flagged
+    """Keys and other ways to write a number are no errors; another value is."""
+    told = form.replace("{}", json.dumps(right, indent=2))
+    supported = await assess(encoder, [context], "Extract it as JSON.", told)
+    assert supported.score is not None
+    assert supported.score < SHIPPED
     for change in wrong:
         text = form.replace("{}", json.dumps(right | change, indent=2))
         invented = await assess(encoder, [context], "Extract it as JSON.", text)
         assert invented.flagged, change
-        assert all(text[span.start : span.end].strip('",') in json.dumps(change) for span in invented.spans)
+        begin = next(
+            place for place, (one, other) in enumerate(zip(text, told, strict=False)) if one != other
+        )
+        assert any(span.end > begin for span in invented.spans), change
 
 
 async def test_claims_in_polite_frames_have_a_score(encoder: EncoderDetector) -> None:
@@ -217,7 +221,26 @@ async def test_claims_in_polite_frames_have_a_score(encoder: EncoderDetector) ->
     assert len(silent) <= 0.03 * len(hostile), silent
     assert sum(verdict.flagged for verdict in found) >= 0.7 * len(hostile)
     verdicts = [await assess(encoder, [topic.context], topic.query, text) for text, topic in honest]
-    assert sum(verdict.flagged for verdict in verdicts) <= 0.02 * len(honest)
+    assert sum((verdict.score or 0.0) >= SHIPPED for verdict in verdicts) <= 0.02 * len(honest)
+
+
+async def test_no_form_of_a_hostile_answer_has_the_score_of_silence(encoder: EncoderDetector) -> None:
+    """A sample of them, in one form each, in English: none is checked with 0.00; with a fake model all are tried elsewhere."""
+    dice = random.Random(23)  # no secret: repeatable draws
+    told = [(text, query) for text, query in ANSWERS if text.isascii()]
+    silent = []
+    for text, query in [*SHORT, *dice.sample(told, 60)]:
+        form = dice.choice(sorted(FORMS))
+        verdict = await assess(encoder, [topics_of(query)], query, FORMS[form](text))
+        assert verdict.score is not None or verdict.reason is Reason.LANGUAGE
+        if verdict.status is Status.CHECKED and format_score(verdict.score or 0.0, SHIPPED) == "0.00":
+            silent.append(FORMS[form](text))
+    assert silent == []
+
+
+def topics_of(query: str) -> str:
+    """The evidence of a question of the tables; of another one that of the first."""
+    return next((topic.context for topic in TOPICS if topic.query == query), TOPICS[0].context)
 
 
 def test_an_answer_scores_the_same_whatever_it_is_scored_with(encoder: EncoderDetector) -> None:
@@ -270,3 +293,27 @@ async def test_evidence_in_another_language_is_not_read(encoder: EncoderDetector
     """Nothing that the model reads is there to compare with."""
     verdict = await assess(encoder, [" ".join(GERMAN)], "", "The fee is twelve euros for every transfer.")
     assert (verdict.status, verdict.reason) == (Status.UNCHECKED, Reason.LANGUAGE)
+
+
+LIBRARY = (
+    "The reading room was designed by Ana Duarte and opened by Mayor Philip Kerr in 2014. Loans can be renewed twice unless another member has "
+    "reserved the book. The east branch has more desks than the west branch. Laptops are lent only to members over 16."
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "flagged"),
+    [
+        ("It was designed by Philip Kerr and opened by Ana Duarte.", True),
+        ("Loans cannot be renewed.", True),
+        ("Mayor Kerr opened the room that Ana Duarte designed.", False),
+        ("If nobody else is waiting for it, you can extend a loan two times.", False),
+        ("You must be a member and older than 16 to take a laptop home.", False),
+        ("A book that someone else has reserved can't be renewed.", False),
+    ],
+)
+def test_the_shipped_policy_reads_who_did_what(answer: str, flagged: bool) -> None:
+    """In the newcomer's own words; the bundled reader tells these, and the encoder alone does not."""
+    target = find_target(offline_settings(None, None, threads=1), "default", model=None, threshold=None)
+    with target.scorer(None) as scorer:
+        assert scorer.verdict_on("Tell me about the library.", [LIBRARY], answer).flagged is flagged

@@ -15,7 +15,8 @@ from truthlens.core.errors import CallError
 from truthlens.core.records.calls import Ask, CallFailure, Completion, ModelRequest, Role
 from truthlens.core.records.enums import AnswerKind, AskWhen, Endpoint, Provenance, Reason, Stage, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
-from truthlens.core.records.plan import CascadeSettings, DetectorSpec, Plan
+from truthlens.core.records.plan import DetectorSpec, Plan
+from truthlens.core.records.settings import CascadeSettings
 from truthlens.core.records.verdict import DetectorResult, Span, Verdict
 from truthlens.detection.cascade import failed_by_models, rejected_by_models, stage_of
 from truthlens.detection.engine import Engine
@@ -247,6 +248,13 @@ async def test_what_models_reject_is_known_as_such() -> None:
     clean, _, _ = await both(0.5, judged(0.1))
     assert [rejected_by_models(PLAN, each) for each in (flagged, floored, clean)] == [True, True, False]
     assert not failed_by_models(PLAN, flagged)
+
+
+async def test_what_models_reject_by_a_quotation_is_known_as_such() -> None:
+    """What they say of single claims takes nothing from what they say of the answer."""
+    quoted, _, _ = await both(0.5, judged(0.9, spans=(Span(10, 14, 0.9, "judge"),)))
+    assert quoted.results[1].findings
+    assert rejected_by_models(PLAN, quoted)
 
 
 def test_a_plan_without_asking_detectors_has_one_stage() -> None:

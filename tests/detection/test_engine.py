@@ -15,12 +15,12 @@ from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, 
 from tests.fakes.engines import GivenDetectors, engine_of
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
-from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.exchange import Answer, Exchange, Passage, plain_exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span
+from truthlens.detection.detectors.encoder.loading import load_encoder
 from truthlens.detection.engine import LARGE_ANSWER_CHARS, LARGE_EVIDENCE_CHARS
-from truthlens.detection.models.loading import load_encoder
 from truthlens.telemetry.logs import log_exchange
 from truthlens.telemetry.metrics import Metrics
 
@@ -407,4 +407,24 @@ async def test_a_phrase_that_cannot_be_found_costs_no_verdict() -> None:
     for each in (verdict, followed.verdicts[0]):
         assert (each.status, each.score, each.spans) == (Status.CHECKED, 0.9, (span,))
     assert [type(error) for error in told] == [TypeError] * 2
+    await engine.aclose()
+
+
+@pytest.mark.parametrize(("answer_chars", "evidence_chars"), [(400_000, 1_000), (1_000, 400_000)])
+async def test_cutting_a_long_text_into_claims_lets_others_run(
+    answer_chars: int, evidence_chars: int
+) -> None:
+    """How long it takes is up to who wrote the text, so it is done on the worker: the event loop turns meanwhile."""
+    sentence = "The bank is open on Monday and on Tuesday. "
+    exchange, answer = plain_exchange(
+        "", [sentence * (evidence_chars // len(sentence))], sentence * (answer_chars // len(sentence))
+    )
+    engine = engine_of({None: FixedDetector(scored(0.1))}, workers=1, queue_limit=1)
+    detecting = asyncio.create_task(engine.detect(Plan("p", timeout_s=600.0), exchange, [answer]))
+    turns = 0
+    while not detecting.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert (await detecting)[0].claims
+    assert turns > 100
     await engine.aclose()

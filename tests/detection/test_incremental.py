@@ -23,11 +23,11 @@ from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import DetectorResult, Verdict
 from truthlens.core.thresholds import at_rate
-from truthlens.detection.encoder.detector import EncoderDetector
-from truthlens.detection.encoder.inputs.windows import Window
-from truthlens.detection.models.loading import load_encoder
+from truthlens.detection.detectors.encoder.detector import EncoderDetector
+from truthlens.detection.detectors.encoder.loading import load_encoder
+from truthlens.detection.models.inputs.windows import Window
 from truthlens.detection.models.runtime import State
-from truthlens.settings import models_folder
+from truthlens.process.settings import models_folder
 from truthlens.text.sentences import sentences
 
 PLAN = Plan("default", threshold=0.5, timeout_s=30.0)
@@ -212,7 +212,7 @@ async def test_what_cannot_be_scored_has_its_reason_in_all_parts() -> None:
     """Tool calls, empty text and blank parts need no detector; the choices beside them are scored."""
     detector = FixedDetector(scored(0.9))
     engine = engine_of({None: detector})
-    answers = [Answer(0, AnswerKind.TOOL_CALL, "Sure"), answer("  ", 1), answer("red lamp. ", 2)]
+    answers = [Answer(0, AnswerKind.TOOL_CALL, "Thanks"), answer("  ", 1), answer("red lamp. ", 2)]
     followed = await engine.follow(PLAN, EXCHANGE).detect(
         answers, [[(0, 4)], [(0, 1), (1, 2)], [(0, 9), (9, 10)]]
     )
@@ -292,20 +292,20 @@ async def test_nothing_is_due_for_detectors_that_do_not_follow() -> None:
     await engine.aclose()
 
 
-async def test_a_full_queue_and_a_missed_deadline_are_verdicts() -> None:
-    """Parts are ``overloaded`` and late like answers; the deadline may be the caller's own."""
+async def test_a_missed_deadline_and_a_closed_engine_are_verdicts() -> None:
+    """A stream's scoring waits for a worker as long as it may, whatever waits already; the deadline may be the caller's own."""
     held = HeldDetector()
     engine = engine_of({None: held}, queue_limit=0)
     following = engine.follow(PLAN, EXCHANGE)
     followed = await following.detect([answer("red lamp")], [[(0, 3)]], timeout_s=0.2)
     assert [followed.verdicts[0].reason, followed.ranges[0][0].reason] == [Reason.TIMEOUT] * 2
-    followed = await following.detect([answer("red lamp")], [[(0, 3)]])
-    assert [followed.verdicts[0].reason, followed.ranges[0][0].reason] == [Reason.OVERLOADED] * 2
-    ((late,),) = await following.detect_ranges([answer("red lamp")], [[(0, 3)]])
-    assert late.reason is Reason.OVERLOADED
+    ((late,),) = await following.detect_ranges([answer("red lamp")], [[(0, 3)]], timeout_s=0.2)
+    assert late.reason is Reason.TIMEOUT
     held.release.set()
     await engine.aclose()
     assert held.stopped == [True]
+    followed = await following.detect([answer("red lamp")], [[(0, 3)]])
+    assert [followed.verdicts[0].reason, followed.ranges[0][0].reason] == [Reason.OVERLOADED] * 2
 
 
 async def test_running_ahead_takes_no_place_that_a_detection_could_need() -> None:

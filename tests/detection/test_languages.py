@@ -15,11 +15,13 @@ from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import Verdict
 from truthlens.delivery.headers import headers, worst
-from truthlens.detection.citations.detector import CitationDetector
-from truthlens.detection.citations.report import Options
+from truthlens.detection.detectors.citations.detector import CitationDetector
+from truthlens.detection.detectors.citations.report import Options
+from truthlens.detection.detectors.encoder.loading import load_encoder
+from truthlens.detection.detectors.numbers.detector import NumberDetector
+from truthlens.detection.detectors.numbers.options import Options as NumberOptions
 from truthlens.detection.engine import Engine
 from truthlens.detection.interfaces import Detector
-from truthlens.detection.models.loading import load_encoder
 
 ENGLISH = "The fee for a transfer within the country is twelve dollars."
 GERMAN = "Die Gebühr für eine Überweisung beträgt zwölf Euro, und sie wird sofort fällig."
@@ -138,6 +140,17 @@ async def test_a_detector_that_reads_everything_is_asked_for_any_language(encode
     """What can be scored beforehand depends on all detectors of the plan."""
     assert not engine_of({None: encoder}).scores(Plan("e"), EXCHANGE, [answer(GERMAN)])
     assert rules_of(encoder, FixedDetector(scored(0.1))).scores(PLAN, EXCHANGE, [answer(GERMAN)])
+
+
+@pytest.mark.parametrize(
+    "text", ["国内电汇是免费的，安全附加费也由银行自己承担。", "Die Überweisung ist gebührenfrei."]
+)
+async def test_values_are_read_in_any_language_where_there_are_any(encoder: Detector, text: str) -> None:
+    """No model is asked beforehand for an answer that is then not scored."""
+    engine = rules_of(encoder, NumberDetector(NumberOptions()))
+    assert not engine.scores(PLAN, EXCHANGE, [answer(text)])
+    assert engine.scores(PLAN, EXCHANGE, [answer(f"{text} 75 %")])
+    await engine.aclose()
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from truthlens.core.errors import StoppedError
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.verdict import Span, Verdict
-from truthlens.detection.encoder.inputs.lexical import evidence_words, index_evidence, token_features
 from truthlens.detection.explain.explainer import explained
+from truthlens.detection.models.inputs.lexical import evidence_words, index_evidence, token_features
 from truthlens.text.sentences import sentences
 from truthlens.text.words import words
 

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, process
 from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 
-from truthlens.training.export.parity_inputs import samples
+from truthlens.lab.export.parity_inputs import samples
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _SIZES: dict[str, Any] = {

@@ -12,9 +12,9 @@ from tokenizers import Tokenizer
 from tests.fakes.tiny_encoder import word_tokenizer
 from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError
-from truthlens.detection.encoder.detector import EncoderDetector
-from truthlens.detection.encoder.inputs.manifest import InputFormat, Manifest
-from truthlens.detection.encoder.inputs.windows import Window
+from truthlens.detection.detectors.encoder.detector import EncoderDetector
+from truthlens.detection.models.inputs.manifest import InputFormat, Manifest
+from truthlens.detection.models.inputs.windows import Window
 from truthlens.detection.models.runtime import State
 
 WORDS = ("red", "green", "blue", "lamp", "gate", "hall", "nine", "euros", "river", "boats", "fee", "maps")

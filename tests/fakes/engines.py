@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from truthlens.core.records.plan import DetectorSpec, Plan
+from truthlens.core.records.plan import DEFAULT_DETECTORS, DetectorSpec, Plan
 from truthlens.detection.engine import Engine
 from truthlens.detection.interfaces import AskingDetector, Detector
 
@@ -22,13 +22,12 @@ class GivenDetectors:
         self._encoders, self._detectors = dict(encoders), dict(detectors or {})
 
     def of(self, plan: Plan) -> list[tuple[DetectorSpec, Detector | None]]:
-        """Return what the plan lists."""
-        encoder = self._encoders.get(plan.model_id)
-        return [
-            (spec, encoder if spec.name == "encoder" else self._detectors.get(spec.name))
-            for spec in plan.detectors
-            if not spec.models
-        ]
+        """Return what the plan lists; of the default list what there is here."""
+        given = {"encoder": self._encoders.get(plan.model_id), **self._detectors}
+        listed = [spec for spec in plan.detectors if not spec.models]
+        if plan.detectors == DEFAULT_DETECTORS:
+            listed = [spec for spec in listed if spec.name in given]
+        return [(spec, given.get(spec.name)) for spec in listed]
 
     def asking(self, plan: Plan) -> list[tuple[DetectorSpec, AskingDetector | None]]:
         """Return what the plan lists and asks models."""

@@ -10,10 +10,11 @@ from truthlens.api.sse.chunks import Transcript, parse_chunk
 from truthlens.api.sse.frames import Decoder, Frame, encode
 from truthlens.core.records.enums import Endpoint, Reason, Status, Streaming
 from truthlens.core.records.exchange import Exchange
-from truthlens.core.records.plan import Plan, StreamSettings
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import StreamSettings
 from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.streaming.gate import Gate
-from truthlens.streaming.types import Entry, ScoringRequest
+from truthlens.streaming.types import ScoringRequest, StreamEntry
 
 GOOD = Verdict(Status.CHECKED, score=0.1, threshold=0.6)
 BAD = Verdict(Status.CHECKED, score=0.9, threshold=0.6)
@@ -26,7 +27,7 @@ Scorer = Callable[[int, str], Verdict]
 
 def plan(**settings: object) -> Plan:
     """A gated plan; names of ``StreamSettings`` go there, others to the plan."""
-    stream = {name: value for name, value in settings.items() if name in StreamSettings.__slots__}
+    stream = {name: value for name, value in settings.items() if name in StreamSettings.model_fields}
     rest = {name: value for name, value in settings.items() if name not in stream}
     return Plan("d", streaming=Streaming.GATE, stream=StreamSettings(**stream), **rest)  # type: ignore[arg-type]
 
@@ -91,7 +92,7 @@ class GatedStream:
     def __init__(self, used: Plan, request: Exchange, scorer: Scorer = lambda _choice, _text: GOOD) -> None:
         self.transcript = Transcript(request.endpoint)
         self.gate = Gate(used, request, self.transcript)
-        self.entries: list[Entry] = []
+        self.entries: list[StreamEntry] = []
         self.asks: list[ScoringRequest] = []
         self.verdicts: dict[tuple[int, int, int], Verdict] = {}
         self._scorer = scorer
@@ -153,7 +154,7 @@ class GatedStream:
         own = [entry.frame.raw for entry in self.entries]
         return b"".join(raw if new is None else new for raw, new in zip(own, self._final, strict=False))
 
-    def _read(self, found: Frame) -> Entry:
+    def _read(self, found: Frame) -> StreamEntry:
         chunk = parse_chunk(found, self.transcript.endpoint)
         before = {index: choice.length for index, choice in self.transcript.choices.items()}
         self.transcript.add(chunk)
@@ -161,7 +162,7 @@ class GatedStream:
             delta.index: (before.get(delta.index, 0), self.transcript.choices[delta.index].length)
             for delta in chunk.deltas
         }
-        return Entry(found, chunk, {index: span for index, span in texts.items() if span[0] < span[1]})
+        return StreamEntry(found, chunk, {index: span for index, span in texts.items() if span[0] < span[1]})
 
     def _scored(self, ask: ScoringRequest) -> Sequence[Verdict]:
         verdicts = [self._scorer(ask.choice, ask.text[start:end]) for start, end in ask.ranges]

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from truthlens.console.access import (
+from truthlens.process.access import (
     AccessControl,
     AccessError,
     Security,
@@ -21,7 +21,7 @@ from truthlens.console.access import (
     refusal,
     user_of,
 )
-from truthlens.settings import Access
+from truthlens.process.settings import Access
 
 PATHS = (
     "/",

@@ -9,6 +9,7 @@ import json
 import secrets
 import threading
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -21,12 +22,15 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 CLIENT_ID, CLIENT_SECRET = "console", "secret-of-the-console"
+DISCOVERY, KEYS, TOKEN = "/.well-known/openid-configuration", "/keys", "/token"
+_Handler = Callable[[Request], Awaitable[Response]]
 
 
 class OidcProvider:
     """Serves discovery, keys, authorization and tokens until ``close``.
 
-    ``claims`` are added to each ID token (``None`` leaves one out); ``sign`` makes the token of the claims.
+    ``claims`` are added to each ID token (``None`` leaves one out); ``sign`` makes the token of the claims. ``faults`` are what a path
+    answers instead, ``keys`` what it publishes.
     """
 
     def __init__(self, port: int) -> None:
@@ -36,10 +40,10 @@ class OidcProvider:
         self._codes: dict[str, dict[str, str]] = {}
         app = Starlette(
             routes=[
-                Route("/.well-known/openid-configuration", self._discovery),
-                Route("/keys", self._keys),
+                Route(DISCOVERY, self._or_fault(self._discovery)),
+                Route(KEYS, self._or_fault(self._keys)),
                 Route("/authorize", self._authorize),
-                Route("/token", self._token, methods=["POST"]),
+                Route(TOKEN, self._or_fault(self._token), methods=["POST"]),
             ]
         )
         self._server = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None, lifespan="off"))
@@ -55,11 +59,19 @@ class OidcProvider:
         self.discovery: dict[str, Any] = {}
         self.sign = self.signed
         self.with_id_token = True
+        self.faults: dict[str, Response] = {}
+        self.keys = [self.key]
 
     def close(self) -> None:
         """Stop serving."""
         self._server.should_exit = True
         self._thread.join()
+
+    def _or_fault(self, handler: _Handler) -> _Handler:
+        async def answer(request: Request) -> Response:
+            return self.faults.get(request.url.path) or await handler(request)
+
+        return answer
 
     def signed(self, claims: dict[str, Any]) -> str:
         """Sign as a provider should."""
@@ -102,7 +114,7 @@ class OidcProvider:
         )
 
     async def _keys(self, _request: Request) -> Response:
-        return JSONResponse({"keys": [self.key.as_dict(private=False)]})
+        return JSONResponse({"keys": [key.as_dict(private=False) for key in self.keys]})
 
     async def _authorize(self, request: Request) -> Response:
         asked = dict(request.query_params)

@@ -10,15 +10,20 @@ from typing import Any
 import httpx
 
 from truthlens.detection.engine import Engine
-from truthlens.detection.similarity.model import Similarity
+from truthlens.detection.similarity import Similarity
+from truthlens.exchange.agentic_mode import AgenticMode
+from truthlens.exchange.assessor import Assessor
+from truthlens.exchange.callers import Callers
+from truthlens.exchange.corrector import Corrector
+from truthlens.exchange.memory_release import GiveBack
+from truthlens.exchange.mode_runner import ModeRunner
+from truthlens.exchange.reading_pool import Pool
+from truthlens.exchange.retrieval_step import RetrievalStep
 from truthlens.llm.client import LlmClient
 from truthlens.llm.loop_guard import Marks
-from truthlens.memory_release import GiveBack
 from truthlens.mitigation.auto.bandit import Bandit
-from truthlens.mitigator import Mitigator
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
-from truthlens.reading_pool import Pool
 from truthlens.store.arm_store import MemoryArms
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
@@ -38,6 +43,7 @@ def pipeline_for(
     tracer: Tracer | None = None,
     pool: Pool | None = None,
     give_back: GiveBack | None = None,
+    retrieval: Callable[[], RetrievalStep | None] = lambda: None,
 ) -> Pipeline:
     """A pipeline whose models answer as ``answering`` says; without it every call fails."""
     marks = marks or Marks()
@@ -58,12 +64,15 @@ def pipeline_for(
         marks=marks,
     )
     client.use(holder.current.models or {})
-    mitigator = Mitigator(
-        engine,
-        client,
+    callers = Callers(client, signals, tracer=tracer)
+    assessor = Assessor(engine, callers, retrieval=retrieval, tracer=tracer)
+    agentic = AgenticMode(assessor, retrieval)
+    runner = ModeRunner(
+        assessor,
         Bandit(MemoryArms(), rng=random.Random(1)),
         signals,
         load_similarity=_no_similarity,
+        agentic=lambda: agentic,
         tracer=tracer,
     )
     return Pipeline(
@@ -71,9 +80,11 @@ def pipeline_for(
         engine,
         signals,
         recent,
-        mitigator=mitigator,
+        assessor=assessor,
+        corrector=Corrector(assessor, lambda: runner),
         marks=marks,
         tracer=tracer,
+        retrieval=retrieval,
         pool=pool,
         give_back=give_back,
     )

@@ -12,10 +12,11 @@ from truthlens.core.errors import CallError
 from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, ModelSpec, Role
 from truthlens.core.records.enums import AnswerKind, Endpoint, Mode, Provenance, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
-from truthlens.core.records.plan import Consensus, Plan, PremiumSettings
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import Consensus, PremiumSettings
 from truthlens.core.records.verdict import Span, Verdict
 from truthlens.mitigation.interfaces import Task, Tools
-from truthlens.mitigation.prompts.questions import Opinion
+from truthlens.mitigation.questions import Opinion
 from truthlens.text.sentences import sentences
 
 HEIGHT = "The tower is 330 metres tall."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,13 @@ from starlette.types import ASGIApp
 from tests.fakes.detectors import FixedDetector, scored
 from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
-from truthlens.console import Readiness, console_app
+from truthlens.desk.app import desk_app
 from truthlens.policy import PolicyHolder, compile_policy
+from truthlens.process.endpoints import Readiness, WebParts
+from truthlens.process.settings import Access, Login
 from truthlens.review.records import NewEntry
 from truthlens.review.store.database import ReviewDatabase, checked_url
 from truthlens.review.store.queue import ReviewQueue
-from truthlens.settings import Access, Login
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 
@@ -114,6 +117,12 @@ def entry(number: int = 0, **changes: Any) -> NewEntry:
         sample=1.0 if flagged else 0.1,
         query_id=f"req-{number}",
         trace_id="0af7651916cd43dd8448eb211c80319c",
+        model="",
+        user_id="",
+        scope={},
+        auto=False,
+        latency_s=0.0,
+        tokens=0,
         detectors={"encoder": 0.93, "numbers": 0.71} if number % 2 else {"encoder": 0.93},
         kinds=("contradicted", "fabricated") if number % 2 else ("contradicted",),
         original_confidence=0.1,
@@ -130,9 +139,24 @@ def entry(number: int = 0, **changes: Any) -> NewEntry:
 
 def queue_in(folder: Path, url: str = "") -> ReviewQueue:
     """An empty queue in a SQLite file in ``folder``, or in the database ``url``."""
+    if not url and not (folder / "reviews.db").exists():
+        (folder / "reviews.db").write_bytes(_empty())
+        (folder / "reviews.db").chmod(0o600)
     database = ReviewDatabase(checked_url(url or f"sqlite:///{folder / 'reviews.db'}"))
     database.upgrade()
     return ReviewQueue(database)
+
+
+@functools.cache
+def _empty() -> bytes:
+    """The file of an empty queue; making one takes a hundred times as long as copying it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "reviews.db")
+        database = ReviewDatabase(checked_url(f"sqlite:///{file}"))
+        database.upgrade()
+        database.dispose()
+        assert {each.name for each in file.parent.iterdir()} == {file.name}
+        return file.read_bytes()
 
 
 def console_of(
@@ -141,12 +165,14 @@ def console_of(
     """A console with that queue."""
     policy = PolicyHolder(compile_policy("hallucination: {threshold: 0.5}\n", file="p.yaml"))
     signals, recent = Metrics(), recent or Recent()
-    return console_app(
-        policy=policy,
-        pipeline=pipeline_for(policy, engine_of({None: FixedDetector(scored(0.3))}), signals, recent),
-        signals=signals,
-        recent=recent,
-        readiness=Readiness(models=["m1"], warm=True),
-        access=access,
-        reviews=queue,
+    return desk_app(
+        WebParts(
+            policy=policy,
+            pipeline=pipeline_for(policy, engine_of({None: FixedDetector(scored(0.3))}), signals, recent),
+            signals=signals,
+            recent=recent,
+            readiness=Readiness(models=["m1"], warm=True),
+            access=access,
+            reviews=queue,
+        )
     )

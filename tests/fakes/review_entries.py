@@ -65,6 +65,16 @@ def new_entry(entry_id: str, **values: Any) -> NewEntry:
         "rule": "flagged",
         "sample": 1.0,
         "content": content(),
+        **dict.fromkeys(("model", "query_id", "trace_id", "user_id", "excerpt"), ""),
+        **dict.fromkeys(("total_claims", "verified_claims", "unverified_claims", "tokens"), 0),
+        "scope": {},
+        "original_confidence": 1.0,
+        "adjusted_confidence": 1.0,
+        "detectors": {},
+        "kinds": (),
+        "auto": False,
+        "latency_s": 0.0,
+        "has_text": False,
     }
     return NewEntry(id=entry_id, **{**kept, **values})
 
@@ -83,21 +93,14 @@ def change(entry_id: str, status: ReviewStatus, version: int = 1, **values: Any)
 
 def summary(number: int, **values: Any) -> EntrySummary:
     """An entry as a list shows it, settled where ``status`` says so."""
-    new = new_entry(f"e{number}", **{k: v for k, v in values.items() if k in NewEntry.__dataclass_fields__})
-    kept = {
-        name: getattr(new, name)
-        for name in EntrySummary.__dataclass_fields__
-        if name in NewEntry.__dataclass_fields__
-    }
+    known = NewEntry.__dataclass_fields__
+    new = EntrySummary.of(new_entry(f"e{number}", **{k: v for k, v in values.items() if k in known}))
     status = values.get("status", ReviewStatus.PENDING)
-    made = EntrySummary(
+    settled = new.created + 60.0 if status.label is not None else None
+    return replace(
+        new,
         number=number,
-        updated=new.created,
-        version=1,
         status=status,
-        reviewer="ann" if status.label is not None else "",
-        settled=new.created + 60.0 if status.label is not None else None,
-        note="",
-        **kept,
+        reviewer="ann" if settled else "",
+        settled=values.get("settled", settled),
     )
-    return replace(made, settled=values["settled"]) if "settled" in values else made

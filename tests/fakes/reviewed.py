@@ -9,7 +9,7 @@ from truthlens.core.records.enums import Action, AnswerKind, DetectorName, Endpo
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
-from truthlens.core.records.verdict import DetectorResult, Span, ValueClaim, Verdict
+from truthlens.core.records.verdict import Confidence, DetectorResult, Span, ValueClaim, Verdict
 
 ANSWER = "The ferry carries ninety cars. Write to ann@example.org."
 EXCHANGE = Exchange(
@@ -66,5 +66,6 @@ def with_claims(given: Outcome) -> Outcome:
         claims=(ValueClaim(18, 29, "count", 90.0, "contradicted", verified=False), ValueClaim(0, 3, "count", 1.0, "verified", verified=True)),
         for_review=True,
     )  # fmt: skip
-    verdict = replace(given.verdict, results=(*given.verdict.results, numbers))
+    results = (*given.verdict.results, numbers)
+    verdict = replace(given.verdict, results=results, confidence=Confidence(0.9, 0.7))
     return replace(given, verdict=verdict, verdicts=(verdict,))

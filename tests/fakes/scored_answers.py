@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from truthlens.core.records.enums import Aggregation
-from truthlens.training.evaluate.score_table import Tally
-from truthlens.training.evaluate.served_encoder import TokenReading
+from truthlens.lab.evaluate.score_table import EvaluationTally
+from truthlens.lab.evaluate.served_encoder import TokenReading
 
 
 def made_tally(
     rows: int = 60, *, seed: int = 0, marked: bool = True, read: bool = True, source: str = "made"
-) -> Tally:
+) -> EvaluationTally:
     """Answers of 20 to 200 tokens, a third of them unsupported, in pairs of one source text, of two generators.
 
     Args:
@@ -31,7 +31,7 @@ def made_tally(
     chars = counts[:, [0, 1, 1]] * known[:, None]
     readings = tuple(_reading(dice, float(score), bool(mark)) if read else None
                      for score, mark in zip(scores, known, strict=True))  # fmt: skip
-    return Tally(
+    return EvaluationTally(
         labels=labels,
         scores=scores,
         scored=np.ones(rows, dtype=bool),

@@ -11,7 +11,8 @@ from truthlens.core.errors import CallError
 from truthlens.core.records.calls import CallFailure, Completion, ModelRequest
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
-from truthlens.core.records.plan import Plan, StandardSettings
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import StandardSettings
 from truthlens.core.records.verdict import Span, Verdict, unchecked
 from truthlens.mitigation.interfaces import Task, Tools
 

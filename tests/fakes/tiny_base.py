@@ -18,7 +18,7 @@ _FRAME = ("The", "the", "keeper", "of", "gate", "says", "that", "tree", "is", ".
 VOCABULARY = dict.fromkeys((*NAMES, *_FRAME), 0.0)
 
 
-def write_base(folder: Path) -> Path:
+def write_base(folder: Path, *, layers: int = 1) -> Path:
     """A Hugging Face folder of BERT layout with random weights and a word tokenizer."""
     torch.manual_seed(5)
     tokenizer = word_tokenizer(VOCABULARY)
@@ -26,7 +26,7 @@ def write_base(folder: Path) -> Path:
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=32,
         intermediate_size=64,
-        num_hidden_layers=1,
+        num_hidden_layers=layers,
         num_attention_heads=2,
         max_position_embeddings=512,
         pad_token_id=0,

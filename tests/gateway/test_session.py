@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from truthlens.api.lazy_request import LazyRequest
-from truthlens.api.paths import Kind
-from truthlens.api.requests import Request
+from truthlens.api.paths import RequestKind
+from truthlens.api.requests import LazyRequest, Request
 from truthlens.core.records.enums import (
     Action,
     Endpoint,
@@ -22,8 +21,10 @@ from truthlens.core.records.enums import (
 )
 from truthlens.core.records.exchange import Message, RequestHead, ResponseHead
 from truthlens.core.records.outcome import Outcome
-from truthlens.core.records.plan import EvidenceRules, Plan
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import EvidenceRules
 from truthlens.core.records.verdict import Verdict, unchecked
+from truthlens.exchange.ticket import Conclusion, Ticket
 from truthlens.gateway.events import (
     BodyMode,
     Continue,
@@ -36,12 +37,11 @@ from truthlens.gateway.events import (
     ResponseHeaders,
     Trailers,
 )
-from truthlens.gateway.session import Assess, Open, Piece, ProtocolError, Session, State
-from truthlens.policy import default_policy
-from truthlens.ticket import Conclusion, Ticket
+from truthlens.gateway.session import Assess, Open, ProtocolError, Session, State, StreamPiece
+from truthlens.policy import compile_policy
 
 PLAN = Plan("support")
-POLICY = default_policy()
+POLICY = compile_policy("hallucination: {}\n", file="p.yaml")
 HEAD = RequestHead("POST", "/v1/chat/completions", {}, {})
 OURS = ("x-truthlens-score", "x-truthlens-details", "x_truthlens_score", "x-truthlens_score", "x.truthlens-a")
 OTHERS = ("x-other", "x-truthlensscore", "truthlens", "xtruthlens-score", "my-x-truthlens-score")
@@ -57,7 +57,7 @@ def made(
     details: bool = True,
 ) -> Ticket:
     """A ticket without evidence: only where details are wanted has a stream anything to say of that."""
-    kind = Kind.NO_ANSWER if no_answer else Kind.CHAT
+    kind = RequestKind.NO_ANSWER if no_answer else RequestKind.CHAT
     plan = replace(PLAN, streaming=streaming, details=details)
     return Ticket(POLICY, HEAD, kind, plan, reason=reason, request_body=request_body)
 
@@ -69,10 +69,16 @@ class Pipeline:
     ticket: Ticket = field(default_factory=made)
     block: bool = False
     max_body_bytes: int = 1000
+    crowded: bool = False
     skipped: list[Reason] = field(default_factory=list)
 
     def admit(self, head: RequestHead) -> Ticket:
         return self.ticket
+
+    def admits_stream(self, ticket: Ticket) -> bool:
+        return not self.crowded
+
+    def note_lag(self, late_s: float) -> None: ...
 
     def pending(self, ticket: Ticket) -> Mapping[str, str]:
         return {"x-truthlens-enabled": "true", "x-truthlens-status": "pending"}
@@ -424,8 +430,8 @@ def test_a_stream_that_is_followed_comes_in_pieces_behind_pending_headers(stream
         "content-length", "etag", "x-truthlens-reason", "x-truthlens-score"
     }  # fmt: skip
     assert session.state is State.STREAM
-    assert session.receive(ResponseBody(b"data: 1", False)) == Piece(b"data: 1", False)
-    assert session.receive(ResponseBody(b"", True)) == Piece(b"", True)
+    assert session.receive(ResponseBody(b"data: 1", False)) == StreamPiece(b"data: 1", False)
+    assert session.receive(ResponseBody(b"", True)) == StreamPiece(b"", True)
 
 
 def test_pieces_pass_in_order_and_the_outcome_is_told_once() -> None:
@@ -486,7 +492,7 @@ def test_an_answer_for_a_program_is_not_even_read(
     plan = replace(PLAN, on_unchecked=on_unchecked, details=True, evidence=rules)
     reading = LazyRequest(CALL, rules, size=1)
     reading.read()
-    ticket = Ticket(POLICY, HEAD, Kind.CHAT, plan, reading=reading)
+    ticket = Ticket(POLICY, HEAD, RequestKind.CHAT, plan, reading=reading)
     pipeline = Pipeline()
     reply = at_response(pipeline, ticket).receive(response())
     assert isinstance(reply, Continue)
@@ -499,3 +505,26 @@ def test_a_json_answer_is_held_whole_whatever_is_done_with_streams() -> None:
     reply = session.receive(response())
     assert isinstance(reply, Continue)
     assert reply.response_body is BodyMode.BUFFERED
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_a_stream_for_which_there_is_no_room_is_refused_by_the_plan(block: bool) -> None:
+    """It passes with its reason, or is blocked: never is that left to a timeout of Envoy's."""
+    pipeline = Pipeline(block=block, crowded=True)
+    session = at_response(pipeline, made(streaming=Streaming.OBSERVE))
+    reply = session.receive(response(content_type="text/event-stream"))
+    assert pipeline.skipped == [Reason.OVERLOADED]
+    if block:
+        assert isinstance(reply, Respond)
+        assert reply.status == 424
+    else:
+        assert isinstance(reply, Continue)
+        assert reply.set_headers["x-truthlens-reason"] == "overloaded"
+    assert session.state is State.ENDED
+
+
+def test_a_buffered_stream_needs_no_room_among_the_streams() -> None:
+    pipeline = Pipeline(crowded=True)
+    session = at_response(pipeline, made(streaming=Streaming.BUFFER))
+    session.receive(response(content_type="text/event-stream"))
+    assert (pipeline.skipped, session.state) == ([], State.RESPONSE_BODY)

@@ -8,13 +8,14 @@ from typing import Any
 import grpc
 import pytest
 
-from tests.gateway.test_session import Pipeline
+from tests.gateway.test_session import Pipeline, at_response, made, response
+from truthlens.core.records.enums import Streaming
+from truthlens.exchange.ticket import Ticket
 from truthlens.gateway._pb import ext_proc_pb2 as pb
-from truthlens.gateway.events import MoreTime
-from truthlens.gateway.server import Server, _Stream
-from truthlens.gateway.session import State
+from truthlens.gateway.events import Continue, MoreTime, Phase, ResponseBody, Trailers
+from truthlens.gateway.server import _INBOX_BYTES, _INBOX_MESSAGES, Server, _batches, _Inbox, _Stream
+from truthlens.gateway.session import State, StreamPiece
 from truthlens.streaming.types import Ack
-from truthlens.ticket import Ticket
 
 
 class Context:
@@ -120,6 +121,9 @@ class Waiting(Pipeline):
         self.abandoned = 0
         self._stage = stage
 
+    def reads_at_once(self, _ticket: Ticket, _size: int) -> bool:
+        return False
+
     async def open(self, ticket: Ticket, _body: bytes) -> Ticket:
         return await self._at("open", ticket)
 
@@ -164,6 +168,98 @@ async def test_a_client_that_goes_away_ends_the_reading_of_its_request(stage: st
     assert pipeline.abandoned == 1
 
 
+class Flow:
+    """A driver that has room, or not."""
+
+    def __init__(self, *, room: bool = True) -> None:
+        self.open = asyncio.Event()
+        if room:
+            self.open.set()
+
+    async def room(self) -> bool:
+        return await self.open.wait()
+
+
+def body(data: bytes, *, end: bool = False) -> pb.ProcessingRequest:
+    return pb.ProcessingRequest(response_body=pb.HttpBody(body=data, end_of_stream=end))
+
+
+async def settle() -> None:
+    for _ in range(2000):
+        await asyncio.sleep(0)
+
+
+async def test_messages_that_came_meanwhile_are_taken_at_once_and_in_order() -> None:
+    call = Call()
+    inbox = _Inbox(_Stream(call), Flow())
+    sent = [body(b"%d" % number) for number in range(5)]
+    call.messages.put_nowait(sent[0])
+    assert await inbox.take() == sent[:1]
+    for message in sent[1:]:
+        call.messages.put_nowait(message)
+    await settle()
+    assert await inbox.take() == sent[1:]
+    call.messages.put_nowait(grpc.aio.EOF)
+    assert await inbox.take() == []
+
+
+async def test_what_came_before_the_end_of_the_stream_is_worked_on_first() -> None:
+    call = Call()
+    inbox = _Inbox(_Stream(call), Flow())
+    for message in (body(b"1"), body(b"2"), grpc.aio.EOF):
+        call.messages.put_nowait(message)
+    await settle()
+    assert len(await inbox.take()) == 2
+    assert await inbox.take() == []
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, _INBOX_MESSAGES), (_INBOX_BYTES // 4, 4)])
+async def test_no_more_is_read_ahead_than_fits(size: int, most: int) -> None:
+    """What follows stays with Envoy; one message more is in hand, to notice the end of the stream."""
+    call = Call()
+    inbox = _Inbox(_Stream(call), Flow())
+    for _ in range(most + 50):
+        call.messages.put_nowait(body(b"x" * size))
+    await settle()
+    assert call.messages.qsize() == 49
+    assert len(await inbox.take()) == most
+    inbox.close()
+
+
+async def test_nothing_more_is_taken_in_while_the_stream_holds_all_that_it_may() -> None:
+    call, flow = Call(), Flow(room=False)
+    inbox = _Inbox(_Stream(call), flow)
+    for _ in range(3):
+        call.messages.put_nowait(body(b"x"))
+    await settle()
+    assert call.messages.qsize() == 2
+    flow.open.set()
+    await settle()
+    assert len(await inbox.take()) == 3
+    inbox.close()
+
+
+async def test_an_error_of_the_stream_is_raised_where_messages_are_waited_for() -> None:
+    class Broken(Call):
+        async def read(self) -> Any:
+            raise grpc.aio.InternalError("the call is over")
+
+    inbox = _Inbox(_Stream(Broken()), Flow())
+    with pytest.raises(grpc.aio.InternalError):
+        await inbox.take()
+
+
+def test_pieces_that_follow_each_other_are_one_batch_and_trailers_keep_their_place() -> None:
+    session = at_response(Pipeline(), made(streaming=Streaming.OBSERVE))
+    session.receive(response(content_type="text/event-stream"))
+    pieces = [ResponseBody(b"1", False), ResponseBody(b"2", False), ResponseBody(b"3", True)]
+    trailers = Trailers(Phase.RESPONSE_TRAILERS)
+    first, reply, last = _batches(session, [*pieces[:2], trailers, pieces[2]])
+    assert first == [StreamPiece(b"1", False), StreamPiece(b"2", False)]
+    assert reply == Continue(Phase.RESPONSE_TRAILERS)
+    assert last == [StreamPiece(b"3", True)]
+
+
 class Leaving(Call):
     """A call whose client has gone: nothing can be written, and no end is read."""
 
@@ -174,7 +270,7 @@ class Leaving(Call):
 class OwnTask:
     """A driver that acknowledges from a task of its own, as one does that has scored a sentence."""
 
-    droppable, full, outcome, task = False, False, None, None
+    droppable, outcome, task = False, None, None
 
     async def feed(self, _emit: Any) -> None: ...
 
@@ -192,14 +288,14 @@ async def test_a_client_that_leaves_during_a_write_ends_the_stream_without_an_er
             driver.task = asyncio.create_task(emit(Ack(b"piece", end=False)))
             return driver
 
-    class Streaming:
+    class Followed:
         state, ticket, concluded = State.STREAM, object(), False
 
         def passed(self, body: bytes, *, end: bool, outcome: Any) -> Any:
             return MoreTime(1.0)
 
     server = Server(Streams(), address="127.0.0.1:0")
-    following = asyncio.create_task(server._follow(Streaming(), {}, _Stream(Leaving())))
+    following = asyncio.create_task(server._follow(Followed(), {}, _Stream(Leaving())))
     await asyncio.wait({following}, timeout=30)
     assert following.cancelled()
     assert driver.task is not None

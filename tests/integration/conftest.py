@@ -64,7 +64,7 @@ decisions:
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Backend, sidecar and Envoy, for all tests of a module."""
-    stack = Stack(tmp_path_factory.mktemp("stack"), POLICY)
+    stack = Stack(tmp_path_factory.mktemp("stack"), POLICY, patient=True)
     try:
         stack.start()
         yield stack
@@ -91,7 +91,7 @@ def fresh_stack(tmp_path: Path) -> Iterator[Stack]:
 @pytest.fixture(scope="module")
 def stream_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A deployment with a plan for every way of treating streams."""
-    stack = Stack(tmp_path_factory.mktemp("streams"), policy(), backend=SteppedBackend())
+    stack = Stack(tmp_path_factory.mktemp("streams"), policy(), backend=SteppedBackend(), patient=True)
     try:
         stack.start()
         yield stack

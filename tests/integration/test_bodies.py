@@ -161,6 +161,7 @@ def test_large_answers_are_scored_and_arrive_whole(stack: Stack, size: int) -> N
 
 def test_large_requests_arrive_whole(stack: Stack) -> None:
     """A request of 6 MB reaches the backend byte for byte."""
+    script(stack, json_reply(completion(GROUNDED)))
     request = {**REQUEST, "padding": "q" * 6_000_000}
     response = stack.post(request)
     assert response.headers["x-truthlens-status"] == "checked"

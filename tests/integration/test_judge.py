@@ -174,7 +174,7 @@ def test_what_was_judged_is_not_asked_again(tmp_path_factory: pytest.TempPathFac
         play(cached, says(judgement(0.02)), "It lends three books.")
         assert cached.post(REQUEST).headers["x-truthlens-detected"] == "false"
         metrics = httpx.get(f"{cached.console_url}/metrics").text
-        assert 'truthlens_result_cache_total{result="hit",tier="memory"} 2.0' in metrics
+        assert 'truthlens_cache_requests_total{result="hit",tier="memory"} 2.0' in metrics
     finally:
         cached.stop()
 

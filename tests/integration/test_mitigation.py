@@ -88,12 +88,16 @@ def _policy() -> str:
     down = "verification_models: [dead, gone], judge_model: judge"
     decisions = {
         "standard": "{mode: standard}",
+        "patient": "{mode: standard, max_iterations: 4}",
+        "patient-max": "{mode: standard, max_iterations: 4, aggregation: span_max, detectors: [encoder, numbers, contradictions]}",
         "impatient": f"{{mode: standard, mitigation: {{deadline_s: {DEADLINE_S}}}}}",
         "forwarding": "{mode: standard, mitigation: {forward_authorization: true}}",
         "frugal": "{mode: standard, mitigation: {max_tokens: 20}}",
+        "required": "{mode: standard, require_disclaimer: true}",
         "quiet": "{mode: standard, require_disclaimer: false}",
         "checking": "{mode: standard, standard: {self_check: true}}",
         "auto": f"{{mode: auto, premium: {{{panel}}}, auto: {{modes: [standard]}}}}",
+        "own": "{mode: premium, premium: {verification_models: [main, second], judge_model: judge}}",
         "panel-down": f"{{mode: premium, premium: {{{down}, consensus: segment_vote}}}}",
         "strict": f"{{mode: premium, premium: {{{down}, consensus: segment_vote, require_consensus: true}}}}",
         **{
@@ -133,6 +137,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         _policy(),
         environ={"SECOND_KEY": "second-secret"},
         message_timeout_s=5,
+        patient=True,
     )
     try:
         stack.start()
@@ -144,7 +149,8 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 @pytest.fixture
 def models(deployment: Stack) -> Models:
     """The scripted models, with an unsupported first answer."""
-    models = Models({("main", "answer"): [BAD]})
+    # Read once in ten minutes, by whichever test asks most first.
+    models = Models({("main", "answer"): [BAD]}, listing=[{"id": "main-learned", "max_model_len": 3000}])
     deployment.backend.reply = models
     deployment.backend.aborted.clear()
     return models
@@ -200,6 +206,38 @@ def test_the_same_model_refines_its_answer(client: openai.OpenAI, models: Models
     assert "<truthlens:span" in message["content"]
     assert [message["content"].count(each) for each in (*PASSAGES, QUESTION)] == [1, 1, 1]
     assert detail(answer)["calls"] == 1
+
+
+FEES = (
+    ("A domestic wire transfer costs 12 dollars.", "A domestic wire transfer costs 75 dollars."),
+    ("An international one costs 40 dollars.", "An international one costs 900 dollars."),
+    (
+        "Wires ordered before 3 p.m. are sent the same day.",
+        "Wires ordered before 3 p.m. are sent from Geneva.",
+    ),
+    (
+        "Transfers between Brightwater accounts are free.",
+        "Transfers between Brightwater accounts cost 60 dollars.",
+    ),
+)
+
+
+@pytest.mark.parametrize("plan", ["patient", "patient-max"])
+def test_an_answer_is_corrected_to_the_end_while_it_improves(
+    client: openai.OpenAI, models: Models, plan: str
+) -> None:
+    """Four wrong sentences, one mended a round: each round is a gain, also where the score hardly moves, or not at all."""
+    stages = [
+        " ".join(right if place < mended else wrong for place, (right, wrong) in enumerate(FEES))
+        for mended in range(5)
+    ]
+    models.says |= {("main", "answer"): [stages[0]], ("main", "correct"): list(stages[1:])}
+    answer, headers = ask(client, plan)
+    assert answer.choices[0].message.content == stages[4]
+    assert (headers["x-truthlens-iterations"], headers["x-truthlens-detected"]) == ("4", "false")
+    mitigation = detail(answer)["choices"][0]["mitigation"]
+    assert [each["fate"] for each in mitigation["attempts"]] == ["better"] * 4
+    assert mitigation["stop"] == "converged"
 
 
 def test_a_supported_answer_costs_no_call(client: openai.OpenAI, models: Models) -> None:
@@ -349,7 +387,6 @@ def _length_of(body: dict[str, Any]) -> int:
 @pytest.mark.parametrize("model", ["main-configured", "main-learned"])
 def test_evidence_is_selected_for_the_models_window(deployment: Stack, models: Models, model: str) -> None:
     """Configured, or told by the server's list of models: what bears on the claim is kept, and the log says so."""
-    models.listing = [{"id": "main-learned", "max_model_len": 3000}]
     models.says |= {(model, "answer"): [BAD], (model, "correct"): [GOOD]}
     response, told, line = _answer_of(deployment, model, max_tokens=2000)
     assert response.json()["choices"][0]["message"]["content"] == GOOD
@@ -422,11 +459,45 @@ def test_the_budget_refuses_the_call(client: openai.OpenAI, models: Models) -> N
     assert headers["x-truthlens-action"] == "warn"
 
 
+def test_a_high_risk_released_at_the_limit_stays_marked(deployment: Stack, models: Models) -> None:
+    """In headers, result and log: nothing better came, and no iteration is left."""
+    models.says["main", "correct"] = [WORSE, BAD]
+    name = uuid.uuid4().hex
+    headers = {"x-plan": "standard", "x-truthlens-details": "spans", "x-request-id": name}
+    response = deployment.post(request(), headers=headers)
+    assert (response.headers["x-truthlens-risk"], response.headers["x-truthlens-action"]) == ("high", "warn")
+    shown = response.json()["truthlens"]
+    assert (shown["risk"], shown["notes"]) == ("high", ["released-high-risk"])
+    logged = _log_line(deployment, response.headers.get("x-request-id", name))
+    assert "released-high-risk" in logged["notes"]
+
+
 def test_without_the_disclaimer_the_text_is_untouched(client: openai.OpenAI, models: Models) -> None:
     models.says["main", "correct"] = [WORSE]
     answer, headers = ask(client, "quiet")
     assert answer.choices[0].message.content == BAD
     assert headers["x-truthlens-detected"] == "true"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_required_disclaimer_stands_on_an_answer_that_could_not_be_checked(
+    deployment: Stack, models: Models, stream: bool
+) -> None:
+    """Without evidence nothing is checked: with ``require_disclaimer: true`` the reader is told, else the headers alone say it."""
+    asked = {
+        "model": "main",
+        "messages": [{"role": "user", "content": "Write about wires."}],
+        "stream": stream,
+    }
+    said = 'data: {"choices": [{"index": 0, "delta": {"content": "' + BAD + '"}}]}\n\ndata: [DONE]\n\n'
+    if stream:
+        models.says["main", "answer"] = [http(said, content_type="text/event-stream")]
+    for plan, action in (("required", "warn"), ("standard", "pass")):
+        response = deployment.post(asked, headers={"x-plan": plan})
+        assert ("could not be fully checked" in response.text) is (plan == "required")
+        assert BAD in response.text
+        assert response.headers["x-truthlens-reason"] == "no-context"
+        assert response.headers["x-truthlens-action"] == action
 
 
 def test_the_first_answer_with_an_invention_more_never_wins(client: openai.OpenAI, models: Models) -> None:
@@ -504,6 +575,15 @@ def _defence(body: dict[str, Any]) -> Says:
     return json.dumps([{"attack": int(number), "concede": True, "quote": ""} for number in numbers])
 
 
+def test_the_model_that_answered_does_not_verify_itself(client: openai.OpenAI, models: Models) -> None:
+    """As in the white paper's own policy: it is among the verification models, and only the other one is asked."""
+    _panel(models)
+    answer, headers = ask(client, "own")
+    assert headers["x-truthlens-action"] == "replace"
+    assert [model for model, kind in models.asked if kind == "answer"] == ["main", "second"]
+    assert "own-verifier" in detail(answer)["notes"]
+
+
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_each_mechanism_gives_a_supported_answer(
     client: openai.OpenAI, models: Models, mechanism: str
@@ -562,6 +642,80 @@ def test_a_panel_that_is_down_leaves_the_correction(client: openai.OpenAI, model
     assert answer.choices[0].message.content == GOOD
     assert "no-second-opinion" in detail(answer)["notes"]
     assert headers["x-truthlens-detected"] == "false"
+
+
+# An answer in several forms, how a model words all of it anew while it mends one claim, and what leaves.
+REWORDED = {
+    "prose": (
+        (
+            "A domestic wire transfer costs 75 dollars. An international one costs 40 dollars. Wires ordered before 3 p.m. are"
+            " sent the same day. Transfers between Brightwater accounts are free."
+        ),
+        (
+            "A domestic wire transfer costs 12 dollars. For an international one it is 40 dollars. Wires that are ordered before"
+            " 3 p.m. will be sent on the same day. Between Brightwater accounts, transfers are free of charge."
+        ),
+        (
+            "A domestic wire transfer costs 12 dollars. An international one costs 40 dollars. Wires ordered before 3 p.m. are"
+            " sent the same day. Transfers between Brightwater accounts are free."
+        ),
+    ),
+    "list": (
+        (
+            "- Domestic wire transfer: 75 dollars\n- International wire transfer: 40 dollars\n- Transfers between Brightwater"
+            " accounts: free"
+        ),
+        (
+            "- Domestic wire transfer: 12 dollars\n- Wire transfer, international: 40 dollars\n- Free: transfers between"
+            " accounts of Brightwater"
+        ),
+        (
+            "- Domestic wire transfer: 12 dollars\n- International wire transfer: 40 dollars\n- Transfers between Brightwater"
+            " accounts: free"
+        ),
+    ),
+    "json": (
+        '{"domestic_wire": "75 dollars", "international_wire": "40 dollars", "same_day": "wires ordered before 3 p.m."}',
+        '{"domestic_wire": "12 dollars", "international_wire": "USD 40", "same_day": "Orders placed before 3 p.m."}',
+        '{"domestic_wire": "12 dollars", "international_wire": "40 dollars", "same_day": "wires ordered before 3 p.m."}',
+    ),
+}
+
+
+@pytest.mark.parametrize("form", REWORDED)
+@pytest.mark.parametrize("plan", ["standard", "panel-down"])
+def test_supported_claims_leave_as_they_came(
+    client: openai.OpenAI, models: Models, plan: str, form: str
+) -> None:
+    """Byte for byte, whoever corrects; the prompt marks the doubtful claim alone, as a whole."""
+    first, correction, expected = REWORDED[form]
+    models.says |= DOWN
+    models.says |= {
+        ("main", "answer"): [first],
+        ("main", "correct"): [correction],
+        ("judge", "correct"): [correction],
+    }
+    answer, headers = ask(client, plan)
+    assert answer.choices[0].message.content == expected
+    assert headers["x-truthlens-detected"] == "false"
+    (choice,) = detail(answer)["choices"]
+    assert {claim["outcome"] for claim in choice["claims"]} <= {"supported", "proved"}
+    (asked,) = models.of_kind("correct")
+    (marked,) = re.findall(r"<truthlens:span [^>]*>(.*?)</truthlens:span>", asked["messages"][-1]["content"])
+    assert "75 dollars" in marked
+    assert "omestic" in marked
+
+
+def test_a_judges_ruling_leaves_undisputed_supported_claims_as_they_were(
+    client: openai.OpenAI, models: Models
+) -> None:
+    first, ruling, expected = REWORDED["prose"]
+    _panel(models, second=expected, third=expected)
+    models.says |= {("main", "answer"): [first], ("judge", "arbitrate"): [ruling]}
+    answer, headers = ask(client, "premium-judge")
+    assert answer.choices[0].message.content == expected
+    assert headers["x-truthlens-action"] == "replace"
+    assert ("judge", "arbitrate") in models.asked
 
 
 def test_without_consensus_the_answer_says_so(client: openai.OpenAI, models: Models) -> None:

@@ -57,7 +57,9 @@ def weather() -> ChaosBackend:
 @pytest.fixture(scope="module")
 def stormy(tmp_path_factory: pytest.TempPathFactory, weather: ChaosBackend) -> Iterator[Stack]:
     """A deployment in front of them."""
-    stack = Stack(tmp_path_factory.mktemp("chaos"), chaos_policy(CHAOS_DEADLINE_S), backend=weather)
+    stack = Stack(
+        tmp_path_factory.mktemp("chaos"), chaos_policy(CHAOS_DEADLINE_S), backend=weather, patient=True
+    )
     try:
         stack.start()
         yield stack
@@ -106,7 +108,7 @@ def own(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
     started: list[Stack] = []
 
     def start(**options: Any) -> Stack:
-        stack = Stack(tmp_path, chaos_policy(60), backend=HoldingBackend(), **options)
+        stack = Stack(tmp_path, chaos_policy(60), backend=HoldingBackend(), patient=True, **options)
         started.append(stack)
         stack.start()
         return stack
@@ -286,7 +288,7 @@ decisions:
 @pytest.fixture(scope="module")
 def tight(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A deployment with deadlines that slow models miss."""
-    stack = Stack(tmp_path_factory.mktemp("tight"), _tight_policy())
+    stack = Stack(tmp_path_factory.mktemp("tight"), _tight_policy(), patient=True)
     try:
         stack.start()
         yield stack
@@ -472,7 +474,7 @@ def test_what_follows_an_answer_on_its_connection_is_nobodys(tight: Stack) -> No
     assert (got.text, got.says("iterations")) == (another, "1")
 
 
-CHINESE = "国内电汇收费七十五美元，另加百分之九的安全附加费。国际电汇收费四十美元。"
+CHINESE = "国内电汇是免费的，安全附加费也由银行自己承担。国际电汇同样免费。"
 
 
 def test_what_cannot_be_scored_is_not_corrected(tight: Stack) -> None:
@@ -570,8 +572,8 @@ def fleet(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stack]:
     # Without one of their own they share the one of their user on their machine.
     secret = ("--secret-file", str(tmp_path / "secret")) if request.param == "a file" else ()
     other, console = (Address("127.0.0.1", free_port()) for _ in range(2))
-    stack = Pair(tmp_path, "hallucination: {}\n", arguments=secret)
-    stack._options["extproc"] = [stack.extproc, other]
+    stack = Pair(tmp_path, "hallucination: {}\n", arguments=secret, patient=True)
+    stack._options |= {"extproc": [stack.extproc, other], "health": [stack.health, other.health]}
     base_url = f"http://{stack.listen}/v1"
     models = "".join(
         f"  - {{name: {name}, base_url: '{base_url}'}}\n" for name in ("main", "second", "third", "judge")

@@ -7,9 +7,14 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
+from tests.fakes.finance_database import fill
+from tests.integration.support.backend import completion, json_reply
 from tests.integration.support.one_detector import gated_reply_to, one_detector_stack, reply_to
 from tests.integration.support.stack import Stack
+from tests.integration.support.streams.stage import read_back
+from tests.integration.support.streams.streams import answer, sse
 
 pytestmark = pytest.mark.envoy
 
@@ -83,3 +88,81 @@ def test_a_gate_withholds_the_sentence(stack: Stack) -> None:
     )
     assert "85%" in text
     assert "$1.5M" not in text
+
+
+DATABASE_POLICY = """\
+trusted_headers: [x-property-id, x-period-id]
+hallucination:
+  details: true
+  streaming: gate
+  on_flagged: withhold
+  detectors:
+    - name: numbers
+      databases:
+        - name: finance
+          url_env: FINANCE_DATABASE_URL
+          timeout_ms: 1000
+          scope:
+            property_id: {header: x-property-id, type: integer}
+            period_id: {header: x-period-id, type: integer}
+          tables:
+            - table: FinancialMetrics
+              scope: {property_id: property_id, period_id: period_id}
+              columns: [{column: dscr, type: ratio, label: [DSCR, debt service coverage ratio]}]
+"""
+BARE_REQUEST = {
+    "model": "scripted-model",
+    "messages": [{"role": "user", "content": "How did the property do?"}],
+}
+SCOPE = {"x-property-id": "1", "x-period-id": "1"}
+
+
+@pytest.fixture(scope="module")
+def finance_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A deployment whose evidence is a database alone."""
+    folder = tmp_path_factory.mktemp("finance")
+    url = f"sqlite:///{folder}/finance.db"
+    engine = sa.create_engine(url)
+    fill(engine)
+    engine.dispose()
+    stack = Stack(folder, DATABASE_POLICY, environ={"FINANCE_DATABASE_URL": url})
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.mark.parametrize(
+    ("text", "headers", "verdict"),
+    [
+        ("The DSCR was 1.25.", SCOPE, ["checked", "false", None]),
+        ("The DSCR was 1.75.", SCOPE, ["checked", "true", None]),
+        ("The DSCR was 1.75. The tenants like it.", SCOPE, ["partial", "true", "no-context"]),
+        ("The tenants like it.", SCOPE, ["unchecked", None, "no-context"]),
+        ("The DSCR was 1.75.", {}, ["unchecked", None, "no-context"]),
+    ],
+)
+def test_a_database_is_evidence_enough(
+    finance_stack: Stack, text: str, headers: dict[str, str], verdict: list[str | None]
+) -> None:
+    """A request without documents gets a verdict on what the database knows, and on nothing else."""
+    finance_stack.backend.reply = lambda _request: json_reply(completion(text))
+    response = finance_stack.post(BARE_REQUEST, headers=headers)
+    told = [response.headers.get(f"x-truthlens-{each}") for each in ("status", "detected", "reason")]
+    assert told == verdict
+    claims = response.json()["truthlens"]["choices"][0]["claims"]
+    sources = {each["provenance"]: each["reason"] for each in claims if "provenance" in each}
+    assert sources == ({} if verdict[1] is None else {"sql:finance": "the database finance gives 1.25"})
+
+
+def test_a_gate_withholds_what_a_database_contradicts(finance_stack: Stack) -> None:
+    """The sentences that it knows nothing of pass."""
+    finance_stack.backend.reply = lambda _request: sse(
+        answer("The tenants like it. The DSCR was 1.75. It rains.")
+    )
+    response = finance_stack.post({**BARE_REQUEST, "stream": True}, headers=SCOPE)
+    text = read_back(response.content).texts[0]
+    assert "1.75" not in text
+    assert "The tenants like it." in text
+    assert "It rains." in text

@@ -15,8 +15,8 @@ from tests.integration.support.backend import completion, json_reply
 from tests.integration.support.stack import Stack
 from tests.integration.test_bodies import GROUNDED, REQUEST
 from tests.policy.test_any_file import TEXTS
-from truthlens.model_store import BUNDLED_MODEL
-from truthlens.settings import models_folder
+from truthlens.process.model_store import BUNDLED_MODEL
+from truthlens.process.settings import models_folder
 
 pytestmark = pytest.mark.envoy
 

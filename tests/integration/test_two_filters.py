@@ -22,7 +22,7 @@ from tests.integration.support.streams.stage import LiveClient, read_back
 from tests.integration.support.streams.streams import DONE, Framing, answer, chunk, sse
 from truthlens.core.net import Address
 from truthlens.envoy.config import EnvoySettings, render
-from truthlens.envoy.process import is_listening
+from truthlens.envoy.ports import is_listening
 
 pytestmark = pytest.mark.envoy
 

@@ -19,7 +19,7 @@ import pytest
 from tests.integration.support.stack import free_port, wait_for
 from truthlens.delivery import HEADER_NAMES
 from truthlens.demo import BY_NAME, chat_request
-from truthlens.settings import shipped_policy
+from truthlens.process.settings import shipped_policy
 
 pytestmark = pytest.mark.envoy
 

@@ -14,10 +14,10 @@ import pytest
 
 from tests.fakes.llm_backends import Backend, Clock, asking, chat, head, ok, tcp_server
 from truthlens.core.deadline import Deadline
-from truthlens.core.records.calls import CallFailure, ModelRequest, ModelSpec, TokenLogprob, Usage
+from truthlens.core.errors import CallError
+from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, ModelSpec, TokenLogprob, Usage
 from truthlens.core.records.enums import Endpoint
-from truthlens.llm.client import LlmClient, Reply
-from truthlens.llm.errors import UnansweredError
+from truthlens.llm.client import LlmClient
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
 
 BASE = "https://models.example/v1"
@@ -50,12 +50,20 @@ class Bench:
 
     async def ask(
         self, request: ModelRequest | None = None, *, seconds: float = 60.0, **options: Any
-    ) -> Reply:
-        deadline = Deadline.after(seconds, clock=self.clock)
-        return await self.client.complete(request or asking(), deadline=deadline, **options)
+    ) -> Completion:
+        self.attempts = 0
+        return await self.client.complete(
+            request or asking(),
+            deadline=Deadline.after(seconds, clock=self.clock),
+            on_attempt=self._count,
+            **options,
+        )
 
-    async def failure(self, request: ModelRequest | None = None, **options: Any) -> UnansweredError:
-        with pytest.raises(UnansweredError) as caught:
+    def _count(self) -> None:
+        self.attempts += 1
+
+    async def failure(self, request: ModelRequest | None = None, **options: Any) -> CallError:
+        with pytest.raises(CallError) as caught:
             await self.ask(request, **options)
         return caught.value
 
@@ -70,7 +78,7 @@ async def test_a_chat_is_asked_for_whole_and_once() -> None:
         "m", temperature=0.3, stream=True, stream_options={"include_usage": True}, n=4, best_of=4
     )
     reply = await bench.ask(request)
-    assert (reply.completion.text, reply.completion.model, reply.attempts) == ("Yes.", "m", 1)
+    assert (reply.text, reply.model, bench.attempts) == ("Yes.", "m", 1)
     assert bench.backend.bodies == [
         {
             "messages": [{"role": "user", "content": "hi there"}],
@@ -87,7 +95,7 @@ async def test_the_completions_api_is_asked_at_its_own_path_and_its_logprobs_rea
     choice = {"text": "A", "logprobs": {"tokens": ["A"], "token_logprobs": [-0.1]}}
     bench = Bench(httpx.Response(200, json={"choices": [choice]}))
     reply = await bench.ask(asking(endpoint=Endpoint.COMPLETIONS, logprobs=1))
-    assert reply.completion.logprobs == (TokenLogprob("A", -0.1),)
+    assert reply.logprobs == (TokenLogprob("A", -0.1),)
     assert bench.backend.requests[0].url == "http://backend:8000/v1/completions"
 
 
@@ -118,7 +126,7 @@ async def test_the_clients_authorization_goes_to_the_model_that_answered_alone()
 async def test_without_its_key_a_model_is_not_called(variable: str) -> None:
     bench = Bench(models=(ModelSpec("m", BASE, api_key_env=variable),))
     error = await bench.failure()
-    assert (error.failure, error.attempts) == (CallFailure.NO_KEY, 0)
+    assert (error.failure, bench.attempts) == (CallFailure.NO_KEY, 0)
     assert variable in str(error)
     assert not bench.client.reachable("m")
 
@@ -126,7 +134,7 @@ async def test_without_its_key_a_model_is_not_called(variable: str) -> None:
 async def test_an_authorization_that_would_break_the_request_is_not_sent() -> None:
     bench = Bench()
     error = await bench.failure(asking(own=True), authorization="Bearer x\r\nhost: evil")
-    assert (error.failure, error.attempts) == (CallFailure.NO_KEY, 0)
+    assert (error.failure, bench.attempts) == (CallFailure.NO_KEY, 0)
 
 
 async def test_a_redirect_is_not_followed() -> None:
@@ -140,20 +148,21 @@ async def test_a_redirect_is_not_followed() -> None:
 async def test_without_an_address_no_call_is_made() -> None:
     bench = Bench(upstream=None, models=(ModelSpec("there", BASE),))
     error = await bench.failure(asking("elsewhere"))
-    assert (error.failure, error.attempts) == (CallFailure.NO_BACKEND, 0)
+    assert (error.failure, bench.attempts) == (CallFailure.NO_BACKEND, 0)
     assert [bench.client.reachable(name) for name in ("there", "elsewhere")] == [True, False]
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan, object()])
 async def test_a_request_that_is_no_json_is_not_sent(value: object) -> None:
-    error = await Bench().failure(asking(temperature=value))
-    assert (error.failure, error.attempts) == (CallFailure.CLIENT_ERROR, 0)
+    bench = Bench()
+    error = await bench.failure(asking(temperature=value))
+    assert (error.failure, bench.attempts) == (CallFailure.CLIENT_ERROR, 0)
 
 
 async def test_retries_honour_retry_after_and_count_their_attempts() -> None:
     bench = Bench(httpx.Response(429, headers={"retry-after": "5"}), httpx.ConnectError(""), ok("At last."))
     reply = await bench.ask()
-    assert (reply.completion.text, reply.attempts) == ("At last.", 3)
+    assert (reply.text, bench.attempts) == ("At last.", 3)
     assert 5.0 <= bench.clock.slept[0] <= 5.25
     assert bench.clock.slept[1] <= 0.5
 
@@ -161,12 +170,13 @@ async def test_retries_honour_retry_after_and_count_their_attempts() -> None:
 async def test_a_retry_after_beyond_the_deadline_ends_the_call_at_once() -> None:
     bench = Bench(httpx.Response(429, headers={"retry-after": "61"}))
     error = await bench.failure()
-    assert (error.failure, error.attempts, bench.clock.slept) == (CallFailure.RATE_LIMITED, 1, [])
+    assert (error.failure, bench.attempts, bench.clock.slept) == (CallFailure.RATE_LIMITED, 1, [])
 
 
 async def test_after_three_attempts_the_failure_is_told_with_their_number() -> None:
-    error = await Bench(*[httpx.Response(503)] * 3).failure()
-    assert (error.failure, error.attempts, str(error)) == (CallFailure.SERVER_ERROR, 3, "status 503")
+    bench = Bench(*[httpx.Response(503)] * 3)
+    error = await bench.failure()
+    assert (error.failure, bench.attempts, str(error)) == (CallFailure.SERVER_ERROR, 3, "status 503")
 
 
 @pytest.mark.parametrize(
@@ -191,8 +201,9 @@ async def test_after_three_attempts_the_failure_is_told_with_their_number() -> N
 async def test_what_another_attempt_cannot_help_is_tried_once(
     answer: httpx.Response | Exception, expected: CallFailure
 ) -> None:
-    error = await Bench(answer).failure()
-    assert (error.failure, error.attempts) == (expected, 1)
+    bench = Bench(answer)
+    error = await bench.failure()
+    assert (error.failure, bench.attempts) == (expected, 1)
 
 
 async def test_an_answer_that_cannot_be_used_is_accounted_with_its_tokens() -> None:
@@ -201,11 +212,12 @@ async def test_an_answer_that_cannot_be_used_is_accounted_with_its_tokens() -> N
 
 async def test_a_retry_that_the_open_circuit_refuses_tells_the_failure_that_opened_it() -> None:
     bench = Bench(*[httpx.Response(500)] * 5)
-    assert (await bench.failure()).attempts == 3
+    await bench.failure()
+    assert bench.attempts == 3
     error = await bench.failure()
-    assert (error.failure, error.attempts) == (CallFailure.SERVER_ERROR, 2)
+    assert (error.failure, bench.attempts) == (CallFailure.SERVER_ERROR, 2)
     error = await bench.failure()
-    assert (error.failure, error.attempts) == (CallFailure.CIRCUIT_OPEN, 0)
+    assert (error.failure, bench.attempts) == (CallFailure.CIRCUIT_OPEN, 0)
 
 
 async def trip(bench: Bench, model: str) -> None:
@@ -216,7 +228,7 @@ async def trip(bench: Bench, model: str) -> None:
 async def is_tripped(bench: Bench, model: str) -> bool:
     try:
         await bench.ask(asking(model))
-    except UnansweredError as error:
+    except CallError as error:
         return error.failure is CallFailure.CIRCUIT_OPEN
     return False
 
@@ -254,7 +266,11 @@ async def test_an_exchange_keeps_the_model_that_its_plan_knew() -> None:
 async def test_calls_beyond_a_models_bound_are_busy_until_one_ends() -> None:
     hold, entered = asyncio.Event(), asyncio.Event()
 
+    asked = 0
+
     async def answer(request: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        asked += 1
         entered.set()
         await hold.wait()
         return ok()
@@ -263,12 +279,13 @@ async def test_calls_beyond_a_models_bound_are_busy_until_one_ends() -> None:
     client.use({"m": ModelSpec("m", BASE, max_concurrency=1)})
     first = asyncio.create_task(client.complete(asking(), deadline=Deadline.after(60.0)))
     await entered.wait()
-    with pytest.raises(UnansweredError) as caught:
+    with pytest.raises(CallError) as caught:
         await client.complete(asking(), deadline=Deadline.after(60.0))
-    assert (caught.value.failure, caught.value.attempts) == (CallFailure.BUSY, 0)
+    assert (caught.value.failure, asked) == (CallFailure.BUSY, 1)
     hold.set()
-    assert (await first).attempts == 1
-    assert (await client.complete(asking(), deadline=Deadline.after(60.0))).attempts == 1
+    await first
+    await client.complete(asking(), deadline=Deadline.after(60.0))
+    assert asked == 2
     await client.aclose()
 
 
@@ -299,12 +316,17 @@ async def test_headers_of_the_caller_replace_none_of_the_clients_own() -> None:
 
 
 async def test_after_the_deadline_no_call_is_made() -> None:
-    error = await Bench().failure(seconds=0.0)
-    assert (error.failure, error.attempts) == (CallFailure.DEADLINE, 0)
+    bench = Bench()
+    error = await bench.failure(seconds=0.0)
+    assert (error.failure, bench.attempts) == (CallFailure.DEADLINE, 0)
 
 
 async def test_a_backend_that_hangs_or_trickles_is_left_at_the_deadline() -> None:
+    asked = 0
+
     async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
         writer.write(head("content-type: application/json", "connection: close") + b'{"choices": [')
         while not reader.at_eof():
             writer.write(b" ")
@@ -313,10 +335,10 @@ async def test_a_backend_that_hangs_or_trickles_is_left_at_the_deadline() -> Non
 
     async with tcp_server(trickle) as base, asyncio.timeout(20):
         client = LlmClient(upstream=base, environ={})
-        with pytest.raises(UnansweredError) as caught:
+        with pytest.raises(CallError) as caught:
             await client.complete(asking(), deadline=Deadline.after(0.1))
         await client.aclose()
-    assert (caught.value.failure, caught.value.attempts) == (CallFailure.DEADLINE, 1)
+    assert (caught.value.failure, asked) == (CallFailure.DEADLINE, 1)
 
 
 async def test_a_connection_dropped_once_is_made_good_by_a_retry() -> None:
@@ -335,7 +357,7 @@ async def test_a_connection_dropped_once_is_made_good_by_a_retry() -> None:
         client = LlmClient(upstream=base, environ={}, sleep=Clock().sleep)
         reply = await client.complete(asking(), deadline=Deadline.after(15.0))
         await client.aclose()
-    assert (reply.completion.text, reply.attempts) == ("Here.", 2)
+    assert (reply.text, served) == ("Here.", 2)
 
 
 async def test_a_cancelled_call_closes_its_connection_and_frees_its_slot() -> None:

@@ -8,11 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.fakes.judged_answers import judged
 from tests.fakes.standard_tools import task
 from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
-from truthlens.core.records.verdict import Span
+from truthlens.core.records.verdict import Span, marks_of
 from truthlens.mitigation import candidate_checks
+from truthlens.mitigation.doubts import Doubt
+from truthlens.mitigation.editing.put_back import put_back
 from truthlens.mitigation.standard import self_check
 from truthlens.mitigation.standard.correction_prompt import correction_prompt
 from truthlens.prompts import delimiters, render
@@ -38,7 +41,7 @@ def _rejected(first: str, text: str) -> str | None:
 def _rejected_where_every_other_sentence_is_flagged() -> None:
     text = _repeated("It is so. ")
     ranges = sentences(text)[::2]
-    candidate_checks.unflagged(text, [Span(start, end, 0.9) for start, end in ranges])
+    candidate_checks.unflagged(text, [Doubt(start, end, 0.9) for start, end in ranges])
 
 
 def _list_of(count: int, *, other: int = 0) -> str:
@@ -65,7 +68,15 @@ def _many_passages() -> None:
 
 
 def _abstains(text: str) -> bool:
-    return non_claims.is_abstention(text, non_claims.Query(text))
+    return non_claims.is_abstention(text)
+
+
+def _put_back(one: str, other: str) -> None:
+    first = "It weighs 75 kg. "
+    before, after = (
+        first + "".join(each.format(number) for number in range(_CHARS // len(each))) for each in (one, other)
+    )
+    put_back(before, judged(before, "75"), after)
 
 
 _INPUTS: dict[str, Callable[[], object]] = {
@@ -87,7 +98,15 @@ _INPUTS: dict[str, Callable[[], object]] = {
     "imitations in backslashes": lambda: delimiters.imitations("\\" * _CHARS),
     "unmarked tags": lambda: delimiters.unmarked(_repeated("<truthlens:")),
     "unmarked look-alikes": lambda: delimiters.unmarked(_repeated("‹truthlens:") + "&" + _repeated("amp;")),
-    "marks that overlap": lambda: delimiters.marked("a" * _CHARS, [Span(0, _CHARS, 0.5)] * (_CHARS // 10)),
+    "claims worded anew": lambda: _put_back("The pump {} runs at 9 rpm. ", "At 9 rpm the pump {} turns. "),
+    "claims worded alike": lambda: _put_back("The pump runs at 9 rpm. ", "At 8 rpm the pump turns. "),
+    "claims in one line": lambda: _put_back("word ", "other "),
+    "elements worded anew": lambda: put_back(
+        _list_of(3000), judged(_list_of(3000), '"k7"'), _list_of(3000, other=3000)
+    ),
+    "marks that overlap": lambda: delimiters.marked(
+        "a" * _CHARS, marks_of([Span(0, _CHARS, 0.5)] * (_CHARS // 10), length=_CHARS)
+    ),
     "title of white space": lambda: delimiters.evidence(
         [Passage("a", Provenance.DOCUMENTS, title=" " * _CHARS + "x")]
     ),
@@ -121,7 +140,6 @@ _INPUTS: dict[str, Callable[[], object]] = {
     "an abstention from many sources": lambda: _abstains(_repeated("the context fails to say the ")),
     "Chinese abstentions": lambda: _abstains(_repeated("资料不足以")),
     "acknowledgements": lambda: non_claims.acknowledges(_repeated("all of the answer is checked with ")),
-    "clauses of a question": lambda: non_claims.Query(_repeated("It, or so. ")).is_polar,
     "refusals": lambda: non_claims.is_refusal(_repeated("I'm sorry ")),
     "flagged sentences": _rejected_where_every_other_sentence_is_flagged,
     "about something else": lambda: _rejected("The pump.", _repeated("bananas are yellow ", 500)),
@@ -134,6 +152,7 @@ _INPUTS: dict[str, Callable[[], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _INPUTS)
 def test_no_input_takes_long(name: str) -> None:
     """In a process of its own, for a function of C that runs for minutes cannot be stopped otherwise."""

@@ -22,6 +22,12 @@ _CLAIMS = {
     "spaces before a semicolon": '"it is" + " " * n + "b."',
     "lines wrapped by hand": '"word and\\n" * (n // 9)',
     "markers of lists": '"- " * (n // 2) + "x"',
+    "numbers of items": '"1. " * (n // 3)',
+    "items under items": '"- a:\\n" * (n // 5)',
+    "objects in lists in objects": """'{"a":[' * (n // 6)""",
+    "lists that nothing closes": '"x\\n" + "[1,\\n" * (n // 4)',
+    "objects behind prose that nothing closes": """'x {"a":\\n[' * (n // 9)""",
+    "text in a value": """'{"a": "' + "One is 3.\\\\\\\\n" * (n // 11) + '"}'""",
 }
 
 _SPLICE = {

@@ -1,10 +1,21 @@
 """Which candidates may stand in for an answer."""
 
+import json
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fakes.standard_tools import FIRST, task
-from truthlens.core.records.plan import StandardSettings
+from truthlens.core.records.settings import StandardSettings
 from truthlens.mitigation import candidate_checks
+from truthlens.mitigation.candidate_checks import parsed, shape_of
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=12,
+)
 
 _CORRECTED = "The pump runs at 600 rpm. The housing is made of cast iron."
 _LONG = (
@@ -38,7 +49,8 @@ def test_a_corrected_answer_is_accepted() -> None:
         ),
         (_CORRECTED + " It hums." * 100, "stop", "too-long"),
         ("I'm sorry, but I can't help with that.", "stop", "refusal"),
-        ("The passages do not say how fast the pump is.", "stop", "refusal"),
+        ("The passages do not say.", "stop", "refusal"),
+        ("The passages do not say how fast the pump is.", "stop", "lost-content"),
         ("The pump runs at 600 rpm.", "stop", "lost-content"),
     ],
 )
@@ -261,3 +273,50 @@ def test_what_the_first_answer_has_itself_stays() -> None:
     assert candidate_checks.clean("Corrected answer: 6", first="Corrected answer: 9") == "Corrected answer: 6"
     assert candidate_checks.clean("600 rpm", first=" 900 rpm\n") == " 600 rpm\n"
     assert candidate_checks.clean("  ", first=" 900 rpm\n") == ""
+
+
+@given(_JSON)
+def test_every_value_is_like_itself(value: object) -> None:
+    """A text, its equal, and its shorter lists can be read in its place."""
+    shape = shape_of(value)
+    assert shape.admits(value)
+    assert shape.admits(None)
+    if isinstance(value, list):
+        assert all(shape.admits(value[:end]) for end in range(len(value)))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "fits"),
+    [
+        ([], [1, "a"], True),
+        ([1], ["a"], False),
+        ([1, "a"], ["b", 2, 3], True),
+        ([1], {"a": 1}, False),
+        ({"a": 1}, [1], False),
+        ({"a": [{"b": 1}, {"c": "x"}]}, {"a": [{"c": "y"}]}, True),
+        ({"a": [{"b": 1}, {"c": "x"}]}, {"a": [{"c": 1}]}, False),
+        ({"a": [{"b": 1}, {"c": "x"}]}, {"a": [{"d": 1}]}, False),
+        ({"a": None}, {"a": {"b": [1]}}, True),
+        (True, 1, False),
+        (1, True, False),
+        (1.5, 2, True),
+    ],
+)
+def test_keys_and_kinds_count(wanted: object, found: object, fits: bool) -> None:
+    """An object has the keys of one that was there, a value its kind, and each item is like one of the list."""
+    assert shape_of(wanted).admits(found) is fits
+
+
+def test_what_is_nested_deeply_is_not_compared() -> None:
+    """Down to 40 levels shapes count, below they do not; what cannot be read at all is no JSON."""
+
+    def nested(depth: int, leaf: str) -> object:
+        return json.loads("[" * depth + leaf + "]" * depth)
+
+    assert not shape_of(nested(40, "1")).admits(nested(40, '"a"'))
+    assert shape_of(nested(60, "1")).admits(nested(60, '"a"'))
+    assert shape_of(nested(400, "1")).admits(nested(400, "1"))
+    with pytest.raises(ValueError, match="too deeply"):
+        parsed("[" * 100_000 + "]" * 100_000)
+    with pytest.raises(ValueError, match="Expecting"):
+        parsed("{")

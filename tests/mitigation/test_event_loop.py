@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.premium_panel import BUILDER, CITY, HEIGHT, WRONG_HEIGHT, Script, heard, task_of, tools_of
 from truthlens.core.records.exchange import Passage
-from truthlens.core.records.plan import Consensus
+from truthlens.core.records.settings import Consensus
 from truthlens.mitigation.premium.panel import premium
 from truthlens.mitigation.standard.loop import standard
 

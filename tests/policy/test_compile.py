@@ -1,5 +1,6 @@
 """From keys to plans: defaults, inheritance, and the files that cannot be read."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,25 +16,34 @@ from truthlens.core.records.enums import (
     SystemEvidence,
     WarningPosition,
 )
-from truthlens.core.records.plan import DetectorSpec, EvidenceRules, Plan
+from truthlens.core.records.plan import DetectorSpec, Plan
+from truthlens.core.records.settings import EvidenceRules
 from truthlens.policy import (
     InvalidPolicyError,
     Limits,
     check_file,
     compile_policy,
-    default_policy,
     load_policy,
 )
+from truthlens.process.settings import shipped_policy
 
 ONE = "decisions:\n  - name: one\n    rules: {type: domain, name: finance}\n"
 
 
-def test_default_policy_is_the_plan_record() -> None:
-    """Without a file everything has the defaults of the plan record, and nothing is warned of."""
-    policy = default_policy()
+def test_an_empty_policy_is_the_plan_record() -> None:
+    """Where nothing is written everything has the defaults of the plan record, and nothing is warned of."""
+    policy = compile_policy("hallucination: {}\n", file="p.yaml")
     assert policy.default == Plan("default", policy_version=policy.version)
     assert (policy.plans, policy.warnings, policy.limits) == ((), (), Limits())
     assert policy.telemetry.log_text is False
+
+
+@pytest.mark.parametrize("text", ["hallucination: {default_mode: standard}\n", ONE])
+def test_a_policy_that_names_no_detectors_has_those_of_the_shipped_one(text: str) -> None:
+    """And its threshold: in the default plan and in every decision."""
+    shipped, policy = load_policy(shipped_policy()).default, compile_policy(text, file="p.yaml")
+    for plan in (policy.default, *policy.plans):
+        assert (plan.detectors, plan.threshold) == (shipped.detectors, shipped.threshold)
 
 
 def test_every_key_arrives() -> None:
@@ -50,6 +60,7 @@ hallucination:
   aggregation: span_max
   streaming: buffer
   on_unchecked: block
+  max_unscored: 0.4
   details: true
   detectors: [{name: encoder, weight: 2}]
   warning_template: careful
@@ -69,6 +80,7 @@ hallucination:
     assert plan.threshold == pytest.approx(0.25)
     assert (plan.model_id, plan.use_cpu, plan.aggregation) == ("models/mine", False, Aggregation.SPAN_MAX)
     assert (plan.streaming, plan.on_unchecked, plan.details) == (Streaming.BUFFER, OnUnchecked.BLOCK, True)
+    assert plan.max_unscored == 0.4
     assert plan.detectors == (DetectorSpec("encoder", 2.0),)
     assert (plan.warning_template, plan.warning_position) == ("careful", WarningPosition.AFTER)
     assert (plan.require_disclaimer, plan.timeout_s) == (True, 1.5)
@@ -76,7 +88,12 @@ hallucination:
     assert (plan.premium.verification_models, plan.premium.judge_model) == (("a",), "b")
     assert (plan.premium.max_iterations, plan.premium.require_consensus) == (4, True)
     assert plan.evidence == EvidenceRules(
-        SystemEvidence.MARKED, 10, ("kb",), ("Fact sheet",), ("x(.)x",), IntermediateCalls.NONE
+        system=SystemEvidence.MARKED,
+        system_min_chars=10,
+        roles=("kb",),
+        marks=("Fact sheet",),
+        user_patterns=("x(.)x",),
+        intermediate_calls=IntermediateCalls.NONE,
     )
 
 
@@ -92,6 +109,15 @@ def test_plugin_inherits() -> None:
     assert (plan.threshold, plan.details) == (0.3, True)
     assert (plan.standard.max_iterations, plan.standard.convergence_threshold) == (1, 0.2)
     assert plan.policy_version == policy.version
+
+
+def test_a_key_without_a_value_is_inherited() -> None:
+    """``enabled:`` with nothing behind it switches nothing off."""
+    keys = ("enabled", "threshold", "streaming", "on_unchecked", "timeout_s", "default_mode", "detectors")
+    empty = "".join(f"  {key}:\n" for key in keys)
+    assert replace(
+        compile_policy(f"hallucination:\n{empty}", file="p.yaml").default, policy_version=""
+    ) == Plan("default")
 
 
 def test_costs_give_the_threshold_of_proposition_1() -> None:
@@ -196,3 +222,13 @@ def test_a_pasted_key_is_not_repeated() -> None:
     with pytest.raises(InvalidPolicyError) as caught:
         compile_policy(text, file="f")
     assert "verysecret" not in str(caught.value)
+
+
+def test_detectors_at_the_top_are_those_of_plans_that_list_none() -> None:
+    """As in the contract's list of sections; a list further in goes before it."""
+    top = "detectors: [{name: numbers, weight: 0.5}]\n"
+    own = "hallucination: {detectors: [encoder]}\n"
+    for text, names in ((top, ["numbers"]), (top + own, ["encoder"])):
+        plan = compile_policy(text, file="x.yaml").default
+        assert [spec.name for spec in plan.detectors] == names
+    assert compile_policy(top, file="x.yaml").default.detectors[0].weight == 0.5

@@ -186,6 +186,52 @@ def test_client_cannot_switch_off() -> None:
     assert chosen(p, "a poem about the dosage", headers={"x-claimed": "creative"}) == "health"
 
 
+@pytest.mark.parametrize(
+    "weak",
+    [
+        "{enabled: false}",
+        "{threshold: 0.9}",
+        "{on_unchecked: pass}",
+        "{mode: lightweight}",
+    ],
+)
+def test_a_models_name_does_not_weaken(weak: str) -> None:
+    """The client writes it: a decision for a model is passed over where it is weaker than without that name, unless it may be chosen."""
+    text = "hallucination: {default_mode: standard}\ndecisions:\n"
+    p = policy(text + decision("drafts", "{type: model, name: 'draft-*'}", 1, weak))
+    assert chosen(p, model="draft-7") == "default"
+    assert p.strictest(head(), model="draft-7").decision == "default"
+    free = policy(
+        text
+        + decision(
+            "drafts", "{type: model, name: 'draft-*'}", 1, weak.replace("}", ", client_may_choose: true}")
+        )
+    )
+    assert chosen(free, model="draft-7") == "drafts"
+
+
+def test_a_models_name_does_not_talk_a_client_out() -> None:
+    """A name for which a strict decision does not hold leaves the plan that applies without it; a strict decision for a model applies."""
+    rules = "{operator: NOT, conditions: [{type: model, name: 'draft-*'}]}"
+    p = policy("decisions:\n" + decision("strict", rules, 1, "{threshold: 0.2}"))
+    assert [chosen(p, model=each) for each in ("", "m", "draft-7")] == ["strict", "strict", "strict"]
+    p = policy("decisions:\n" + decision("strict", "{type: model, name: large}", 1, "{threshold: 0.2}"))
+    assert [chosen(p, model=each) for each in ("", "small", "large")] == ["default", "default", "strict"]
+
+
+def test_what_clients_reach_is_named() -> None:
+    """Of decisions that are weaker than the default only those that they may choose."""
+    p = policy(
+        "decisions:\n"
+        + decision("words", "{type: keyword, name: medical_terms}", 4)
+        + decision("model", "{type: model, name: m}", 3)
+        + decision("weak", "{type: language, name: de}", 2, "{enabled: false}")
+        + decision("chosen", "{type: language, name: fr}", 1, "{enabled: false, client_may_choose: true}")
+    )
+    found = {name: [str(atom.type) for atom in atoms] for name, atoms in p.chosen_by_clients().items()}
+    assert found == {"words": ["keyword"], "model": ["model"], "chosen": ["language"]}
+
+
 def test_operator_can_switch_off() -> None:
     """The route's metadata and trusted headers do choose a decision with detection off."""
     p = policy(WEAK)
@@ -293,6 +339,25 @@ def test_a_cheaper_mode_is_weaker() -> None:
     assert weaknesses(p.plans[0], than=p.default) == ("mode lightweight instead of standard",)
 
 
+def test_agentic_is_the_strictest_mode() -> None:
+    """It acts on what nothing could check as well; what it searches is no client's choice."""
+    p = policy(
+        "sources: [{name: a, type: mcp, command: [x], tool: t}, {name: b, type: mcp, command: [x], tool: t}]\n"
+        "hallucination: {default_mode: standard}\ndecisions:\n"
+        + decision("searches", FINANCE, 2, "{mode: agentic, retrieval: {sources: [a]}}")
+        + decision(
+            "elsewhere", "{type: domain, name: legal}", 1, "{mode: agentic, retrieval: {sources: [b]}}"
+        )
+    )
+    searches, elsewhere = p.plans
+    assert weaknesses(searches, than=p.default) == ()
+    assert weaknesses(p.default, than=searches)[0] == "mode standard instead of agentic"
+    assert weaknesses(elsewhere, than=searches) == (
+        "retrieval.sources b instead of a, which cannot be compared",
+    )
+    assert strictest([p.default, searches]) is searches
+
+
 def test_auto_is_as_strong_as_its_weakest_mode() -> None:
     """Where it may only warn it is weaker than a plan that refines; where it always refines it is not."""
     p = policy(
@@ -320,7 +385,7 @@ def test_what_a_mode_promises_counts() -> None:
     found = [weaknesses(plan, than=p.default) for plan in p.plans]
     assert found == [
         ("without a warning or disclaimer in the text",),
-        ("without require_consensus",),
+        ("premium.require_consensus false instead of true",),
         ("mode premium without other models instead of premium",),
     ]
 
@@ -526,9 +591,10 @@ def test_early_is_never_wrong(p: Policy, where: RequestHead, body: tuple[str, st
 @settings(deadline=None)
 @given(policies(), heads, bodies)
 def test_no_client_weakens_its_plan(p: Policy, where: RequestHead, body: tuple[str, str]) -> None:
-    """Whatever text and untrusted headers a client sends, its plan is no weaker than without them."""
+    """Whatever text, untrusted headers and model a client sends, its plan is no weaker than without them."""
     neutral = RequestHead(
         where.method, where.path, {k: v for k, v in where.headers.items() if k == "x-vip"}, where.route
     )
-    floor = p.select(Facts(neutral, model=body[0]))
-    assert weaknesses(p.select(Facts(where, model=body[0], text=body[1])), than=floor) == ()
+    for model in (body[0], ""):
+        floor = p.select(Facts(neutral, model=model))
+        assert weaknesses(p.select(Facts(where, model=body[0], text=body[1])), than=floor) == ()

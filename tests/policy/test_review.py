@@ -44,10 +44,10 @@ review:
         enabled=True,
         rules=(
             ReviewRule(
-                "high", levels=(Risk.HIGH,), decisions=("default",), detectors=("encoder",), sample=0.5
+                name="high", levels=(Risk.HIGH,), decisions=("default",), detectors=("encoder",), sample=0.5
             ),
-            ReviewRule("clean", flagged=False, sample=0.01),
-            ReviewRule("rest", flagged=None),
+            ReviewRule(name="clean", flagged=False, sample=0.01),
+            ReviewRule(name="rest", flagged=None),
         ),
         keep_text=True,
         redact=(Redaction.EMAIL, Redaction.IBAN),

@@ -4,6 +4,7 @@ import html
 import re
 import unicodedata
 from itertools import pairwise
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -144,11 +145,28 @@ def test_look_alikes_of_tags_are_broken(imitation: str) -> None:
     assert delimiters.unmarked(escaped) == f"before {imitation} after"
 
 
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_no_normal_form_makes_a_tag_of_what_was_escaped(form: Literal["NFC", "NFD", "NFKC", "NFKD"]) -> None:
+    """Of every character that a normal form turns into a bracket or a colon, U+2329 among them."""
+    brackets = [
+        chr(code) for code in range(0x110000) if unicodedata.normalize(form, chr(code))[:1] in ("<", "\u3008")
+    ]
+    colons = [
+        chr(code) for code in range(0x110000) if unicodedata.normalize(form, chr(code))[:1] in (":", "\u02d0")
+    ]
+    assert "\u2329" in brackets
+    for opening in brackets:
+        for colon in colons:
+            text = f"{opening}truthlens{colon}span>"
+            assert delimiters.escape(text) != text
+            assert not delimiters.imitations(unicodedata.normalize(form, delimiters.escape(text)))
+
+
 @given(_with_spans())
 def test_marks_can_be_taken_out_again(given_: tuple[str, list[Span]]) -> None:
     """``unmarked`` gives the text back that ``marked`` got, whatever it holds and wherever the spans are."""
     text, spans = given_
-    assert delimiters.unmarked(delimiters.marked(text, spans)) == text
+    assert delimiters.unmarked(delimiters.marked(text, marks_of(spans, length=len(text)))) == text
 
 
 @given(_with_spans())
@@ -156,14 +174,15 @@ def test_marked_text_has_one_tag_per_mark(given_: tuple[str, list[Span]]) -> Non
     """The tags of a marked text are those of its marks, side by side."""
     text, spans = given_
     marks = marks_of(spans, length=len(text))
-    assert _tree(delimiters.marked(text, spans)) == [("span", ("n", "confidence"), [])] * len(marks)
+    assert _tree(delimiters.marked(text, marks)) == [("span", ("n", "confidence"), [])] * len(marks)
     assert all(one.end < other.start for one, other in pairwise(marks))
 
 
 def test_overlapping_spans_become_one_with_the_highest_score() -> None:
     """Spans that overlap or touch are one mark; its confidence is the higher score with two decimals."""
     spans = [Span(6, 9, 0.874), Span(0, 3, 0.5), Span(2, 3, 0.4), Span(4, 7, 0.2), Span(90, 99, 0.9)]
-    assert delimiters.marked("abc defghi jkl", [*spans, Span(5, 5, 1.0)]) == (
+    marks = marks_of([*spans, Span(5, 5, 1.0)], length=14)
+    assert delimiters.marked("abc defghi jkl", marks) == (
         '<truthlens:span n="1" confidence="0.50">abc</truthlens:span> '
         '<truthlens:span n="2" confidence="0.87">defgh</truthlens:span>i jkl'
     )

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from truthlens.core.cache_settings import CacheSettings
 from truthlens.detection.interfaces import ResultCache
-from truthlens.store.result_cache import ENTRY_BYTES, CachedResults, Event, Found, key_of
-from truthlens.telemetry.metrics import Metrics
-from truthlens.telemetry.result_cache_metrics import result_cache_metrics
+from truthlens.store.result_cache import ENTRY_BYTES, CachedResults, CacheEvent, Found, key_of
+from truthlens.telemetry.metrics import Metrics, result_cache_metrics
 
 PREFIX = b"truthlens-result/1\n"
 PARTS = st.lists(st.text(alphabet=st.characters()), max_size=5)
@@ -107,7 +106,7 @@ async def test_the_least_recently_used_result_goes_first() -> None:
 
 async def test_results_take_no_more_memory_than_they_may() -> None:
     size = len(PREFIX) + len('"xxxxxxxxxx"') + ENTRY_BYTES
-    cache, model = CachedResults(CacheSettings(max_bytes=3 * size + 1)), Model("x" * 10)
+    cache, model = CachedResults(CacheSettings.model_construct(max_bytes=3 * size + 1)), Model("x" * 10)
     for number in range(10):
         await cache.of([str(number)], model)
         assert cache.size == cache.entries * size <= 3 * size
@@ -263,7 +262,7 @@ async def test_settings_that_change_count_at_once() -> None:
         await cache.of([str(number)], model)
     cache.use(CacheSettings(max_entries=4))
     assert cache.entries == 4
-    cache.use(CacheSettings(max_bytes=2 * (cache.size // 4)))
+    cache.use(CacheSettings.model_construct(max_bytes=2 * (cache.size // 4)))
     assert cache.entries == 2
     cache.use(CacheSettings(ttl_s=5.0))
     now[0] = 5.0
@@ -369,17 +368,17 @@ async def test_metrics_count_what_was_looked_up_since_the_last_scrape() -> None:
         shelf.errors += 3
         signals.exposition()
         counts = {
-            event: value("truthlens_result_cache_total", {"tier": event.tier, "result": event.result})
+            event: value("truthlens_cache_requests_total", {"tier": event.tier, "result": event.result})
             for event in (
-                Event("hit", "memory"),
-                Event("miss", "memory"),
-                Event("miss", "redis"),
-                Event("error", "redis"),
+                CacheEvent("hit", "memory"),
+                CacheEvent("miss", "memory"),
+                CacheEvent("miss", "redis"),
+                CacheEvent("error", "redis"),
             )
         }
         assert list(counts.values()) == [scrape, scrape, scrape, 3 * scrape]
-        assert value("truthlens_result_cache_entries") == scrape
-        assert value("truthlens_result_cache_bytes") == cache.size > 0
+        assert value("truthlens_cache_entries") == scrape
+        assert value("truthlens_cache_bytes") == cache.size > 0
 
 
 async def test_another_scope_is_another_result() -> None:

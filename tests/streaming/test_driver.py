@@ -14,6 +14,7 @@ import pytest
 from tests.fakes.detectors import FailingDetector, HeldDetector, WordDetector
 from tests.fakes.engines import engine_of
 from truthlens.api.sse.frames import Decoder
+from truthlens.core.limits import Limits
 from truthlens.core.records.enums import (
     Action,
     Endpoint,
@@ -26,9 +27,11 @@ from truthlens.core.records.enums import (
 )
 from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.outcome import Outcome
-from truthlens.core.records.plan import Plan, StreamSettings
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import StreamSettings
 from truthlens.detection.interfaces import Detector
 from truthlens.streaming.driver import StreamDriver
+from truthlens.streaming.shares import Share, Streams
 from truthlens.streaming.types import Ack
 
 EVIDENCE = (Passage("The ferry is free and blue.", Provenance.DOCUMENTS),)
@@ -49,10 +52,8 @@ def plan(streaming: Streaming, **fields: Any) -> Plan:
 
 
 def gate(on_flagged: OnFlagged = OnFlagged.MARK, *, max_hold_s: float = 3.0, **fields: Any) -> Plan:
-    stream = StreamSettings(
-        on_flagged=on_flagged, mark_template=" [?]", notice_template="[gone]", max_hold_s=max_hold_s
-    )
-    return plan(Streaming.GATE, stream=stream, **fields)
+    stream = StreamSettings(mark_template=" [?]", notice_template="[gone]", max_hold_s=max_hold_s)
+    return plan(Streaming.GATE, stream=stream, on_flagged=on_flagged, **fields)
 
 
 OBSERVE = plan(Streaming.OBSERVE)
@@ -120,6 +121,7 @@ async def line(
     structured: bool = False,
     choices: int = 1,
     notes: tuple[str, ...] = (),
+    share: Share | None = None,
 ) -> AsyncIterator[Line]:
     engine = engine_of({None: detector})
     exchange = Exchange(
@@ -153,6 +155,7 @@ async def line(
             engine,
             details=details,
             max_bytes=max_bytes,
+            share=share or Streams().join(Limits()),
             emit=emit,
             conclude=outcomes.append,
             hold=hold,

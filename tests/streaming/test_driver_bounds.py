@@ -10,7 +10,9 @@ import pytest
 
 from tests.fakes.detectors import HeldDetector
 from tests.streaming.test_driver import DONE, OBSERVE, chunk, chunks_of, gate, line, plan, text_of
+from truthlens.core.limits import Limits
 from truthlens.core.records.enums import Action, OnFlagged, OnUnchecked, Reason, Status, Streaming
+from truthlens.streaming.shares import Streams
 
 STOP = gate(OnFlagged.STOP, on_unchecked=OnUnchecked.BLOCK)
 WITHHOLD = gate(OnFlagged.WITHHOLD)
@@ -81,8 +83,12 @@ UNREADABLE = {
     "mark-in-the-middle": b'\xef\xbb\xbfdata: {"choices": [{"index": 0, "delta": {"content": "nine. "}}]}\n\n',
     "message": b'data: {"choices": [{"index": 0, "message": {"content": "nine. "}}]}\n\n',
 }
-# Chunks of the API whose text is known to stand where nobody scores it.
-WITH_TEXT_ELSEWHERE = (UNREADABLE["object-as-content"], UNREADABLE["message"])
+# Text that is known to stand where nobody scores it: in chunks of the API, or in a line that is no field of the format.
+WITH_TEXT_ELSEWHERE = (
+    UNREADABLE["object-as-content"],
+    UNREADABLE["message"],
+    UNREADABLE["mark-in-the-middle"],
+)
 
 
 @pytest.mark.parametrize("raw", UNREADABLE.values(), ids=UNREADABLE)
@@ -300,3 +306,39 @@ async def test_a_frame_that_can_hardly_be_read_does_not_open_the_gate() -> None:
         await made.send(chunk("It costs nine. "), chunk(finish="stop"), DONE, b"", end=True)
         await made.wait(lambda: len(made.acks) == len(depths) + 5)
         assert b"nine" not in made.received
+
+
+async def test_a_stream_that_has_its_part_of_the_frames_is_not_read_on_until_some_have_left() -> None:
+    """Small frames cost memory that their bytes do not tell of."""
+    detector, streams = HeldDetector(), Streams()
+    limits = Limits(max_stream_frames=1000)
+    others = [streams.join(limits) for _ in range(9)]
+    async with line(gate(), detector, share=streams.join(limits)) as made:
+        await made.flow.feed(b"".join(chunk("So. ") for _ in range(120)), end=False)
+        await made.wait(lambda: detector.entered.acquire(blocking=False) or not made.arrived.set())
+        assert made.flow.full
+        for each in others:
+            each.leave()
+        assert not made.flow.full
+        detector.release.set()
+        await made.flow.feed(DONE, b"", end=True)
+        await made.wait(lambda: len(made.acks) == 3)
+        assert made.outcome.verdict.status is Status.CHECKED
+    assert (streams.count, streams.bytes, streams.frames) == (0, 0, 0)
+
+
+async def test_a_stream_with_more_than_its_part_is_refused_where_the_room_is_used_up() -> None:
+    """The plan decides about it: here it is cut before what was not checked."""
+    streams = Streams()
+    limits = Limits(max_stream_bytes=1 << 16)
+    other = streams.join(limits)
+    other.waits(1 << 16, 1)
+    detector = HeldDetector()
+    async with line(STOP, detector, share=streams.join(limits)) as made:
+        made.sent += [*(chunk("The ferry is free. " * 20) for _ in range(100)), DONE, b""]
+        await made.flow.feed(*made.sent, end=True)
+        await made.wait(lambda: len(made.acks) == 102)
+        detector.release.set()
+        assert made.outcome.verdict.reason is Reason.OVERLOADED
+        assert made.outcome.action is Action.BLOCK
+        assert made.text == ""

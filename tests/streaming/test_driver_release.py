@@ -31,6 +31,7 @@ async def fed(made: object, messages: Sequence[bytes]) -> None:
     await made.send(*messages, end=True)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [OBSERVE, WITHHOLD, BLOCK], ids=["observe", "withhold", "block"])
 @pytest.mark.parametrize("held", [False, True], ids=["scored", "never-scored"])
 async def test_a_stream_that_is_cancelled_at_any_moment_gives_everything_back(plan: Plan, held: bool) -> None:
@@ -84,6 +85,7 @@ TOO_LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [WITHHOLD, BLOCK], ids=["withhold", "block"])
 @pytest.mark.parametrize("name", TOO_LARGE)
 async def test_what_is_too_large_for_a_live_check_passes_or_is_cut_as_the_plan_says(
@@ -104,6 +106,7 @@ async def test_what_is_too_large_for_a_live_check_passes_or_is_cut_as_the_plan_s
             assert made.received == b"".join(made.sent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("silence", [b": k\n\n", b"\n", b":\r\n\r\n", b": a\n: b\n\n"])
 async def test_comments_in_a_burst_are_let_through_byte_for_byte(silence: bytes) -> None:
     """Before, within and behind an answer, a hundred thousand at once."""

@@ -21,7 +21,8 @@ from truthlens.core.records.enums import (
 )
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.mitigation_result import Assessment
-from truthlens.core.records.plan import Plan, StreamSettings
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import StreamSettings
 from truthlens.core.records.verdict import DetectorResult, Span, ValueClaim, Verdict, unchecked
 from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
 

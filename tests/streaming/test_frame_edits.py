@@ -13,13 +13,13 @@ from truthlens.api.sse.frames import encode
 from truthlens.core.errors import DialectError
 from truthlens.core.records.enums import Endpoint
 from truthlens.streaming.frame_edits import Changes, rewrite
-from truthlens.streaming.types import Entry
+from truthlens.streaming.types import StreamEntry
 
 
 def rewritten(raw: bytes, changes: Changes) -> bytes:
     (found,) = frames_of(raw)
     transcript = Transcript(Endpoint.CHAT)
-    entry = Entry(found, parse_chunk(found, Endpoint.CHAT))
+    entry = StreamEntry(found, parse_chunk(found, Endpoint.CHAT))
     transcript.add(entry.chunk)
     return rewrite(entry, changes, transcript)
 

@@ -182,6 +182,81 @@ def test_of_a_name_that_is_repeated_only_the_last_leaves() -> None:
     assert read_back(out).choices[0].text == TRUE
 
 
+BESIDE = {
+    "an event": b"event: %s",
+    "an id": b"id: %s",
+    "a comment": b": %s",
+    "a comment without a space": b":%s",
+    "retry": b"retry: %s",
+    "an unknown field": b"note: %s",
+    "a line without a colon": b"%s",
+    "data behind a byte order mark": b"\xef\xbb\xbfdata: %s",
+    "data in capitals": b"Data: %s",
+}
+
+
+@pytest.mark.parametrize("settings", STRICT)
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("place", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_withheld_sentence_leaves_in_no_line_beside_the_data(
+    name: str, place: int, newline: bytes, settings: dict[str, object]
+) -> None:
+    """Before its data, behind it and without any, ahead of the sentence, with it, behind it and at the end."""
+    if place == 0 and name == "data behind a byte order mark":
+        # It begins the stream.
+        name = "a comment"
+    for spelling in (FALSE, "_".join(WORDS), "".join(map(str.capitalize, WORDS))):
+        line = BESIDE[name] % spelling.encode() + newline
+        own = [
+            frame(choice_of(f"{TRUE} ", {}, {}, Endpoint.CHAT)),
+            frame(choice_of(f"{FALSE} ", {}, {}, Endpoint.CHAT)),
+            frame(finish()),
+            DONE,
+        ]
+        before = [line + own[place], own[place][:-1] + line + b"\n"] if place < len(own) else []
+        for changed in (*before, line + newline):
+            frames = [
+                *own[:place],
+                changed,
+                *(own[place + 1 :] if before and changed in before else own[place:]),
+            ]
+            stream, out = played(settings, b"".join(frames))
+            assert "".join(WORDS[:6]).lower() not in _spelled(out)
+            assert read_back(out).choices[0].text.startswith(TRUE)
+            assert stream.gate.fields_dropped or stream.gate.stopped
+
+
+@pytest.mark.parametrize("settings", STRICT)
+def test_lines_beside_the_data_that_keep_books_leave_byte_for_byte(settings: dict[str, object]) -> None:
+    own = [
+        b": OPENROUTER PROCESSING\n\n",
+        b"event: chat.completion.chunk\nid: 17\nretry: 3000\n"
+        + frame(choice_of(f"{TRUE} ", {}, {}, Endpoint.CHAT)),
+        b": ping\n\n",
+        b":\n\n",
+        b"id: evt_01jb9x\n" + frame(finish()),
+        DONE,
+    ]
+    _stream, out = played(settings, *own)
+    assert out == b"".join(own)
+
+
+def test_a_comment_that_may_not_leave_still_keeps_the_connection() -> None:
+    _stream, out = played(
+        STRICT[0], f": {FALSE}\r\n\r\n".encode(), frame(choice_of(TRUE, {}, {}, Endpoint.CHAT))
+    )
+    assert out.startswith(b":\r\n\r\n")
+
+
+def test_what_is_no_utf_8_does_not_repeat_what_was_withheld() -> None:
+    bad = b"data: " + FALSE.encode() + b" \xff\n\n"
+    _stream, out = played(
+        STRICT[0], frame(choice_of(f"{TRUE} {FALSE} ", {}, {}, Endpoint.CHAT)), bad, frame(finish())
+    )
+    assert not tells(out, FALSE)
+
+
 def test_nothing_leaves_behind_the_marker_in_its_own_frame() -> None:
     _stream, out = played(STRICT[0], frame(choice_of(TRUE, {}, {}, Endpoint.CHAT)), encode(f"[DONE] {FALSE}"))
     assert out.endswith(b"data: [DONE]\n\n")

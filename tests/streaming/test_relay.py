@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from truthlens.api.sse.frames import Decoder
 from truthlens.core.records.enums import Endpoint
-from truthlens.streaming import relay as relay_module
+from truthlens.streaming import reading
 from truthlens.streaming.relay import Relay
-from truthlens.streaming.types import Ack, Entry
+from truthlens.streaming.types import Ack, StreamEntry
 
 DONE = b"data: [DONE]\n\n"
 VERDICT = b'data: {"choices": [], "truthlens": {}}\n\n'
@@ -54,6 +54,15 @@ def test_observed_messages_leave_at_once_as_they_came_until_the_answer_has_ended
     assert (watched.ended, watched.acks()) == (True, [])
     watched.open()
     assert watched.acks() == [Ack(), Ack(), Ack(end=True)]
+
+
+@pytest.mark.parametrize("behind", [chunk("Wrong."), b"data: Wrong.\n\n", b"data: [DONE] Wrong.\n\n"])
+def test_text_behind_the_marker_is_unread_where_it_leaves(behind: bytes) -> None:
+    """Nobody scores it; comments there say nothing."""
+    for data, unread in ((behind, True), (b": bye\n\n", False), (DONE, False)):
+        watched = relay()
+        watched.feed(chunk("Right.", finish="stop") + DONE + data, end=False)
+        assert watched.transcript.unread is unread
 
 
 def test_a_message_whose_end_may_become_the_marker_waits_for_it() -> None:
@@ -157,7 +166,7 @@ def test_a_changed_frame_takes_all_messages_that_it_touches_with_it() -> None:
     gate = relay(gated=True)
     first, second, third = chunk("One. "), chunk("Two. "), chunk("Three. ")
     messages = [first + second[:20], second[20:] + third[:9], third[9:]]
-    entries: list[Entry] = []
+    entries: list[StreamEntry] = []
     for data in messages:
         entries += gate.feed(data, end=False)
     entries[0].decided = entries[1].decided = True
@@ -244,10 +253,10 @@ def test_beyond_its_bound_text_is_no_longer_collected() -> None:
 def test_a_message_that_is_read_in_steps_leaves_whole_once_it_was_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(relay_module, "_STEP_BYTES", 100)
+    monkeypatch.setattr(reading, "STEP_BYTES", 100)
     watched = relay()
     message = b"".join(chunk(word) for word in ["one", "two", "three"])
-    steps = watched.reading(message, end=False)
+    steps = watched.reading([message], end=False)
     assert len(next(steps)) == 0
     for found in steps:
         assert len(found) <= 1
@@ -260,10 +269,10 @@ def test_a_message_that_is_read_in_steps_leaves_whole_once_it_was_read(
 def test_what_is_said_at_the_end_while_the_last_message_is_read_is_said_once(
     monkeypatch: pytest.MonkeyPatch, marker: bytes
 ) -> None:
-    monkeypatch.setattr(relay_module, "_STEP_BYTES", 10)
+    monkeypatch.setattr(reading, "STEP_BYTES", 10)
     watched = relay()
     message = chunk("A.") + chunk(finish="stop") + marker
-    steps = watched.reading(message, end=True)
+    steps = watched.reading([message], end=True)
     next(steps)
     watched.close({0: " Beware."}, VERDICT)
     assert watched.acks() == []
@@ -287,19 +296,22 @@ def test_however_a_stream_is_cut_nothing_is_lost_doubled_or_reordered(data: st.D
     gated = data.draw(st.booleans())
     changed = data.draw(st.sets(st.integers(0, len(words) - 1))) if gated else set()
     body = relay(gated=gated, choices=2)
-    entries: list[Entry] = []
+    entries: list[StreamEntry] = []
     acks: list[Ack] = []
-    for number, message in enumerate(messages):
+    given_out = 0
+    while given_out < len(messages):
+        batch = messages[given_out : given_out + data.draw(st.integers(1, 4))]
+        given_out += len(batch)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(relay_module, "_STEP_BYTES", step)
-            for found in body.reading(message, end=number == len(messages) - 1):
+            patch.setattr(reading, "STEP_BYTES", step)
+            for found in body.reading(batch, end=given_out == len(messages)):
                 entries += found
                 for place, entry in enumerate(entries):
                     if gated and not entry.decided and data.draw(st.booleans()):
                         entry.output = b"data: 1\n\n" if place in changed else None
                         entry.decided = True
                 acks += body.acks()
-                assert len(acks) <= number + 1
+                assert len(acks) <= given_out
     for place, entry in enumerate(entries):
         if not entry.decided:
             entry.output = b"data: 1\n\n" if place in changed else None

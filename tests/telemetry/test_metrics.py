@@ -126,3 +126,10 @@ def test_the_uses_of_models_are_a_counter_under_the_white_papers_name() -> None:
         "# TYPE truthlens_models_used counter",
         'truthlens_models_used{model="m1",role="detector"} 1.0',
     ]
+
+
+def test_a_model_that_was_used_has_a_name() -> None:
+    """Where only rules scored, no model was used."""
+    signals = Metrics()
+    signals.observe(replace(OUTCOME, model=""), request_s=0.0, response_s=0.0)
+    assert 'model=""' not in signals.exposition().decode()

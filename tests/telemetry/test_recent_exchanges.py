@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 import pytest
 
 from truthlens.core.records.calls import CallRecord, Role
+from truthlens.core.records.claims import ClaimOutcome, Finding, JudgedClaim
 from truthlens.core.records.enums import AnswerKind, Endpoint, Mode, Provenance, Status
 from truthlens.core.records.exchange import Answer, Exchange, Message, Passage
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.mitigation_result import Correction, Stop
 from truthlens.core.records.outcome import Outcome, Reasoned
 from truthlens.core.records.plan import Plan
-from truthlens.core.records.verdict import Span, Verdict
+from truthlens.core.records.verdict import DetectorResult, Span, Verdict
 from truthlens.telemetry.recent_exchanges import Recent
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -114,6 +115,27 @@ def test_a_large_exchange_keeps_its_strongest_spans_and_says_that_it_was_cut() -
     assert recent.entries()[0].cut is False
 
 
+def test_the_riskiest_claims_are_kept_and_texts_of_them_where_allowed() -> None:
+    """A key of a JSON answer and what a database gives are texts; findings of detectors are not kept at all."""
+    claim = JudgedClaim(0, 1, ClaimOutcome.CONTRADICTED, 0.9, "numbers", reason="secret", path="/secret")
+    many = tuple(replace(claim, start=at, end=at + 1, risk=at / 1000) for at in range(1000))
+    found = DetectorResult("encoder", 0.9, findings=(Finding(0, 1, 0.9),) * 1000)
+    given = replace(verdict(1), claims=many, results=(found,))
+    recent = Recent()
+    for keep_text in (False, True):
+        recent.add(
+            outcome(verdict=given, verdicts=(given,)), time=NOW, exchange=exchange("b"), keep_text=keep_text
+        )
+        entry = recent.entries()[0]
+        kept = entry.outcome.verdicts[0]
+        assert [each.start for each in kept.claims] == list(range(800, 1000))
+        assert entry.cut
+        assert kept.results[0].findings == ()
+        assert ("secret" in repr(kept)) is keep_text
+    assert "secret" not in repr(entry.without_text())
+
+
+@pytest.mark.slow
 def test_memory_is_bounded_whatever_the_exchanges_hold() -> None:
     """A hundred of the largest stay within the bound, measured and not only estimated."""
     bound = 4 << 20

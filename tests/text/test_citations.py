@@ -10,7 +10,9 @@ from truthlens.text.citations import Labels, fence_after, find_citations, label_
 
 KNOWN = {"s0", "s1", "doc_7", "kb-12", "handbook.pdf", "https://library.example/hours", "a"}
 LABELS = Labels(
-    lambda label: label_key(label) in KNOWN, lambda label: shape_of(label_key(label)) in ("kb0", "00000")
+    lambda label: label_key(label) in KNOWN,
+    lambda label: shape_of(label_key(label)) in ("kb0", "00000"),
+    {"S0", "S1", "kb-12"}.__contains__,
 )
 
 CITES = [
@@ -64,6 +66,12 @@ CITES = [
     ("Nine [S0](https://elsewhere.example).", ["S0"]),
     ("Sources:\n[1] One\n[2] Two", ["1", "2"]),
     ("`a` and [1] and `b`", ["1"]),
+    ("Nine {{1}}.", ["1"]),
+    ("Nine <cite>S0</cite>, <ref id='S1'/>.", ["S0", "S1"]),
+    ("Nine (Document 2).", ["Document 2"]),
+    ("Nine (kb-12, S1).", ["kb-12", "S1"]),
+    ("Nine†1 (p. 3).", ["1"]),
+    ("Nine [S0, at ten].", ["S0"]),
     ("Sources: [1], [2]", ["1", "2"]),
 ]
 CITES_NOTHING = [
@@ -108,6 +116,10 @@ CITES_NOTHING = [
     "1]",
     "[a\nb]",
     "[" * 50 + "1",
+    "(a) pay, (b) wait (KB-12)",
+    "f(S0) and x^{{2}}",
+    "<b>1</b> <cite>nine</cite>",
+    "`(S0)`, `{{1}}` and `<cite>1</cite>`",
 ]
 
 
@@ -140,13 +152,13 @@ def test_lines_of_sources_are_told_apart() -> None:
 def test_a_part_is_read_from_its_line_on() -> None:
     """With what is known of the lines before: whether they opened a block of code."""
     text = "```\n[1]\n```\nNine [2]."
-    assert fence_after(text, 0, 4, fenced=False)
-    assert not fence_after(text, 4, 12, fenced=True)
-    assert find_citations(text, LABELS, start=4, fenced=True).citations[0].labels == ("2",)
+    assert fence_after(text, 0, 4, "") == "```"
+    assert fence_after(text, 4, 12, "```") == ""
+    assert find_citations(text, LABELS, start=4, fence="```").citations[0].labels == ("2",)
 
 
 MARKS = st.lists(
-    st.sampled_from([*"[]()【】（）`~|\n .,:;-^†S1x0a—#\"'\\{}=", "Source: ", "doc_7", "http://a"])
+    st.sampled_from([*"[]()【】（）{}<>/†`~|\n .,:;-^†S1x0a—#\"'\\{}=", "Source: ", "doc_7", "http://a"])
 ).map("".join)
 
 
@@ -157,6 +169,6 @@ def test_citations_lie_in_the_text_in_order(text: str) -> None:
     at = 0
     for each in found.citations:
         assert at <= each.start < each.end <= len(text)
-        assert each.labels
+        assert each.labels or text[each.start] in "([（【"
         at = each.end
     assert all(0 <= start <= end <= len(text) for start, end in found.listed)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.text.language_table import SENTENCES
-from truthlens.text.language import is_read, language_of, readable, unread
+from truthlens.text.language import has_known_sentences, is_read, language_of, readable, unread
 from truthlens.text.sentences import is_chinese
 
 
@@ -125,6 +125,7 @@ def test_a_german_document_is_not_readable() -> None:
     assert readable(text, ["de"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["a", "a@", "a.", "“", "`", "(", "a'", "ä", "的", "!", "a=", '"', "</", "9a"]
 )
@@ -132,3 +133,25 @@ def test_long_runs_cost_no_square(unit: str) -> None:
     """A client decides how long a word is: a megabyte of it is read in one go (the square would take hours)."""
     text = "The library opens at four in the morning. " + unit * (1_000_000 // len(unit))
     assert isinstance(unread(text, ["en"]), tuple)
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("", True),
+        ("It opens at nine.", True),
+        ("Die Gebühr beträgt zwölf Euro.", True),
+        ("国内电汇费用为七十五美元。", True),
+        ("料金は十二ユーロです。", True),
+        ("요금은 십이 유로입니다.", True),
+        ("Плата составляет двенадцать евро.", True),
+        ("الرسوم هي اثنا عشر يورو.", True),
+        ("فیس بارہ یورو ہے۔ معاہدہ ختم ہوتا ہے۔", False),
+        ("शुल्क बारह यूरो है। अनुबंध समाप्त होता है।", False),
+        ("ค่าธรรมเนียมคือสิบสองยูโร สัญญาสิ้นสุด", False),
+        ("The word शुल्क means fee, as every reader of the leaflet knows.", True),
+    ],
+)
+def test_sentences_are_known_by_script(text: str, known: bool) -> None:
+    """By most of its letters, and where a mark says that it ends its sentences otherwise."""
+    assert has_known_sentences(text) is known

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.text.sentences import sentences
+from truthlens.text.values.moments import MONTHS
 
 _PIECES = st.sampled_from(
     [
@@ -79,6 +80,29 @@ def test_every_character_stands_in_one_sentence(text: str) -> None:
         ),
         ("Das ist z. B. so. Die Nr. 5 bzw. 6.", ["Das ist z. B. so.", "Die Nr. 5 bzw. 6."]),
         ("他说：“好。”然后走了。U.S. 经济好！", ["他说：“好。”", "然后走了。", "U.S. 经济好！"]),
+        ("Er starb am 3. Mai 1970. Sie kam.", ["Er starb am 3. Mai 1970.", "Sie kam."]),
+        ("1. Januar 2020. Am 12. Okt. 1990 kam er.", ["1. Januar 2020.", "Am 12. Okt. 1990 kam er."]),
+        ("Vom 3. bis 5. Mai und am 1./2. Juni kam er.", ["Vom 3. bis 5. Mai und am 1./2. Juni kam er."]),
+        ("den 17. mai 1814, le 1. mars 1999, dann. Und", ["den 17. mai 1814, le 1. mars 1999, dann.", "Und"]),
+        ("It was 12. May 2020 was hot.", ["It was 12. May 2020 was hot."]),
+        (
+            "He is 12. May I come? He is 3. Mars is red.",
+            ["He is 12.", "May I come?", "He is 3.", "Mars is red."],
+        ),
+        (
+            "In room 12. April was cold. I am 3. April is 4.",
+            ["In room 12.", "April was cold.", "I am 3.", "April is 4."],
+        ),
+        (
+            "Es sind 45. Mai kam. Version 1.2. Mai kam.",
+            ["Es sind 45.", "Mai kam.", "Version 1.2.", "Mai kam."],
+        ),
+        ("Er zahlt 1,2 Mio. Dollar. Das ist viel.", ["Er zahlt 1,2 Mio. Dollar.", "Das ist viel."]),
+        ("Es sind 3 Mrd. Die 40 Tsd. Leute gehen.", ["Es sind 3 Mrd.", "Die 40 Tsd. Leute gehen."]),
+        ("It cost $3 bn. in May and 4 mn. The end.", ["It cost $3 bn. in May and 4 mn.", "The end."]),
+        ("Es ist aus dem 19. Jahrhundert. Das", ["Es ist aus dem 19. Jahrhundert.", "Das"]),
+        ("Im 18. Jh. gebaut, im 19. Jh. Die Kirche", ["Im 18. Jh. gebaut, im 19. Jh.", "Die Kirche"]),
+        ("Das sind viele Mio. Dollar kamen.", ["Das sind viele Mio.", "Dollar kamen."]),
         ("  \n ", []),
         ("", []),
     ],
@@ -86,3 +110,16 @@ def test_every_character_stands_in_one_sentence(text: str) -> None:
 def test_sentences_end_at_punctuation_and_lines(text: str, found: list[str]) -> None:
     """Abbreviations, initials, decimals, versions and addresses end none, but where the next word begins a sentence."""
     assert [text[start:end] for start, end in sentences(text)] == found
+
+
+@given(
+    st.integers(1, 31),
+    st.sampled_from(sorted(MONTHS)),
+    st.integers(1000, 2199),
+    st.sampled_from(["am", "le", "el", "on", ""]),
+)
+def test_a_date_with_an_ordinal_is_in_one_sentence(day: int, month: str, year: int, before: str) -> None:
+    """Whatever the language of the month, as it is written at the start of a sentence and within."""
+    for name in (month, month.capitalize()):
+        text = f"{before} {day}. {name} {year} kam er."
+        assert sentences(text) == [(len(text) - len(text.lstrip()), len(text))]

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from truthlens.api.evidence.documents import document_passages
-from truthlens.api.evidence.extract import check_evidence
 from truthlens.core.limits import Limits
 from truthlens.core.records.enums import Provenance, Reason
 from truthlens.core.records.exchange import Exchange, Passage
+from truthlens.evidence.documents import document_passages
+from truthlens.evidence.extract import check_evidence
 
 ANSWER_CITATIONS = "answer-citations"
 """The note of a request whose evidence comes with its answer, and the rule of the passages that did."""
@@ -24,7 +24,7 @@ ANSWER_CITATIONS = "answer-citations"
 # What the search did: it is told to programs and is no part of the answer.
 _SEARCHED = frozenset(("citations", "intent", "all_retrieved_documents"))
 _TITLES = ("title", "filepath", "url")
-_LACKING = (Reason.NO_CONTEXT, Reason.UNSURE_CONTEXT)
+_LACKING = (Reason.NO_CONTEXT, Reason.UNSURE_CONTEXT, Reason.RETRIEVAL_FAILED, Reason.RETRIEVAL_EMPTY)
 _DEFAULTS = Limits()
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from truthlens.api.json_edit import show
+from truthlens.text.json_edit import show
 
 _DOCUMENT_PARTS = frozenset(
     (
@@ -20,6 +20,10 @@ _DOCUMENT_PARTS = frozenset(
         "citation",
     )
 )
+# Parts of an assistant's message in which a server puts what its own tools found, and the parts in which the model called them.
+# Source: Anthropic's Messages API (web search, web fetch, MCP connector). Output of code that the model wrote is the model's own word.
+_SERVER_RESULTS = frozenset(("web_search_tool_result", "web_fetch_tool_result", "mcp_tool_result"))
+_SERVER_CALLS = frozenset(("server_tool_use", "mcp_tool_use"))
 _HOLDERS = (
     "text",
     "data",
@@ -35,6 +39,9 @@ _HOLDERS = (
     "snippet",
     "page_content",
 )
+# Those of them in which a list of anything holds documents, and in which any object is one.
+_LISTS = frozenset(("value", "result", "output", "content"))
+_OBJECTS = frozenset(("value", "result", "output", "data", "document"))
 _MAX_DEPTH = 4
 _TITLES = ("title", "filename", "name", "uri", "url", "source")
 _REASONING = frozenset(("thinking", "reasoning"))
@@ -83,40 +90,60 @@ def document_parts(content: object, *, source: bool) -> tuple[object, ...]:
     return tuple(found)
 
 
+def server_tool_results(content: object) -> tuple[object, ...]:
+    """Return what a server's own tools found, of the parts of an assistant's message: each result behind its call, by its id."""
+    found: list[object] = []
+    called: set[str] = set()
+    for part in content if isinstance(content, list) else ():
+        if not isinstance(part, dict):
+            continue
+        kind, call = part.get("type"), part.get("tool_use_id")
+        if kind in _SERVER_CALLS and isinstance(part.get("id"), str):
+            called.add(part["id"])
+        elif kind in _SERVER_RESULTS and isinstance(call, str) and call in called:
+            found += _document_values(part)
+    return tuple(found)
+
+
 def _document_values(part: Mapping[str, object], depth: int = 0) -> list[object]:
     """Return the documents of one part, whose text is in a member of its own or one or two objects below."""
-    title = next((part[key] for key in _TITLES if isinstance(part.get(key), str)), "")
-    label = part.get("id")
     if depth > _MAX_DEPTH:
         # What a client nests deeper than any API is no document: it costs neither time nor stack.
         return []
+    title = next((part[key] for key in _TITLES if isinstance(part.get(key), str)), "")
+    named = {"title": title, "id": part.get("id")}
     for key in _HOLDERS:
         held = part.get(key)
-        if isinstance(held, str) and held.strip():
-            if key == "source" or held.startswith("data:") or part.get("type") == "base64":
-                continue
-            return [{"title": title, "id": label, "text": held}]
-        if isinstance(held, list) and held:
-            texts = [text for each in held if (text := _input_text(each)) is not None]
-            if texts:
-                return [{"title": title, "id": label, "text": "\n\n".join(texts)}]
-            if key in ("value", "result", "output", "content"):
-                return [
-                    each
-                    for item in held
-                    for each in (_document_values(item, depth + 1) if _is_part(item) else [item])
-                ]
-        if isinstance(held, dict):
-            inner = _document_values({"title": title, "id": label, **held}, depth + 1)
-            if inner:
-                return inner
-            if key in ("value", "result", "output", "data", "document"):
-                return [held]
+        found: list[object] | None = None
+        if isinstance(held, str):
+            plain = held.strip() and not held.startswith("data:")
+            if plain and key != "source" and part.get("type") != "base64":
+                found = [{**named, "text": held}]
+        elif isinstance(held, list):
+            found = _listed_values(held, key, named, depth)
+        elif isinstance(held, dict):
+            found = _document_values({**named, **held}, depth + 1) or ([held] if key in _OBJECTS else None)
+        if found is not None:
+            return found
     return []
 
 
-def _is_part(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("type"), str)
+def _listed_values(
+    held: list[object], key: str, named: Mapping[str, object], depth: int
+) -> list[object] | None:
+    """Return the documents that the list in the member ``key`` is or holds; ``None`` where it is neither."""
+    texts = [text for each in held if (text := _input_text(each)) is not None]
+    if texts:
+        return [{**named, "text": "\n\n".join(texts)}]
+    if not held or key not in _LISTS:
+        return None
+    found: list[object] = []
+    for item in held:
+        if isinstance(item, dict) and isinstance(item.get("type"), str):
+            found += _document_values(item, depth + 1)
+        else:
+            found.append(item)
+    return found
 
 
 def text_of_part(part: object) -> str | None:
@@ -127,6 +154,11 @@ def text_of_part(part: object) -> str | None:
         text = part.get("text")
         return text if isinstance(text, str) else None
     return None
+
+
+def texts_of_parts(parts: Iterable[object]) -> list[str]:
+    """Return the texts of those content parts of an answer that have one."""
+    return [text for part in parts if (text := text_of_part(part)) is not None]
 
 
 def is_reasoning_part(part: Mapping[str, object]) -> bool:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from urllib.parse import unquote
 
 from truthlens.core.records.enums import Endpoint
 
 
-class Kind(StrEnum):
+class RequestKind(StrEnum):
     """What a request asks for."""
 
     CHAT = "chat"
@@ -30,7 +31,7 @@ class Kind(StrEnum):
     @property
     def endpoint(self) -> Endpoint | None:
         """The API, where the path alone says it."""
-        return {Kind.CHAT: Endpoint.CHAT, Kind.COMPLETIONS: Endpoint.COMPLETIONS}.get(self)
+        return {RequestKind.CHAT: Endpoint.CHAT, RequestKind.COMPLETIONS: Endpoint.COMPLETIONS}.get(self)
 
 
 # Methods that ask for no new answer.
@@ -117,7 +118,7 @@ _NO_ANSWER = re.compile(f"(?:/{_OTHER})*/(?:{'|'.join(NO_ANSWERS).replace('*', _
 _MOST_DECODINGS = 3
 
 
-def kind_of(method: str, path: str, headers: Mapping[str, str]) -> Kind:
+def kind_of(method: str, path: str, headers: Mapping[str, str]) -> RequestKind:
     """Return what a request asks for.
 
     Args:
@@ -125,14 +126,25 @@ def kind_of(method: str, path: str, headers: Mapping[str, str]) -> Kind:
         path: ``:path`` as sent: with its query, in any form of a request target.
         headers: By lower-case name.
     """
-    if _method(method, headers) in PASSING_METHODS or _gets_no_answer(path):
-        return Kind.NO_ANSWER
+    if _method(method, headers) in PASSING_METHODS:
+        return RequestKind.NO_ANSWER
+    return _remembered(path) if len(path) <= _LONGEST_REMEMBERED else _posted(path)
+
+
+def _posted(path: str) -> RequestKind:
+    if _gets_no_answer(path):
+        return RequestKind.NO_ANSWER
     served = _served(path)
     if served[-2:] == ["chat", "completions"]:
-        return Kind.CHAT
-    return {"completions": Kind.COMPLETIONS, "invocations": Kind.INVOCATIONS}.get(
-        served[-1] if served else "", Kind.DIALECT
+        return RequestKind.CHAT
+    return {"completions": RequestKind.COMPLETIONS, "invocations": RequestKind.INVOCATIONS}.get(
+        served[-1] if served else "", RequestKind.DIALECT
     )
+
+
+# A server's few paths come again and again; a client may send any, so that only short ones are kept.
+_LONGEST_REMEMBERED = 256
+_remembered = lru_cache(maxsize=256)(_posted)
 
 
 def _method(method: str, headers: Mapping[str, str]) -> str:

@@ -40,7 +40,7 @@ _LONGEST = max(map(len, (*_PAIRS, *_PAIRS.values())))
 _FENCE = "```"
 
 
-class Place(StrEnum):
+class ReasoningPlace(StrEnum):
     """Where a growing text ends so far: before its first letter, within reasoning, or in the answer."""
 
     BEFORE = "before"
@@ -55,9 +55,9 @@ def reasoning_end(text: str) -> int:
     mark without an opening one ends a block that the prompt's template opened: if it ends its line, text
     follows it, no opening mark precedes it, and it is not in a code block.
     """
-    reader = ReasoningReader()
-    reader.feed(text)
-    return reader.end or _end_of_unopened(text) or 0
+    start = AnswerStart()
+    start.feed(text)
+    return start.of(lambda: text)
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
@@ -66,81 +66,34 @@ def split_reasoning(text: str) -> tuple[str, str]:
     return text[:end], text[end:]
 
 
-class ReasoningReader:
-    """Finds the leading block of reasoning in a text that comes in pieces cut anywhere.
+class AnswerStart:
+    """Where the answer begins in a text that comes in pieces, as ``reasoning_end`` finds it so far.
 
     Attributes:
-        place: Where the text ends so far. ``BEFORE``: what has come may still turn out to be an opening mark.
-        end: Characters that are known to be reasoning, with its marks and the white space behind them; 0 for
-            none.
+        place: Where the text ends so far, as far as opening marks tell. ``BEFORE``: what has come may still
+            turn out to be an opening mark.
     """
 
     def __init__(self) -> None:
-        self.place = Place.BEFORE
-        self.end = 0
+        self.place = ReasoningPlace.BEFORE
+        # Characters that are known to be reasoning, with its marks and the white space behind them.
+        self._end = 0
         self._length = 0
         self._closing = ""
         # The text's end, as far as a mark may begin in it.
         self._open = ""
-
-    def feed(self, text: str) -> None:
-        """Process the next piece."""
-        self._length += len(text)
-        if self.place is Place.ANSWER:
-            return
-        self._open += text
-        while self._read():
-            pass
-
-    def _read(self) -> bool:
-        """Read on by one mark; whether there may be more to read."""
-        if self.place is Place.WITHIN:
-            return self._read_block()
-        bare = self._open.lstrip()
-        opening = _OPENING.match(bare)
-        if opening is not None:
-            self.place, self._closing = Place.WITHIN, _PAIRS[opening[0]]
-            self._open = bare[opening.end() :]
-            self.end = self._length
-            return True
-        if self.end:
-            self.end = self._length - len(bare)
-        if bare and not any(mark.startswith(bare) for mark in _PAIRS):
-            self.place, self._open = Place.ANSWER, ""
-        else:
-            self._open = bare
-        return False
-
-    def _read_block(self) -> bool:
-        found = self._open.find(self._closing)
-        self.end = self._length
-        if found < 0:
-            self._open = self._open[-_LONGEST:]
-            return False
-        self._open = self._open[found + len(self._closing) :]
-        self.place = Place.BEFORE
-        self.end = self._length - len(self._open)
-        return True
-
-
-class AnswerStart:
-    """Where the answer begins in a text that grows, as ``reasoning_end`` finds it in the text so far."""
-
-    def __init__(self) -> None:
-        self._reader = ReasoningReader()
         self._tail = ""
         self._closed = False
         self._unopened: int | None = None
 
-    @property
-    def place(self) -> Place:
-        """Where the text ends so far, as far as opening marks tell."""
-        return self._reader.place
-
     def feed(self, text: str) -> None:
         """Process the next piece."""
-        self._reader.feed(text)
-        if self._closed or self._reader.end:
+        self._length += len(text)
+        if self.place is not ReasoningPlace.ANSWER:
+            self._open += text
+            while self._read():
+                pass
+        if self._closed or self._end:
             return
         self._tail += text
         self._closed = _CLOSING.search(self._tail) is not None
@@ -148,11 +101,41 @@ class AnswerStart:
 
     def of(self, text: Callable[[], str]) -> int:
         """Return where the answer begins in the text so far, which ``text`` gives; it is rarely needed."""
-        if self._reader.end or not self._closed:
-            return self._reader.end
+        if self._end or not self._closed:
+            return self._end
         if self._unopened is None:
             self._unopened = _end_of_unopened(text())
         return self._unopened or 0
+
+    def _read(self) -> bool:
+        """Read on by one mark; whether there may be more to read."""
+        if self.place is ReasoningPlace.WITHIN:
+            return self._read_block()
+        bare = self._open.lstrip()
+        opening = _OPENING.match(bare)
+        if opening is not None:
+            self.place, self._closing = ReasoningPlace.WITHIN, _PAIRS[opening[0]]
+            self._open = bare[opening.end() :]
+            self._end = self._length
+            return True
+        if self._end:
+            self._end = self._length - len(bare)
+        if bare and not any(mark.startswith(bare) for mark in _PAIRS):
+            self.place, self._open = ReasoningPlace.ANSWER, ""
+        else:
+            self._open = bare
+        return False
+
+    def _read_block(self) -> bool:
+        found = self._open.find(self._closing)
+        self._end = self._length
+        if found < 0:
+            self._open = self._open[-_LONGEST:]
+            return False
+        self._open = self._open[found + len(self._closing) :]
+        self.place = ReasoningPlace.BEFORE
+        self._end = self._length - len(self._open)
+        return True
 
 
 def _end_of_unopened(text: str) -> int | None:

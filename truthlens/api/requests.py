@@ -7,41 +7,42 @@ Deliberately not here: how answers are read and rewritten (``responses``), findi
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
-from truthlens.api import json_edit
 from truthlens.api.answer_citations import ANSWER_CITATIONS
-from truthlens.api.content import document_parts, request_text
-from truthlens.api.evidence.chat_template import messages_of
-from truthlens.api.evidence.extract import take_evidence
-from truthlens.api.evidence.roles import Speaker, speaker_of
-from truthlens.api.request_context import context_texts
-from truthlens.core.errors import DialectError
-from truthlens.core.limits import Limits, check
+from truthlens.api.content import document_parts, request_text, server_tool_results
+from truthlens.core.errors import DialectError, check
+from truthlens.core.limits import Limits
 from truthlens.core.records.enums import Endpoint
 from truthlens.core.records.exchange import Exchange, Message
-from truthlens.core.records.plan import EvidenceRules
+from truthlens.core.records.settings import EvidenceRules
+from truthlens.evidence.extract import take_evidence
+from truthlens.evidence.roles import Speaker, messages_of, speaker_of
+from truthlens.text import json_edit
 
 # Fields by which OpenAI, vLLM and other compatible servers constrain the answer to a format that a
 # program reads. Forced tool calls are not here: they come back as tool calls, which are never changed.
 _FORMAT_FIELDS = (
-    "guided_json",
-    "guided_regex",
-    "guided_choice",
-    "guided_grammar",
-    "structured_outputs",
-    "structural_tag",
-    "json_schema",
-    "regex",
-    "ebnf",
-    "grammar",
-    "format",
+    "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "structural_tag",
+    "json_schema", "regex", "ebnf", "grammar", "format",
+)  # fmt: skip
+# What says how to answer, and not what of; a tool's schema names what it is about in every request.
+_SETTINGS = frozenset(
+    ("model", "user", "tools", "functions", "tool_choice", "function_call", "response_format", "metadata", "stop",
+     *_FORMAT_FIELDS)
+)  # fmt: skip
+# Labels, and what is no text though it is written as one.
+_NO_TEXT = frozenset(
+    ("role", "type", "id", "tool_call_id", "image_url", "input_audio", "audio", "file", "video_url")
 )
-
+_DATA_URL = re.compile(r"data:[\w.+/-]{1,100};base64,")
 
 MEMBER_IGNORED = "request-member-ignored"
 _DEFAULTS = Limits()
+_NO_SCOPE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,12 @@ class Request:
     @property
     def user_text(self) -> str:
         """The texts of all user messages, one after the other."""
-        return "\n".join(message.text for message in self.messages if is_users(message.role))
+        return "\n".join(message.text for message in self.messages if _is_users(message.role))
 
 
-def is_users(role: str) -> bool:
+def _is_users(role: str) -> bool:
     """Return whether a message of this role is the user's: any role that is not known to be another's."""
-    return speaker_of(role) is Speaker.USER
+    return speaker_of(role) in (Speaker.USER, Speaker.UNKNOWN)
 
 
 def parse_request(body: bytes, endpoint: Endpoint, rules: EvidenceRules) -> Exchange:
@@ -115,7 +116,7 @@ def read_request(body: bytes, endpoint: Endpoint | None, limits: Limits = _DEFAU
         structured=_is_structured(request),
         echoed=_echoed(request, messages),
         choices=_choices(request),
-        context=context_texts(request, repeated),
+        context=_context_texts(request, repeated),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -130,8 +131,9 @@ def exchange_of(request: Request, rules: EvidenceRules, limits: Limits = _DEFAUL
     messages = request.messages
     if len(messages) == 1 and not messages[0].documents:
         # A prompt may be written in the marks of a model's chat template by hand.
-        messages = messages_of(messages[0].text) if is_users(messages[0].role) else messages
-    evidence = take_evidence(messages, request.documents, rules, limits)
+        messages = messages_of(messages[0].text) if speaker_of(messages[0].role) is Speaker.USER else messages
+    continued = request.endpoint is Endpoint.COMPLETIONS and messages == request.messages
+    evidence = take_evidence(messages, request.documents, rules, limits, continued=continued)
     return Exchange(
         endpoint=request.endpoint,
         model=request.model,
@@ -146,6 +148,53 @@ def exchange_of(request: Request, rules: EvidenceRules, limits: Limits = _DEFAUL
         left=evidence.left,
         unchecked=evidence.unchecked,
     )
+
+
+class LazyRequest:
+    """The request half of an exchange, searched for evidence by ``read`` while the model is at work.
+
+    Args:
+        request: with its texts.
+        rules: what counts as evidence.
+        limits: bounds on it.
+        size: bytes of the request.
+        scope: what the operator says the exchange is about.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        rules: EvidenceRules,
+        limits: Limits = _DEFAULTS,
+        *,
+        size: int,
+        scope: Mapping[str, str] = _NO_SCOPE,
+    ) -> None:
+        self.size = size
+        self._scope = scope
+        self._unread: tuple[Request, EvidenceRules, Limits] | None = (request, rules, limits)
+        self._exchange: Exchange | None = None
+
+    def read(self) -> None:
+        """Search the texts, off the event loop where they are long.
+
+        Raises:
+            BodyTooLargeError: there is more evidence than the limits allow.
+            StoppedError: the result is no longer needed.
+        """
+        unread = self._unread
+        if unread is not None:
+            self._exchange = replace(exchange_of(*unread), scope=self._scope)
+            self._unread = None
+
+    def give_up(self) -> None:
+        """Release the texts: they will not be searched, and there is no exchange."""
+        self._unread = None
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """Query and passages; ``None`` where the texts were not searched (yet)."""
+        return self._exchange
 
 
 def set_model(body: bytes, model: str) -> bytes:
@@ -192,7 +241,11 @@ def _message(message: object, where: str, notes: list[str]) -> Message:
         raise DialectError(f"{where} is {json_edit.describe(message)}; expected an object")
     role, text = message.get("role"), request_text(message.get("content"))
     role = json_edit.show(role) if isinstance(role, str) else None
-    documents = document_parts(message.get("content"), source=speaker_of(role or "") is Speaker.SOURCE)
+    speaker = speaker_of(role or "")
+    if speaker is Speaker.ASSISTANT:
+        documents = server_tool_results(message.get("content"))
+    else:
+        documents = document_parts(message.get("content"), source=speaker is Speaker.SOURCE)
     if (text is None and not documents) or role is None:
         notes.append(MEMBER_IGNORED)
     name = message.get("name")
@@ -258,3 +311,60 @@ def _echoed(request: Mapping[str, object], messages: tuple[Message, ...]) -> str
         return messages[-1].text
     # vLLM's chat API repeats the last message only where the answer continues it.
     return messages[-1].text if messages[-1].role == "assistant" else ""
+
+
+def _context_texts(
+    request: Mapping[str, object], repeated: Sequence[tuple[str, object]] = ()
+) -> tuple[str, ...]:
+    """Return the texts of a request's JSON without plain user messages, a prompt, its tools and its settings.
+
+    Only for choosing a plan. What of it is evidence is for ``evidence``.
+
+    User messages in parts are among them, for parts of unknown kinds are in no message's text. So are the plain ones
+    of ``repeated`` members: a backend whose parser takes the first of two reads the question there.
+    """
+    replaced = [value for key, value in repeated if key not in _SETTINGS | _NO_TEXT]
+    rest = {key: value for key, value in request.items() if key not in _SETTINGS and key != "prompt"}
+    messages = rest.pop("messages", None)
+    if not isinstance(messages, list):
+        return tuple(_texts([rest, replaced]))
+    joined = ["".join(parts) for message in messages if len(parts := _parts(message)) > 1]
+    return tuple(_texts([rest, [_without_plain_text(message) for message in messages], joined, replaced]))
+
+
+def _parts(message: object) -> list[str]:
+    """Return the texts of a message in parts, which a backend's template may join without a sign between: a word may go on in the next."""
+    content = message.get("content") if isinstance(message, dict) else None
+    texts = (
+        part.get("text") if isinstance(part, dict) else part
+        for part in (content if isinstance(content, list) else ())
+    )
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _without_plain_text(message: object) -> object:
+    if (
+        not isinstance(message, dict)
+        or not isinstance(message.get("role"), str)
+        or not _is_users(message["role"])
+        or not isinstance(message.get("content"), str)
+    ):
+        return message
+    return {key: value for key, value in message.items() if key != "content"}
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every string in ``value`` that may be a text, in order.
+
+    It keeps its own stack, as JSON may be deep.
+    """
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            if value and not _DATA_URL.match(value):
+                yield value
+        elif isinstance(value, dict):
+            stack += [item for key, item in reversed(value.items()) if key not in _NO_TEXT]
+        elif isinstance(value, list):
+            stack += reversed(value)

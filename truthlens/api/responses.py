@@ -5,20 +5,21 @@ Deliberately not here: deciding what an answer's new text is (``delivery``), str
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from truthlens.api import json_edit
 from truthlens.api.answer_citations import awaits_citations, split_citations
 from truthlens.api.content import text_of_part
 from truthlens.api.members.filter import LOGPROBS_DROPPED, Level, Members
-from truthlens.api.reasoning import reasoning_end, split_reasoning
-from truthlens.api.visible_text import Shown, show_choice, unread_of, without_copies
-from truthlens.core.errors import DialectError
-from truthlens.core.limits import Limits, check
+from truthlens.api.reasoning import split_reasoning
+from truthlens.api.visible_text import Shown, load_shown, show_choice, unread_of, without_copies
+from truthlens.core.errors import DialectError, check
+from truthlens.core.limits import Limits
 from truthlens.core.records.enums import AnswerKind, Endpoint
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.llm.token_estimate import text_tokens
+from truthlens.text import json_edit
 
 # The member of a body, or of a chunk, that only we give.
 OWN_MEMBER = "truthlens"
@@ -66,14 +67,14 @@ def parse_response(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) 
         DialectError: The body is not UTF-8, not JSON, or not of the API's shape.
     """
     text = json_edit.decode(body)
-    response = json_edit.load_object(text, max_values=limits.max_json_values)
+    response, repeated = load_shown(text, max_values=limits.max_json_values)
     choices = response.get("choices")
     if choices is None and response.get("error") is not None:
         raise DialectError("body is an error object; expected choices")
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
         raise DialectError(f"choices is {json_edit.describe(choices)}; expected a list of objects")
     check(len(choices), limits.max_choices, key="max_choices")
-    beside = unread_of(response)
+    beside = [*unread_of(response), *repeated]
     if beside and not choices:
         raise DialectError("choices is empty, and text stands beside it; expected it in a choice")
     answers: list[Answer] = []
@@ -102,18 +103,15 @@ def parse_response(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) 
     )
 
 
-def answer_of(answer: Answer, *, echoed: str = "", splits: bool = True) -> tuple[Answer, str]:
+def answer_of(answer: Answer, *, echoed: str = "") -> tuple[Answer, str]:
     """Return the answer of a choice out of all that it says, and the echo before it.
 
     Args:
         answer: All text of the choice, with what came with it.
         echoed: Where the text starts with it, the answer is what follows.
-        splits: Whether reasoning at the front of the text is told apart.
     """
     echo = echoed if echoed and answer.text.startswith(echoed) else ""
-    text = answer.text[len(echo) :]
-    end = reasoning_end(text) if splits else 0
-    lead, text = text[:end], text[end:]
+    lead, text = split_reasoning(answer.text[len(echo) :])
     kind, reasoning = answer.kind, answer.reasoning
     if lead.strip():
         reasoning = f"{reasoning}{_GAP}{lead}" if reasoning.strip() else lead
@@ -172,16 +170,12 @@ def rewrite_response(
     Raises:
         ValueError: ``texts`` names a choice that the response lacks or that holds no text.
     """
-    known = {answer.index for answer in response.answers if answer.kind is AnswerKind.TEXT}
-    if not known.issuperset(texts):
-        raise ValueError(
-            f"choices {sorted(set(texts) - known)} cannot be changed; with text: {sorted(known)}"
-        )
+    known_texts(response.answers, texts)
     dropped: list[str] = []
     replaced = {
         place
         for place, answer in enumerate(response.answers)
-        if answer.index in texts and is_replaced(answer.text, texts[answer.index])
+        if answer.index in texts and _is_replaced(answer.text, texts[answer.index])
     }
 
     def edit_choice(position: int, raw: str) -> str:
@@ -194,9 +188,7 @@ def rewrite_response(
         return _edit_choice(raw, old, new, response.endpoint, dropped)
 
     def edit_top(key: str, raw: str) -> str | None:
-        if key == OWN_MEMBER:
-            return None
-        return json_edit.edit_array(raw, edit_choice) if key == "choices" and raw.startswith("[") else raw
+        return None if key == OWN_MEMBER else edit_choices(key, raw, edit_choice)
 
     text = json_edit.edit_object(response.body_text, edit_top)
     noted = {LOGPROBS_DROPPED} if dropped else set()
@@ -208,13 +200,29 @@ def rewrite_response(
             text, lambda place: Level.REPLACED if place in replaced else Level.ALL, top=Level.REPLACED
         )
         noted |= members.notes
-    extra = with_notes(truthlens, noted)
     if truthlens is not None or noted:
-        text = json_edit.append_member(text, OWN_MEMBER, json_edit.dump(extra))
+        text = json_edit.append_member(text, OWN_MEMBER, json_edit.dump(with_notes(truthlens, noted)))
     return text.encode()
 
 
-def is_replaced(old: str, new: str) -> bool:
+def known_texts(answers: Iterable[Answer], changed: Collection[int]) -> dict[int, str]:
+    """Return the texts that can be changed, by ``Answer.index``.
+
+    Raises:
+        ValueError: One of ``changed`` is not among them.
+    """
+    known = {answer.index: answer.text for answer in answers if answer.kind is AnswerKind.TEXT}
+    if unknown := sorted(set(changed) - set(known)):
+        raise ValueError(f"choices {unknown} cannot be changed; with text: {sorted(known)}")
+    return known
+
+
+def edit_choices(key: str, raw: str, edit: Callable[[int, str], str | None]) -> str:
+    """Return the member ``key`` of a body, with each choice edited where it is the list of choices."""
+    return json_edit.edit_array(raw, edit) if key == "choices" and raw.startswith("[") else raw
+
+
+def _is_replaced(old: str, new: str) -> bool:
     """Return whether ``new`` is a text of its own, not ``old`` with something before or after it."""
     return not (new.endswith(old) or new.startswith(old))
 
@@ -258,32 +266,36 @@ def _edit_content(raw: str, old: str, new: str) -> str:
     """
     if not raw.startswith("["):
         return json_edit.dump(new)
-    parts = json_edit.load_object(f'{{"parts": {raw}}}')["parts"]
-    assert isinstance(parts, list)
-    places = [place for place, part in enumerate(parts) if text_of_part(part) is not None]
-    if not places:
+    texts = text_parts(raw)
+    if not texts:
         return raw
-    changed: dict[int, str | None]
+    first, last = min(texts), max(texts)
     if new.endswith(old):
-        before = new[: len(new) - len(old)]
-        changed = {places[0]: before + str(text_of_part(parts[places[0]]))}
-    elif new.startswith(old):
-        changed = {places[-1]: str(text_of_part(parts[places[-1]])) + new[len(old) :]}
-    else:
-        changed = dict.fromkeys(places, None) | {places[0]: new}
+        return edit_parts(raw, {first: new[: len(new) - len(old)] + texts[first]})
+    if new.startswith(old):
+        return edit_parts(raw, {last: texts[last] + new[len(old) :]})
+    return edit_parts(raw, {**dict.fromkeys(texts), first: new})
 
-    def edit_part(place: int, part: str) -> str | None:
-        if place not in changed:
-            return part
-        text = changed[place]
+
+def text_parts(raw: str) -> dict[int, str]:
+    """Return the texts of content in parts, by their places."""
+    parts = enumerate(json.loads(raw))
+    return {place: text for place, part in parts if (text := text_of_part(part)) is not None}
+
+
+def edit_parts(raw: str, texts: Mapping[int, str | None]) -> str:
+    """Return content in parts with other texts at some places; a part whose text is ``None`` goes."""
+
+    def edit(place: int, part: str) -> str | None:
+        text = texts.get(place)
         if text is None:
-            return None
+            return None if place in texts else part
         value = json_edit.dump(text)
         if part.startswith('"'):
             return value
         return json_edit.edit_object(part, lambda key, member: value if key == "text" else member)
 
-    return json_edit.edit_array(raw, edit_part)
+    return json_edit.edit_array(raw, edit)
 
 
 def _indexes(choices: list[dict[str, object]]) -> list[int]:

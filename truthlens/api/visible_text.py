@@ -15,24 +15,33 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truthlens.api.content import is_reasoning_part, text_of_part
-from truthlens.api.json_edit import describe, show
-from truthlens.api.members.bookkeeping import NAMES, is_prose, is_said, spelled_by, texts_within, words_of
+from truthlens.api.content import is_reasoning_part, texts_of_parts
+from truthlens.api.members.bookkeeping import (
+    ARGUMENTS,
+    CALLED,
+    CALLS,
+    NAMES,
+    REASONING,
+    is_prose,
+    is_said,
+    spelled_by,
+    texts_within,
+    words_of,
+)
 from truthlens.core.errors import DialectError
 from truthlens.core.records.enums import Endpoint
+from truthlens.text.json_edit import describe, load_object, show
 from truthlens.text.sentences import sentences
 
-_REASONING = frozenset(("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks"))
-_CALLS = frozenset(("tool_calls", "function_call"))
-_CALLED = frozenset(("function", "custom"))
-_ARGUMENTS = frozenset(("arguments", "input"))
 # Within reasoning and calls.
 _UNSAID = frozenset(("id", "index", "object", "type", "signature"))
-_HOLDERS = frozenset(("message", "delta", "audio"))
 # Members that hold answers in this API or in its neighbours; whatever stands in them is text of the answer.
 _ANSWERS = frozenset(
     ("content", "text", "refusal", "transcript", "output_text", "generated_text", "output", "response", "answer", "value")
 )  # fmt: skip
+_HOLDERS = _ANSWERS | {"message", "delta", "audio"}
+# Members that hold all of an answer, or all answers.
+_WHOLE = ("choices", "message", "delta", "content", "text")
 # Clients are told of these by the API itself, also piece by piece.
 _SPOKEN = frozenset(("refusal", "transcript", "value"))
 # Answers nested deeper than any API has them are not looked for, only counted.
@@ -114,6 +123,34 @@ def unread_of(body: Mapping[str, object]) -> list[str]:
     return [*shown.spoken, *shown.others, *shown.reasoning, *shown.unread]
 
 
+def load_shown(text: str, *, max_values: int | None = None) -> tuple[dict[str, object], list[str]]:
+    """Return the JSON object that ``text`` holds, and the text of its members that another one of their name replaces.
+
+    There are clients that show the first of two. Errors: those of ``load_object``.
+    """
+    if "\\u" not in text and all(text.count(f'"{name}"') < 2 for name in _WHOLE):
+        # Nearly every chunk, without a look at each of its members.
+        return load_object(text, max_values=max_values), []
+    repeated: list[tuple[str, object]] = []
+    loaded = load_object(text, max_values=max_values, repeated=repeated)
+    return loaded, [said for key, value in repeated for said in _said(key, value)]
+
+
+def _said(key: str, value: object) -> list[str]:
+    """The strings that a member says as an answer, or that read like one, at any depth."""
+    found: list[str] = []
+    waiting = [(key, value)]
+    while waiting:
+        name, each = waiting.pop()
+        if isinstance(each, str):
+            found += [show(each)] if name in _ANSWERS else texts_within(name, each)
+        elif isinstance(each, dict):
+            waiting += each.items()
+        elif isinstance(each, list):
+            waiting += [(name, item) for item in each]
+    return [each for each in found if each.strip()]
+
+
 def without_copies(texts: Sequence[str], answers: Sequence[str]) -> list[str]:
     """Those of ``texts`` that repeat neither one of ``answers`` nor a sentence or a line of one."""
     if not texts:
@@ -138,7 +175,7 @@ def _set_content(shown: Shown, content: object, *, where: str) -> None:
         shown.text = content
     elif isinstance(content, list):
         _collect_parts(shown, content)
-        shown.text = "".join(text_of_part(part) or "" for part in content)
+        shown.text = "".join(texts_of_parts(content))
     elif content is not None:
         raise DialectError(
             f"a {where}'s content is {describe(content)}; expected a string, a list of parts or null"
@@ -152,18 +189,18 @@ def _collect(shown: Shown, members: Mapping[str, object], *, skip: str, depth: i
     for name, value in members.items():
         if is_said(name):
             shown.unread.append(show(name))
-        if name == skip or not value or _is_plain(name, value):
+        if name == skip or _is_plain(name, value):
             continue
-        if name in _REASONING:
+        if name in REASONING:
             shown.reasoning += _strings(value)
-        elif name in _CALLS:
+        elif name in CALLS:
             _collect_calls(shown, value)
         elif name in _ANSWERS and isinstance(value, str):
             _say(shown, name, value)
         elif name in _ANSWERS and isinstance(value, list):
-            shown.others += [text for part in value if (text := text_of_part(part)) is not None]
+            shown.others += texts_of_parts(value)
             _collect_parts(shown, value, depth=depth)
-        elif isinstance(value, dict) and depth and (name in _HOLDERS or name in _ANSWERS):
+        elif isinstance(value, dict) and depth and name in _HOLDERS:
             _collect(shown, value, skip="", depth=depth - 1)
         else:
             shown.unread += texts_within(name, value)
@@ -172,10 +209,10 @@ def _collect(shown: Shown, members: Mapping[str, object], *, skip: str, depth: i
 
 
 def _is_plain(name: str, value: object) -> bool:
-    """Whether a value is plainly bookkeeping; nearly all of nearly all chunks."""
-    if isinstance(value, str):
-        return name in NAMES and _PLAIN.fullmatch(value) is not None
-    return isinstance(value, int | float)
+    """Whether a value is empty or plainly bookkeeping; nearly all of nearly all chunks."""
+    if not value or isinstance(value, int | float):
+        return True
+    return isinstance(value, str) and name in NAMES and _PLAIN.fullmatch(value) is not None
 
 
 def _collect_calls(shown: Shown, value: object) -> None:
@@ -188,14 +225,14 @@ def _collect_calls(shown: Shown, value: object) -> None:
         shown.tool_call = True
         shown.calls += _strings(call)
         for name, held in call.items():
-            if name in _CALLED and isinstance(held, dict):
+            if name in CALLED and isinstance(held, dict):
                 shown.unread += [
                     text
                     for key, each in held.items()
-                    if key not in _ARGUMENTS
+                    if key not in ARGUMENTS
                     for text in texts_within(key, each)
                 ]
-            elif name not in _ARGUMENTS:
+            elif name not in ARGUMENTS:
                 shown.unread += texts_within(name, held)
 
 
@@ -214,7 +251,7 @@ def _collect_spelled(shown: Shown, logprobs: object) -> None:
 
 
 def _collect_parts(shown: Shown, parts: Sequence[object], *, depth: int = _DEPTH) -> None:
-    """Sort what stands in content parts, but for the texts that ``text_of_part`` gives."""
+    """Sort what stands in content parts, but for the texts that ``texts_of_parts`` gives."""
     for part in parts:
         if isinstance(part, str):
             continue

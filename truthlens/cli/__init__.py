@@ -2,58 +2,65 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from truthlens import __version__
-from truthlens.cli import accuracy, calibration, evaluation, evidence, gateway, policy, scoring, training
-from truthlens.cli import models as model_commands
-from truthlens.cli.review import review
 from truthlens.core.errors import TruthLensError
 
-app = typer.Typer(
-    name="truthlens",
-    help="Catch hallucinations in live LLM answers: an Envoy sidecar, its policy, and its model workshop.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    # Help texts are shown as they are written: as markup, `truthlens[train]` would lose its brackets.
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-models = typer.Typer(
-    help="The models that score answers, and those that compare them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+COMMANDS: Mapping[str, str] = {
+    "up": "gateway:up",
+    "serve": "serving:serve",
+    "desk": "serving:desk",
+    "envoy-config": "gateway:envoy_config",
+    "check": "policy:check",
+    "detect": "scoring:detect",
+    "evidence": "evidence:evidence",
+    "index": "index:index",
+    "ask": "ask:ask",
+    "eval": "evaluation:evaluate",
+    "accuracy": "accuracy:accuracy",
+    "calibrate": "calibration:calibrate",
+    "train": "training:train",
+    "train-reader": "training:train_reader",
+    "models": "models:models",
+    "review": "review:review",
+}
+"""Where each command is: a module of this package and the name in it. Only the module of the command that is run is imported."""
 
 
-@app.callback(invoke_without_command=True)
+def command_line(words: Sequence[str] = ()) -> typer.Typer:
+    """Return the command line with the command that ``words`` begin with; with all of them where they begin with none."""
+    app = typer.Typer(
+        name="truthlens",
+        help="Catch hallucinations in live LLM answers: an Envoy sidecar, its policy, and its model workshop.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        # Help texts are shown as they are written: as markup, `truthlens[train]` would lose its brackets.
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_root)
+    wanted = [words[0]] if words and words[0] in COMMANDS else list(COMMANDS)
+    for name in wanted:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(importlib.import_module(f"truthlens.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
+
+
 def _root(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
     if version:
         typer.echo(__version__)
         raise typer.Exit
-
-
-app.command()(gateway.up)
-app.command()(gateway.serve)
-app.command("envoy-config")(gateway.envoy_config)
-app.command()(policy.check)
-app.command()(scoring.detect)
-app.command()(evidence.evidence)
-app.command("eval")(evaluation.evaluate)
-app.command()(accuracy.accuracy)
-app.command()(calibration.calibrate)
-app.command()(training.train)
-models.command("list")(model_commands.list_models)
-models.command("pull")(model_commands.pull_model)
-models.command("export")(model_commands.export_model)
-models.command("quantize")(model_commands.quantize_model)
-app.add_typer(models, name="models")
-app.add_typer(review, name="review")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -63,7 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: the words after ``truthlens``; left out, the process's own.
     """
     try:
-        app(args=list(arguments) if arguments is not None else None)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        command_line(words)(args=words)
     except* (TruthLensError, OSError) as group:
         for error in _leaves(group):
             Console(stderr=True, soft_wrap=True, highlight=False).print(

@@ -4,61 +4,60 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from statistics import fmean
+from typing import Any
 
 import typer
 
 from truthlens.cli import options
-from truthlens.cli.plan_target import find_target
+from truthlens.cli.plan_target import demand_detection, find_target, offline_settings
 from truthlens.core.errors import PolicyError
-from truthlens.core.net import Address
 from truthlens.core.records.enums import DetectorName
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
-from truthlens.training.evaluate.evaluation import labelled_answers
-from truthlens.training.evaluate.plan_scorer import PlanScorer
+from truthlens.detection.detectors.numbers.options import Options as NumberOptions
+from truthlens.lab.evaluate.evaluation import labelled_answers
 
 _RULE = "=" * 60
+_MET = {None: "-", True: "YES", False: "NO"}
 
 
 def accuracy(
     files: options.LabelledFiles,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    target_rate: Annotated[
-        float,
-        typer.Option("--target", min=0, max=100, help="Highest share of unverified claims, in percent."),
-    ] = 5.0,
+    as_json: options.AsJson = False,
+    target_rate: options.TargetRate = None,
     config: options.Config = None,
-    decision: Annotated[
-        str, typer.Option(help="Decision of the policy whose settings of numbers count.")
-    ] = "default",
+    decision: options.Decision = "default",
     models: options.Models = None,
 ) -> None:
     """Report how often `numbers` is right on labelled answers, and what share of their numeric claims is unverified.
 
     Each line: {context: [text], query, response, label}. An answer is predicted to be wrong where a value is flagged.
     """
-    settings = Settings(
-        Address.parse(DEFAULT_EXTPROC, name="--extproc"),
-        Address.parse(DEFAULT_CONSOLE, name="--console"),
-        models=models,
-    )
-    target = find_target(settings, config, decision, None)
+    target = find_target(offline_settings(config, models), decision, use_records=False)
+    demand_detection(target)
     specs = tuple(spec for spec in target.plan.detectors if spec.name == DetectorName.NUMBERS)
     if not specs:
         raise PolicyError(
-            "the plan does not list the detector numbers; add it to `detectors`, or give --config"
+            f"{target.policy.file}: the decision {decision!r} does not list the detector numbers; add it to `detectors`"
         )
+    settings_of = specs[0].options
+    numbers = settings_of if isinstance(settings_of, NumberOptions) else NumberOptions()
     counts: Counter[str] = Counter()
-    with PlanScorer(replace(target.plan, detectors=specs), target.folder) as score:
+    seconds: list[float] = []
+    target = replace(target, plan=replace(target.plan, detectors=specs), overrides=("numbers alone",))
+    with target.scorer() as score:
+        target.announce()
         for file in files:
             for row in labelled_answers(file):
                 (found,) = score(row.query, row.context, row.response).verdict.results
+                seconds.append(found.duration_s)
                 flagged = bool(found.details.get("has_hallucinations", 0.0))
                 counts[("tp" if row.label else "fp") if flagged else ("fn" if row.label else "tn")] += 1
                 for name in ("total_claims", "verified_claims", "unverified_claims"):
                     counts[name] += int(found.details.get(name, 0))
-    figures = accuracy_figures(counts, target_percent=target_rate)
+    figures = accuracy_figures(counts, target_percent=target_percent(target_rate, numbers))
+    figures |= time_figures(seconds, target_ms=numbers.target_time_ms)
     typer.echo(json.dumps(figures) if as_json else report_text(figures))
 
 
@@ -88,6 +87,21 @@ def accuracy_figures(counts: Counter[str], *, target_percent: float) -> dict[str
     }  # fmt: skip
 
 
+def target_percent(written: float | None, numbers: NumberOptions) -> float:
+    """Return the rate of unverified claims to stay below, in percent: what was written, else what the options say."""
+    return 100.0 * numbers.target_rate if written is None else written
+
+
+def time_figures(seconds: Sequence[float], *, target_ms: float) -> dict[str, Any]:
+    """Return the mean time of an answer beside the time to stay below, both in milliseconds."""
+    mean = 1000.0 * fmean(seconds) if seconds else None
+    return {
+        "time_ms": mean,
+        "target_time_ms": target_ms,
+        "meets_target_time": None if mean is None else mean < target_ms,
+    }
+
+
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
@@ -97,8 +111,19 @@ def _percent(share: float | None) -> str:
 
 
 def report_text(figures: dict[str, Any]) -> str:
-    """Return the report of ``accuracy_figures`` as text."""
-    met = {None: "-", True: "YES", False: "NO"}[figures["meets_target"]]
+    """Return the report of ``accuracy_figures`` as text, with its ``time_figures`` where it has any."""
+    met = _MET[figures["meets_target"]]
+    mean = figures.get("time_ms")
+    times = (
+        ""
+        if mean is None
+        else f"""
+Verification Time:
+  Mean per Answer:    {mean:.1f} ms
+  Target Time:        {figures["target_time_ms"]:g} ms
+  Meets Target:       {_MET[figures["meets_target_time"]]}
+"""
+    )
     return f"""{_RULE}
 Hallucination Detection Accuracy Report
 {_RULE}
@@ -124,4 +149,4 @@ Claims:
   Hallucination Rate: {_percent(figures["hallucination_rate"])}
   Target Rate:        {_percent(figures["target_rate"])}
   Meets Target:       {met}
-{_RULE}"""
+{times}{_RULE}"""

@@ -2,90 +2,72 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import asdict
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from truthlens import __version__
 from truthlens.cli import options
-from truthlens.cli.asked_models import models_of
-from truthlens.cli.calibration_target import scorer_of, set_threshold
-from truthlens.cli.plan_target import Target, find_target
+from truthlens.cli.calibration_target import CalibrationJob, data_file, made, name_of, progress_out, save
+from truthlens.cli.fusion_fit import fit_weights
+from truthlens.cli.plan_target import Target
 from truthlens.cli.review.threshold import check_source, from_queue, goal_of
-from truthlens.cli.share_result import ShareResult
-from truthlens.core.errors import TruthLensError
-from truthlens.core.net import Address
-from truthlens.core.scoring_version import SCORING_VERSION
-from truthlens.policy.files import replace_file
+from truthlens.lab.calibrate.conformal import OperatingPoint
+from truthlens.lab.calibrate.flag_share import ShareChoice, score_traffic, shares_at, threshold_for_share
+from truthlens.lab.calibrate.threshold import LabelledScores, ThresholdChoice, choose, score_labelled
+from truthlens.lab.data.dataset import DataError, read_examples
+from truthlens.lab.data.traffic import read_traffic
+from truthlens.lab.evaluate.plan_scorer import PlanScorer
 from truthlens.policy.plans.threshold_record import (
     CostGoal,
-    DataFile,
+    FlagShareGoal,
+    Measured,
     MissRateGoal,
-    ScoredWith,
+    RowCounts,
     ThresholdRecord,
-    options_of,
 )
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
-from truthlens.training.calibrate.conformal import OperatingPoint
-from truthlens.training.calibrate.flag_share import score_traffic, shares_at, threshold_for_share
-from truthlens.training.calibrate.threshold import (
-    LabelledScores,
-    Scorer,
-    ThresholdChoice,
-    choose,
-    score_labelled,
-)
-from truthlens.training.data.dataset import DataError, read_examples
-from truthlens.training.data.traffic import read_traffic
-
-out = Console(highlight=False, soft_wrap=True, markup=False)
-# Progress goes where it does not mix with --json.
-progress_out = Console(stderr=True, highlight=False)
 
 _CURVE = {f"{step / 10:.1f}": step / 10 for step in range(1, 10)}
 
 
+@options.in_place_of("job", CalibrationJob)
 def calibrate(
+    *,
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="Labelled JSON lines, plain or .gz; with --flag-share unlabelled ones; with --from-review none.",
+            help="Labelled JSON lines, plain or .gz; with --flag-share unlabelled ones; with --from-review none; with --fusion left out "
+            "for the shipped twins.",
             exists=True,
             dir_okay=False,
-            show_default=False,
         ),
     ] = None,
     max_miss_rate: Annotated[
         float | None,
-        typer.Option(
-            help="Largest expected share of unsupported answers that may pass unflagged.", show_default=False
-        ),
+        typer.Option(help="Largest expected share of unsupported answers that may pass unflagged."),
     ] = None,
     cost_ratio: Annotated[
-        float | None,
-        typer.Option(help="What a miss costs, over what a false alarm costs.", show_default=False),
+        float | None, typer.Option(help="What a miss costs, over what a false alarm costs.")
     ] = None,
     prior: Annotated[
         float | None,
         typer.Option(
-            help="With --cost-ratio: share of unsupported answers in your traffic (default: the file's).",
-            show_default=False,
+            help="With --cost-ratio: share of unsupported answers in your traffic (default: the file's)."
         ),
     ] = None,
     flag_share: Annotated[
-        float | None,
-        typer.Option(help="Share of unlabelled answers that is to be flagged.", show_default=False),
+        float | None, typer.Option(help="Share of unlabelled answers that is to be flagged.")
     ] = None,
+    fusion: Annotated[
+        bool,
+        typer.Option(
+            "--fusion", help="Fit the weights of the verdict (docs/verdict.md) for the plan's detectors."
+        ),
+    ] = False,
     from_review: Annotated[
         bool,
         typer.Option(
@@ -94,44 +76,16 @@ def calibrate(
     ] = False,
     database: options.QueueDatabase = None,
     since: Annotated[
-        str | None,
-        typer.Option(help="With --from-review: answers from this time on, such as 30d.", show_default=False),
+        str | None, typer.Option(help="With --from-review: answers from this time on, such as 30d.")
     ] = None,
     best_f1: Annotated[bool, typer.Option("--best-f1", help="With --from-review: most F1 of flags.")] = False,
     max_false_alarms: Annotated[
         float | None,
         typer.Option(
-            help="With --from-review: largest expected share of correct answers that may be flagged.",
-            show_default=False,
+            help="With --from-review: largest expected share of correct answers that may be flagged."
         ),
     ] = None,
-    config: options.Config = None,
-    decision: Annotated[
-        str, typer.Option(help="Decision of the policy whose plan is calibrated.")
-    ] = "default",
-    write: Annotated[
-        bool, typer.Option("--write", help="Set that decision's threshold in the policy file.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Threshold record to write (JSON). With --write and --max-miss-rate by default beside the policy.",
-            dir_okay=False,
-            show_default=False,
-        ),
-    ] = None,
-    model: options.ModelName = None,
-    models: options.Models = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="First rows of the file only.", show_default=False)
-    ] = None,
-    threads: options.Threads = 1,
-    upstream: options.Upstream = None,
-    replies: options.Replies = None,
-    recorded: options.Recorded = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    job: CalibrationJob,
 ) -> None:
     """Choose the threshold from labelled answers: for a bounded miss rate (conformal risk control), or for least cost.
 
@@ -141,186 +95,198 @@ def calibrate(
     Without labels: --flag-share sets the threshold that flags that share. Each line: {context, query, response}, or a
     line of the gateway's log with texts.
 
+    With --fusion: no threshold, but what the finding of each detector is worth. See docs/verdict.md.
+
     With --from-review: from the scores and verdicts of the review queue, no texts needed. See docs/review-learning.md.
     """
+    if fusion:
+        fit_weights(file, job, others=(max_miss_rate, cost_ratio, prior, flag_share, from_review or None))
+        return
     only_review = (since, max_false_alarms, best_f1 or None)
-    check_source(file, (flag_share, output, model, limit), only_review, from_review=from_review)
+    check_source(file, (flag_share, job.output, job.model, job.limit), only_review, from_review=from_review)
     if file is None:
-        from_queue(
-            goal_of(max_miss_rate, max_false_alarms, cost_ratio, best_f1=best_f1),
-            prior=prior,
-            database=database,
-            since=since,
-            config=config,
-            decision=decision,
-            models=models,
-            write=write,
-            as_json=as_json,
-        )
-        return
-    _check_options(
-        max_miss_rate,
-        cost_ratio,
-        flag_share,
-        prior,
-        config=config,
-        decision=decision,
-        write=write,
-        model=model,
-    )
-    settings = Settings(
-        Address.parse(DEFAULT_EXTPROC, name="--extproc"),
-        Address.parse(DEFAULT_CONSOLE, name="--console"),
-        models=models,
-        threads=threads,
-    )
-    target = find_target(settings, config, decision, model)
-    now = {} if target.threshold is None else {"the plan's now": target.threshold}
-    asked = models_of(target.plan, target.models, upstream=upstream, replies=replies, recorded=recorded)
-    scorers = partial(scorer_of, target, threads=threads, models=asked)
-    choice: ThresholdChoice | ShareResult
-    if flag_share is not None:
-        choice = _flag_share(file, flag_share, target, now, limit=limit, scorers=scorers)
+        goal = goal_of(max_miss_rate, max_false_alarms, cost_ratio, best_f1=best_f1)
+        from_queue(goal, job, prior=prior, database=database, since=since)
     else:
-        choice = _labelled(file, max_miss_rate, cost_ratio, prior, target, now, limit=limit, scorers=scorers)
-    record = _record(choice, target, file)
-    if output is None and write and isinstance(choice.goal, MissRateGoal):
-        assert config is not None
-        output = config.parent / f"{decision}.threshold.json"
-    if output is not None:
-        _save(output, record)
-    remaining = set_threshold(target, record, output, settings) if write else None
-    if as_json:
-        told = choice.as_object(record) if isinstance(choice, ShareResult) else _as_object(record, choice)
-        files = {"record": output, "policy": config if write else None}
-        places = {key: None if path is None else str(path) for key, path in files.items()}
-        typer.echo(json.dumps({**told, **places}))
-        return
-    if isinstance(choice, ShareResult):
-        choice.show(record, out)
-    else:
-        _show(record, choice)
-    if output is not None:
-        out.print(f"record     {output}")
-    if write:
-        out.print(f"policy     {config}: threshold of {decision} set")
-    if remaining:
-        out.print(
-            f"           it still has {remaining} other error(s): truthlens check {config}", markup=False
+        _from_file(file, _Wanted(max_miss_rate, cost_ratio, flag_share, prior), job)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the threshold is to do: one of the first three, ``prior`` with costs alone."""
+
+    max_miss_rate: float | None
+    cost_ratio: float | None
+    flag_share: float | None
+    prior: float | None
+
+    def check(self) -> None:
+        """Check that it is one goal, and its numbers.
+
+        Raises:
+            typer.BadParameter: it is not.
+        """
+        if [self.max_miss_rate, self.cost_ratio, self.flag_share].count(None) != 2:
+            raise typer.BadParameter("give one of --max-miss-rate, --cost-ratio and --flag-share")
+        if self.prior is not None and self.cost_ratio is None:
+            raise typer.BadParameter("--prior goes with --cost-ratio")
+        share = (1.0, "a share between 0 and 1")
+        for name, value, (below, expected) in (
+            ("flag-share", self.flag_share, share),
+            ("max-miss-rate", self.max_miss_rate, share),
+            ("cost-ratio", self.cost_ratio, (float("inf"), "a number above 0")),
+            ("prior", self.prior, share),
+        ):
+            if value is not None and not 0.0 < value < below:
+                raise typer.BadParameter(f"--{name} is {value:g}; expected {expected}")
+
+    def goal(self, scored: LabelledScores) -> MissRateGoal | CostGoal:
+        """Return the goal for labelled answers."""
+        if self.max_miss_rate is not None:
+            return MissRateGoal(max_miss_rate=self.max_miss_rate)
+        assert self.cost_ratio is not None
+        if self.prior is None and not 0.0 < scored.base_rate < 1.0:
+            kind = "unsupported" if scored.base_rate else "supported"
+            raise DataError(
+                f"the file has {kind} answers only, so what mistakes cost cannot be measured; add others"
+            )
+        return CostGoal(
+            cost_ratio=self.cost_ratio, prior=scored.base_rate if self.prior is None else self.prior
         )
 
 
-Scorers = Callable[[], AbstractContextManager[Scorer]]
+def _from_file(file: Path, wanted: _Wanted, job: CalibrationJob) -> None:
+    wanted.check()
+    if job.write and job.config is None:
+        raise typer.BadParameter("--write needs --config POLICY")
+    if job.write and job.model is not None:
+        raise typer.BadParameter("--write sets the threshold for the plan's own model; leave --model out")
+    target = job.target()
+    asked = job.asked(target)
+    target.announce()
+    find = _labelled if wanted.flag_share is None else _flag_share
+    choice = find(file, wanted, target, partial(target.scorer, asked), limit=job.limit)
+    record = ThresholdRecord(
+        threshold=choice.threshold,
+        goal=choice.goal,
+        measured=choice.measured,
+        answers=choice.counts,
+        data=data_file(file),
+        **made(target),
+    )
+    value: float | dict[str, Any] = record.threshold
+    output = job.output
+    if isinstance(choice.goal, MissRateGoal):
+        output = job.beside_policy("threshold")
+        if output is not None:
+            value = {"max_miss_rate": choice.goal.max_miss_rate, "calibration": name_of(output, target)}
+    if output is not None:
+        save(output, record.to_json())
+    if isinstance(choice, _ShareResult):
+        data, lines = choice.as_object(record), choice.lines(record)
+    else:
+        data, lines = _as_object(record, choice), _lines(record, choice)
+    job.finish(target, value, data | {"record": output and str(output)}, lines, output=output)
+
+
+@dataclass(frozen=True, slots=True)
+class _ShareResult:
+    """The threshold for a share, and the shares that others would flag.
+
+    ``limits`` and ``shares`` are thresholds and shares of the checked answers by name; ``unscored`` counts the
+    answers that could not be checked by their reason.
+    """
+
+    asked: float
+    choice: ShareChoice
+    unscored: Mapping[str, int]
+    limits: Mapping[str, float]
+    shares: Mapping[str, float]
+
+    @property
+    def threshold(self) -> float:
+        """The threshold."""
+        return self.choice.threshold
+
+    @property
+    def goal(self) -> FlagShareGoal:
+        """What it is for."""
+        return FlagShareGoal(flag_share=self.asked)
+
+    @property
+    def measured(self) -> Measured:
+        """What it does to the answers."""
+        return Measured(flagged=self.choice.share)
+
+    @property
+    def counts(self) -> RowCounts:
+        """How many answers there were."""
+        return RowCounts(unlabelled=self.choice.checked, unscored=sum(self.unscored.values()))
+
+    def as_object(self, record: ThresholdRecord) -> dict[str, Any]:
+        """Return the data of ``--json``."""
+        return {
+            **record.model_dump(mode="json"),
+            "flagged_95": [round(self.choice.low, 4), round(self.choice.high, 4)],
+            "compared": {
+                name: {"threshold": limit, "flagged": self.shares[name]}
+                for name, limit in self.limits.items()
+            },
+            "unscored": dict(self.unscored),
+        }
+
+    def lines(self, record: ThresholdRecord) -> list[str | Table]:
+        """Return what is printed."""
+        choice, made = self.choice, record.scored_with
+        reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(self.unscored.items()))
+        table = Table()
+        for column in ("", "threshold", "flagged"):
+            table.add_column(column, justify="right" if column else "left")
+        for name, limit in sorted(self.limits.items(), key=lambda item: item[1]):
+            shown = name if name in ("chosen", "the plan's now") else ""
+            table.add_row(shown, f"{limit:.4f}", f"{self.shares[name]:.4f}")
+        return [
+            f"model      {made.model}, aggregation {made.aggregation}",
+            f"answers    {choice.checked} checked, without labels",
+            *([f"unchecked  {self.counts.unscored} ({reasons}); they do not count"] if reasons else []),
+            f"threshold  {choice.threshold}, for a share of {self.asked:g}",
+            f"flagged    {choice.share:.4f} of the checked answers ({choice.flagged} of {choice.checked})",
+            f"expected   {choice.low:.3f} to {choice.high:.3f} of further answers of the same traffic (95 %)",
+            "           which of them are wrong is not known: this sets how many are flagged, not how well",
+            table,
+        ]
+
+
+Scorers = Callable[[], PlanScorer]
+
+
+def _others(target: Target) -> dict[str, float]:
+    """Return further thresholds to compare, by name."""
+    return _CURVE | ({} if target.threshold is None else {"the plan's now": target.threshold})
 
 
 def _labelled(
-    file: Path,
-    max_miss_rate: float | None,
-    cost_ratio: float | None,
-    prior: float | None,
-    target: Target,
-    now: Mapping[str, float],
-    *,
-    limit: int | None,
-    scorers: Scorers,
+    file: Path, wanted: _Wanted, target: Target, scorers: Scorers, *, limit: int | None
 ) -> ThresholdChoice:
     examples = read_examples(file)[:limit]
     if not examples:
         raise DataError(f"{file} has no rows; expected labelled JSON lines")
     with scorers() as scorer:
-        scored = score_labelled(examples, scorer, console=progress_out, title=file.name)
-    goal = _goal(max_miss_rate, cost_ratio, prior, scored)
-    return choose(scored, goal, expected_rate=target.plan.expected_rate, others=_CURVE | dict(now))
+        scored = score_labelled(examples, scorer.verdict_on, console=progress_out, title=file.name)
+    rate = target.plan.expected_rate
+    return choose(scored, wanted.goal(scored), expected_rate=rate, others=_others(target))
 
 
 def _flag_share(
-    file: Path,
-    share: float,
-    target: Target,
-    now: Mapping[str, float],
-    *,
-    limit: int | None,
-    scorers: Scorers,
-) -> ShareResult:
+    file: Path, wanted: _Wanted, target: Target, scorers: Scorers, *, limit: int | None
+) -> _ShareResult:
+    assert wanted.flag_share is not None
     answers = read_traffic(file)[:limit]
     with scorers() as scorer:
-        scored = score_traffic(answers, scorer, console=progress_out, title=file.name)
-    choice = threshold_for_share(scored, share)
-    limits = {"chosen": choice.threshold, **_CURVE, **now}
-    return ShareResult(share, choice, scored.unscored, limits, shares_at(scored.scores, limits))
-
-
-def _check_options(
-    max_miss_rate: float | None,
-    cost_ratio: float | None,
-    flag_share: float | None,
-    prior: float | None,
-    *,
-    config: Path | None,
-    decision: str,
-    write: bool,
-    model: str | None,
-) -> None:
-    if sum(goal is not None for goal in (max_miss_rate, cost_ratio, flag_share)) != 1:
-        raise typer.BadParameter("give one of --max-miss-rate, --cost-ratio and --flag-share")
-    if flag_share is not None and not 0.0 < flag_share < 1.0:
-        raise typer.BadParameter(f"--flag-share is {flag_share:g}; expected a share between 0 and 1")
-    if max_miss_rate is not None and not 0.0 < max_miss_rate < 1.0:
-        raise typer.BadParameter(f"--max-miss-rate is {max_miss_rate:g}; expected a share between 0 and 1")
-    if cost_ratio is not None and not 0.0 < cost_ratio < float("inf"):
-        raise typer.BadParameter(f"--cost-ratio is {cost_ratio:g}; expected a number above 0")
-    if prior is not None and cost_ratio is None:
-        raise typer.BadParameter("--prior goes with --cost-ratio")
-    if prior is not None and not 0.0 < prior < 1.0:
-        raise typer.BadParameter(f"--prior is {prior:g}; expected a share between 0 and 1")
-    if config is None and (write or decision != "default"):
-        raise typer.BadParameter("--write and --decision need --config POLICY")
-    if write and model is not None:
-        raise typer.BadParameter("--write sets the threshold for the plan's own model; leave --model out")
-
-
-def _goal(
-    max_miss_rate: float | None, cost_ratio: float | None, prior: float | None, scored: LabelledScores
-) -> MissRateGoal | CostGoal:
-    if max_miss_rate is not None:
-        return MissRateGoal(max_miss_rate=max_miss_rate)
-    assert cost_ratio is not None
-    if prior is None and not 0.0 < scored.base_rate < 1.0:
-        kind = "unsupported" if scored.base_rate else "supported"
-        raise DataError(
-            f"the file has {kind} answers only, so what mistakes cost cannot be measured; add others"
-        )
-    return CostGoal(cost_ratio=cost_ratio, prior=scored.base_rate if prior is None else prior)
-
-
-def _record(choice: ThresholdChoice | ShareResult, target: Target, file: Path) -> ThresholdRecord:
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return ThresholdRecord(
-        threshold=choice.threshold,
-        goal=choice.goal,
-        measured=choice.measured,
-        answers=choice.counts,
-        scored_with=ScoredWith(
-            model=target.identity.name,
-            model_sha256=target.identity.sha256,
-            aggregation=target.plan.aggregation or target.identity.aggregation,
-            detectors={spec.name: spec.weight for spec in target.plan.detectors},
-            options=options_of(target.plan),
-            scoring_version=SCORING_VERSION,
-            expected_rate=target.plan.expected_rate,
-        ),
-        data=DataFile(name=file.name, sha256=digest),
-        date=datetime.now(UTC).date().isoformat(),
-        truthlens=__version__,
-    )
-
-
-def _save(path: Path, record: ThresholdRecord) -> None:
-    try:
-        replace_file(path, record.to_json())
-    except OSError as error:
-        raise TruthLensError(f"{path} cannot be written: {error.strerror}; give another --output") from error
+        scored = score_traffic(answers, scorer.verdict_on, console=progress_out, title=file.name)
+    choice = threshold_for_share(scored, wanted.flag_share)
+    limits = {"chosen": choice.threshold, **_others(target)}
+    return _ShareResult(wanted.flag_share, choice, scored.unscored, limits, shares_at(scored.scores, limits))
 
 
 def _as_object(record: ThresholdRecord, choice: ThresholdChoice) -> dict[str, Any]:
@@ -335,25 +301,20 @@ def _as_object(record: ThresholdRecord, choice: ThresholdChoice) -> dict[str, An
     }
 
 
-def _show(record: ThresholdRecord, choice: ThresholdChoice) -> None:
-    counts, measured, made = record.answers, record.measured, record.scored_with
-    lines = [
+def _lines(record: ThresholdRecord, choice: ThresholdChoice) -> list[str | Table]:
+    counts, alarms, made = record.answers, record.measured.supported_flagged, record.scored_with
+    texts = f"{counts.unsupported} unsupported from {counts.unsupported_texts} source texts"
+    reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(choice.unscored.items()))
+    share = "unknown, there are no" if alarms is None else f"{alarms:.4f} of the"
+    return [
         f"model      {made.model}, aggregation {made.aggregation}",
         f"scores     probabilities where {made.expected_rate:g} of the answers are unsupported (expected_rate)",
+        f"answers    {texts}, {counts.supported} supported",
+        *([f"unscored   {counts.unscored} ({reasons}); they count as not flagged"] if reasons else []),
+        *(_cost_lines(record.goal, choice) if isinstance(record.goal, CostGoal) else _miss_lines(record)),
+        f"flagged    {share} supported answers",
+        *([_table(record, choice.compared)] if choice.compared else []),
     ]
-    texts = f"{counts.unsupported} unsupported from {counts.unsupported_texts} source texts"
-    lines.append(f"answers    {texts}, {counts.supported} supported")
-    if choice.unscored:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(choice.unscored.items()))
-        lines.append(f"unscored   {counts.unscored} ({reasons}); they count as not flagged")
-    lines += _cost_lines(record.goal, choice) if isinstance(record.goal, CostGoal) else _miss_lines(record)
-    alarms = measured.supported_flagged
-    share = "unknown, there are no" if alarms is None else f"{alarms:.4f} of the"
-    lines.append(f"flagged    {share} supported answers")
-    for line in lines:
-        out.print(line)
-    if choice.compared:
-        out.print(_table(record, choice.compared))
 
 
 def _miss_lines(record: ThresholdRecord) -> list[str]:

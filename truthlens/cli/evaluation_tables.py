@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from truthlens.training.evaluate.evaluation import Evaluation
-from truthlens.training.evaluate.summary import BREAKDOWNS
+from truthlens.lab.evaluate.evaluation import Evaluation
+from truthlens.lab.evaluate.summary import BREAKDOWNS
 
 _NO_VALUE = "–"
 Row = Mapping[str, Any]

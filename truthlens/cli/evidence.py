@@ -13,10 +13,11 @@ from rich.text import Text
 
 from truthlens.api.answer_citations import awaits_citations
 from truthlens.api.requests import exchange_of, read_request
+from truthlens.cli import options
 from truthlens.core.errors import PolicyError
 from truthlens.core.limits import Limits
 from truthlens.core.records.exchange import Exchange
-from truthlens.core.records.plan import EvidenceRules
+from truthlens.core.records.settings import EvidenceRules
 from truthlens.delivery import evidence_object, left_text
 from truthlens.policy import load_policy
 from truthlens.policy.validation import suggest
@@ -30,24 +31,19 @@ def evidence(
         typer.Argument(
             metavar="FILE",
             help="Request body (JSON of chat completions or completions), or - for standard input.",
-            show_default=False,
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
     policy: Annotated[
         Path | None,
         typer.Option(
             help="Policy file (YAML) whose evidence rules apply (default: the built-in rules).",
             exists=True,
             dir_okay=False,
-            show_default=False,
         ),
     ] = None,
     decision: Annotated[
-        str | None,
-        typer.Option(
-            help="Decision of the policy (default: the one of `hallucination`).", show_default=False
-        ),
+        str | None, typer.Option(help="Decision of the policy (default: the one of `hallucination`).")
     ] = None,
 ) -> None:
     """Print what of a request is evidence, by which rule, what is left, and the question.

@@ -2,12 +2,74 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN
+from truthlens.core.errors import ModelError
+from truthlens.process.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN
+
+Command = Callable[..., None]
+
+
+def setting(name: str, text: str, *short: str, **more: Any) -> Any:
+    """Return the option ``--name``, which the environment variable ``TRUTHLENS_NAME`` gives as well."""
+    variable = f"TRUTHLENS_{name.upper().replace('-', '_')}"
+    return typer.Option(f"--{name}", *short, envvar=variable, help=text, **more)
+
+
+@contextmanager
+def needing(extra: str, doing: str) -> Iterator[None]:
+    """Import what ``doing`` needs, or say which extra of the package has it.
+
+    Raises:
+        ModelError: it is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ModelError(
+            f"{doing} needs {error.name}; install it with: pip install 'truthlens[{extra}]'"
+        ) from error
+
+
+def setting_file(name: str, text: str) -> Any:
+    """Return a ``setting`` that names a file, which must be there."""
+    return setting(name, text, exists=True, dir_okay=False)
+
+
+def in_place_of(parameter: str, make: Callable[..., Any]) -> Callable[[Command], Command]:
+    """Return what gives a command the options of ``make`` in the place of its ``parameter``, which is what ``make`` makes of them.
+
+    An option that the command has itself goes to both. Typer reads all from the signature.
+    """
+    shared = inspect.signature(make, eval_str=True).parameters
+
+    def decorated(command: Command) -> Command:
+        own = inspect.signature(command, eval_str=True).parameters
+        added = {name: each for name, each in shared.items() if name not in own}
+
+        @functools.wraps(command)
+        def run(**values: Any) -> None:
+            given = {name: values.pop(name) if name in added else values[name] for name in shared}
+            command(**values, **{parameter: make(**given)})
+
+        parameters = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for name, own_parameter in own.items()
+            for each in (added.values() if name == parameter else [own_parameter])
+        ]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
+
+    return decorated
+
 
 LabelledFiles = Annotated[
     list[Path],
@@ -15,128 +77,122 @@ LabelledFiles = Annotated[
         help="Labelled JSON lines, plain or .gz; or twin files, *.yaml.", exists=True, dir_okay=False
     ),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+TargetRate = Annotated[
+    float | None,
+    typer.Option(
+        "--target",
+        min=0,
+        max=100,
+        help="Highest share of unverified claims, in percent (default: target_rate of numbers: the policy's, "
+        "HALLUCINATION_TARGET_RATE, or 5).",
+    ),
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="First rows of each file only.")]
+SourceLimit = Annotated[int | None, typer.Option(min=1, help="Rows of each source (for a trial run).")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Threshold = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Response threshold (default: the decision's).")
+]
+Decision = Annotated[str, typer.Option(help="Decision of the policy whose plan is taken.")]
 Config = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
+    setting(
+        "config",
+        "Policy file (YAML); edits are taken over at once. Left out: the shipped config/truthlens.yaml.",
         "-c",
-        envvar="TRUTHLENS_CONFIG",
         exists=True,
         dir_okay=False,
-        help="Policy file (YAML); edits are taken over at once. Left out: the shipped config/truthlens.yaml.",
     ),
 ]
 Listen = Annotated[
     str,
-    typer.Option(
-        envvar="TRUTHLENS_LISTEN",
-        help=f"Where Envoy listens for clients (default: {DEFAULT_LISTEN}).",
-        show_default=False,
-    ),
+    setting("listen", f"Where Envoy listens for clients (default: {DEFAULT_LISTEN}).", show_default=False),
 ]
 Extproc = Annotated[
     str,
-    typer.Option(
-        envvar="TRUTHLENS_EXTPROC",
-        help=f"Address of the ext_proc server, HOST:PORT or unix:/PATH (default: {DEFAULT_EXTPROC}).",
+    setting(
+        "extproc",
+        f"Address of the ext_proc server, HOST:PORT or unix:/PATH (default: {DEFAULT_EXTPROC}).",
         show_default=False,
     ),
 ]
 ConsoleAddress = Annotated[
     str,
-    typer.Option(
-        "--console",
-        envvar="TRUTHLENS_CONSOLE",
-        help=f"Address of the console, health and metrics (default: {DEFAULT_CONSOLE}).",
+    setting(
+        "console",
+        f"Address of the console, health and metrics (default: {DEFAULT_CONSOLE}).",
         show_default=False,
+    ),
+]
+Health = Annotated[
+    str | None,
+    setting(
+        "health",
+        "Where Envoy's health checks are answered, HOST:PORT (default: the port of --extproc plus 1000; with a unix "
+        "socket, the socket itself).",
     ),
 ]
 Models = Annotated[
-    Path | None,
-    typer.Option(
-        "--models",
-        envvar="TRUTHLENS_MODELS",
-        file_okay=False,
-        help="Folder of model folders (default: the bundled one).",
-        show_default=False,
-    ),
+    Path | None, setting("models", "Folder of model folders (default: the bundled one).", file_okay=False)
 ]
-Threads = Annotated[int, typer.Option(envvar="TRUTHLENS_THREADS", min=1, help="CPU threads of one scoring.")]
+Threads = Annotated[int, setting("threads", "CPU threads of one scoring.", min=1)]
 Workers = Annotated[
-    int | None,
-    typer.Option(
-        envvar="TRUTHLENS_WORKERS",
-        min=1,
-        help="Scorings at the same time (default: CPU quota / threads).",
-        show_default=False,
-    ),
+    int | None, setting("workers", "Scorings at the same time (default: CPU quota / threads).", min=1)
+]
+Reload = Annotated[
+    bool, typer.Option("--reload/--no-reload", envvar="TRUTHLENS_RELOAD", help="Watch the policy file.")
 ]
 Redis = Annotated[
     str | None,
-    typer.Option(
-        "--redis",
-        envvar="TRUTHLENS_REDIS",
-        help="redis:// URL of the store of mode auto and of the policy's cache, for several processes (default: this process's memory).",
-        show_default=False,
+    setting(
+        "redis",
+        "redis:// URL of the store of mode auto and of the policy's cache, for several processes (default: this process's memory).",
     ),
 ]
 ReviewDatabase = Annotated[
     str | None,
-    typer.Option(
-        "--review-database",
-        envvar="TRUTHLENS_REVIEW_DATABASE",
-        help="Database of the review queue, sqlite:////PATH/FILE.db or postgresql://USER@HOST/NAME; none for no queue (default: "
-        "reviews.db in the state folder of the user).",
-        show_default=False,
+    setting(
+        "review-database",
+        "Database of the review queue, sqlite:////PATH/FILE.db or postgresql://USER@HOST/NAME; none for no queue (default: "
+        ".truthlens/reviews.db of the checkout; of an installed TruthLens, reviews.db in the user's state folder).",
     ),
 ]
 SecretFile = Annotated[
     Path | None,
-    typer.Option(
-        "--secret-file",
-        envvar="TRUTHLENS_SECRET_FILE",
-        exists=True,
-        dir_okay=False,
-        help="Secret of a fleet (16 bytes or more) whose own calls go through the gateway. Default: one a machine and user.",
-        show_default=False,
+    setting_file(
+        "secret-file",
+        "Secret of a fleet (16 bytes or more) whose own calls go through the gateway. Default: one a machine and user.",
     ),
 ]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
-    typer.Option(
-        envvar="TRUTHLENS_LOG_LEVEL", case_sensitive=False, help="What is logged, from this level on."
-    ),
+    setting("log-level", "What is logged, from this level on.", case_sensitive=False),
 ]
 Upstream = Annotated[
     str | None,
-    typer.Option(
-        "--upstream",
-        envvar="TRUTHLENS_UPSTREAM",
-        help="Where models without a base_url are asked, such as http://localhost:8000, by detectors that ask models.",
-        show_default=False,
+    setting(
+        "upstream",
+        "Where models without a base_url are asked, such as http://localhost:8000, by detectors that ask models.",
+    ),
+]
+BackendUpstream = Annotated[
+    str | None,
+    setting(
+        "upstream", "The backend behind Envoy, http(s)://HOST:PORT: the modes that refine ask it directly."
     ),
 ]
 Replies = Annotated[
     Path | None,
     typer.Option(
-        "--replies",
         dir_okay=False,
         help="File of models' replies: what is in it is not asked again, what is not is asked and added.",
-        show_default=False,
     ),
 ]
 Recorded = Annotated[
     bool, typer.Option("--recorded", help="Ask nobody: all replies must be in the file of --replies.")
 ]
-ModelName = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        envvar="TRUTHLENS_MODEL",
-        help="Model folder or name (default: the bundled one).",
-        show_default=False,
-    ),
-]
+ModelName = Annotated[str | None, setting("model", "Model folder or name (default: the bundled one).")]
 QueueDatabase = Annotated[
     str | None,
     typer.Option(
@@ -144,7 +200,6 @@ QueueDatabase = Annotated[
         metavar="URL",
         envvar="TRUTHLENS_REVIEW_DATABASE",
         help="Database of the review queue, sqlite:////PATH/FILE.db or postgresql://USER@HOST/NAME"
-        " (default: reviews.db in the user's state folder).",
-        show_default=False,
+        " (default: the one that the gateway of this checkout or user fills).",
     ),
 ]

@@ -12,15 +12,14 @@ import typer
 from rich.console import Console
 
 from truthlens.cli import options
-from truthlens.cli.plan_target import identifier, model_finder
-from truthlens.core.net import Address
-from truthlens.core.thresholds import EVEN_ODDS
+from truthlens.cli.plan_lines import described
+from truthlens.cli.plan_target import identifier, model_finder, offline_settings
 from truthlens.envoy.checks.timeouts import clock_diagnostics, longest_hold_s, read_envoy
-from truthlens.model_store import ModelShelf, SimilarityShelf
 from truthlens.policy import InvalidPolicyError, Policy, compile_policy
 from truthlens.policy.compile import check_text, read_text
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
-from truthlens.start_checks import make_ready
+from truthlens.process.model_store import ModelShelf, SimilarityShelf
+from truthlens.process.settings import Settings
+from truthlens.process.start_checks import make_ready
 from truthlens.telemetry.metrics import Metrics
 from truthlens.yamlfile.diagnostics import Diagnostic, Severity
 
@@ -37,27 +36,21 @@ def check(
             "not fit its timeouts, and says which value to change. Repeat for several.",
             exists=True,
             dir_okay=False,
-            show_default=False,
         ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings as well.")] = False,
     models: options.Models = None,
 ) -> None:
     """Validate a policy: every mistake with file, line, key and remedy. Exit status 1 if there is one."""
-    settings = Settings(
-        Address.parse(DEFAULT_EXTPROC, name="--extproc"),
-        Address.parse(DEFAULT_CONSOLE, name="--console"),
-        models=models,
-    )
+    settings = offline_settings(file, models)
     text, policy, found = _found(file, settings)
     sound = _report(file, found, strict=strict)
     if sound and policy is not None:
+        chosen = policy.chosen_by_clients()
         for plan in (policy.default, *policy.plans):
-            if plan.enabled and plan.expected_rate != EVEN_ODDS:
-                out.print(
-                    f"{plan.decision}: expected_rate {plan.expected_rate:g}, so the threshold {plan.threshold:.4g} is "
-                    f"{plan.even_threshold:.4f} at even odds"
-                )
+            words = ", ".join(f"{atom.type} {atom.name}" for atom in chosen.get(plan.decision, ()))
+            reach = f"; a client can reach it by what it sends ({words})" if words else ""
+            out.print(f"  {described(plan, plan.threshold)}{reach}")
     if envoy and policy is not None:
         plans = (*policy.plans, policy.default)
         held_s = max((longest_hold_s(plan) for plan in plans if plan.enabled), default=0.0)

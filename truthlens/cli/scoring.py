@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,26 +14,26 @@ from rich.console import Console
 from rich.text import Text
 
 from truthlens.cli import options
-from truthlens.cli.asked_models import models_of
-from truthlens.cli.explanations import explanation_lines
-from truthlens.cli.plan_target import plan_of
+from truthlens.cli.plan_options import PlanOptions, takes_plan
 from truthlens.core.errors import DialectError
-from truthlens.core.net import Address
-from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
-from truthlens.core.records.exchange import Answer, Exchange, Passage
-from truthlens.core.records.verdict import Verdict, marks_by_detector, marks_of
-from truthlens.delivery import format_score, verdict_object
-from truthlens.detection.building import LateModel, build_engine
-from truthlens.detection.encoder.detector import EncoderDetector
-from truthlens.detection.encoder.inputs.manifest import load_manifest
+from truthlens.core.records.claims import ClaimOutcome, JudgedClaim
+from truthlens.core.records.exchange import Answer, Exchange, Passage, plain_exchange
+from truthlens.core.records.explanation import Difference
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.verdict import Mark, Verdict, marks_by_detector, marks_of
+from truthlens.core.risk import ClaimLevel, claim_level
+from truthlens.delivery import format_score, scored_object
 from truthlens.detection.explain.explainer import explained
-from truthlens.detection.models.loading import load_encoder
-from truthlens.model_store import find_model, scoring_folder
-from truthlens.policy import default_policy, load_policy
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
-from truthlens.training.evaluate.plan_scorer import verdict_of
+
+_LONGEST = 160
 
 out = Console(soft_wrap=True, highlight=False)
+_COLOURS = {
+    ClaimLevel.SUPPORTED: "green",
+    ClaimLevel.DOUBTFUL: "yellow",
+    ClaimLevel.FLAGGED: "red",
+    ClaimLevel.UNJUDGED: "dim",
+}
 
 
 class _Row(pydantic.BaseModel):
@@ -46,15 +44,13 @@ class _Row(pydantic.BaseModel):
     response: str
 
 
+@takes_plan
 def detect(
+    *,
     more: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="FILE",
-            help="Further evidence, as in --context a.txt b.txt.",
-            exists=True,
-            dir_okay=False,
-            show_default=False,
+            metavar="FILE", help="Further evidence, as in --context a.txt b.txt.", exists=True, dir_okay=False
         ),
     ] = None,
     context: Annotated[
@@ -63,7 +59,7 @@ def detect(
     ] = None,
     query: Annotated[str, typer.Option(help="What the user asked.")] = "",
     response: Annotated[
-        str | None, typer.Option(help="File with the answer, or - for standard input.", show_default=False)
+        str | None, typer.Option(help="File with the answer, or - for standard input.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object an answer.")] = False,
     exit_code: Annotated[
@@ -72,66 +68,31 @@ def detect(
             "--exit-code", help="Exit with 2 if something was detected, with 3 if something was unchecked."
         ),
     ] = False,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Threshold (default: the policy's; without one, the model's).",
-            show_default=False,
-        ),
-    ] = None,
-    config: options.Config = None,
-    decision: Annotated[str, typer.Option(help="Decision of the policy whose plan is run.")] = "default",
-    model: options.ModelName = None,
-    models: options.Models = None,
-    threads: options.Threads = 1,
-    upstream: options.Upstream = None,
-    replies: options.Replies = None,
-    recorded: options.Recorded = False,
+    threshold: options.Threshold = None,
+    plan: PlanOptions,
 ) -> None:
     """Score one answer against its evidence, or JSON lines {context, query, response} from standard input.
 
-    All detectors of the plan run: the default decision's of --config, or of the built-in policy.
+    It is the verdict of the gateway under the same policy: all detectors of the decision run, without their time limit. Which
+    policy, decision, detectors and threshold that is goes to standard error.
 
     One answer:   truthlens detect --context evidence.txt --query "When?" --response answer.txt
 
     Many answers: truthlens detect < answers.jsonl
     """
-    settings = Settings(
-        Address.parse(DEFAULT_EXTPROC, name="--extproc"),
-        Address.parse(DEFAULT_CONSOLE, name="--console"),
-        config,
-        models,
-        threads,
-    )
-    if config is None and decision != "default":
-        raise typer.BadParameter("--decision needs --config POLICY")
-    policy = load_policy(config) if config else default_policy()
-    plan = plan_of(policy, decision)
-    folder = find_model(model, settings) if model is not None else scoring_folder(plan.model_id, settings)
-    if threshold is not None or config is None:
-        plan = replace(
-            plan, threshold=load_manifest(folder).recommended_threshold if threshold is None else threshold
-        )
-
-    def load() -> EncoderDetector:
-        return load_encoder(
-            folder, use_cpu=plan.use_cpu, threads=threads, max_windows=policy.limits.max_windows
-        )
-
+    target = plan.find(threshold=threshold)
+    asked = plan.asked(target)
     exit_status = 0
-    asked = models_of(plan, policy.models, upstream=upstream, replies=replies, recorded=recorded)
-    with asyncio.Runner() as runner:
-        engine = build_engine([plan], LateModel(load), queue_limit=1)
+    with target.scorer(asked) as scorer:
+        target.announce()
         for exchange, answer in _inputs([*(context or ()), *(more or ())], query, response):
-            found = runner.run(verdict_of(engine, plan, exchange, answer, asked))
-            (verdict,) = explained(exchange, (answer,), (found,))
-            _print(exchange, answer.text, verdict, as_json=as_json)
+            (verdict,) = explained(exchange, (answer,), (scorer.verdict(exchange, answer),))
+            if as_json:
+                shown = scored_object(target.plan, verdict, text=answer.text, passages=exchange.passages)
+                typer.echo(json.dumps(shown, ensure_ascii=False))
+            else:
+                _print(target.plan, exchange, answer.text, verdict)
             exit_status = max(exit_status, 2 if verdict.flagged else 3 if verdict.score is None else 0)
-        runner.run(engine.aclose())
-        if asked is not None:
-            runner.run(asked.aclose())
     if exit_code:
         raise typer.Exit(exit_status)
 
@@ -141,7 +102,7 @@ def _inputs(context: list[Path], query: str, response: str | None) -> Iterator[t
         if response == "-":
             _say_what_is_awaited("the answer")
         text = _standard_input() if response == "-" else _text(Path(response))
-        yield _record([_text(path) for path in context], query, text)
+        yield plain_exchange(query, [_text(path) for path in context], text)
         return
     if context:
         raise typer.BadParameter("--context needs --response FILE (or - for standard input)")
@@ -188,39 +149,94 @@ def _row(line: str, number: int) -> tuple[Exchange, Answer]:
             f"standard input, line {number}: {f'{where}: ' if where else ''}{first['msg']}; expected a JSON object with"
             " context (text or list of texts), query (text, may be left out) and response (text)"
         ) from error
-    return _record([row.context] if isinstance(row.context, str) else row.context, row.query, row.response)
+    context = [row.context] if isinstance(row.context, str) else row.context
+    return plain_exchange(row.query, context, row.response)
 
 
-def _record(context: list[str], query: str, response: str) -> tuple[Exchange, Answer]:
-    passages = tuple(Passage(text, Provenance.DOCUMENTS) for text in context if text.strip())
-    kind = AnswerKind.TEXT if response.strip() else AnswerKind.EMPTY
-    return Exchange(Endpoint.CHAT, "", query, passages), Answer(0, kind, response)
-
-
-def _print(exchange: Exchange, response: str, verdict: Verdict, *, as_json: bool) -> None:
-    if as_json:
-        shown = verdict_object(verdict, text=response, passages=exchange.passages)
-        typer.echo(json.dumps(shown, ensure_ascii=False))
-        return
+def _print(plan: Plan, exchange: Exchange, response: str, verdict: Verdict) -> None:
     if verdict.score is None:
         out.print(Text(verdict.status.value, "yellow"), Text(f": {verdict.reason}"), sep="")
         return
-    colour = "red" if verdict.flagged else "green"
-    word = "detected" if verdict.flagged else "not detected"
+    word, colour = ("detected", "red") if verdict.flagged else ("not detected", "green")
     score = format_score(verdict.score, verdict.threshold)
     why = f" ({verdict.reason.value})" if verdict.reason is not None else ""
     out.print(
         Text(word, colour), f" score {score}  threshold {verdict.threshold:g}  {verdict.status.value}{why}"
     )
-    text = Text(response.rstrip())
+    text, lines = Text(response.rstrip()), []
+    for claim in verdict.claims:
+        colour = _COLOURS[claim_level(claim.risk, plan.even_threshold)]
+        text.stylize(colour, claim.start, claim.end)
+        risk = f"  risk {claim.risk:.2f}" if claim.risk is not None else ""
+        by = f"  {claim.detector}" if claim.detector else ""
+        by += f" (database {claim.source})" if claim.source else ""
+        known = Text(f"  {claim.start}–{claim.end}  ") + Text(claim.outcome.value, colour)
+        lines.append(known + f"{risk}{by}  {shortened(response[claim.start : claim.end])}")
+        lines += (Text(f"      {line}") for line in claim_lines(claim, exchange.passages))
     for mark in marks_of(verdict.spans, length=len(response)):
-        text.stylize("bold red", mark.start, mark.end)
-    for span in verdict.spans:
-        text.stylize("underline", span.start, span.end)
-    out.print(text)
-    for mark in marks_by_detector(verdict.spans, length=len(response)):
-        out.print(
-            f"  {mark.start}–{mark.end}  {mark.score:.2f}", Text(response[mark.start : mark.end], style="red")
-        )
-        for line in explanation_lines(mark, response, exchange.passages):
-            out.print(Text(f"      {line}"))
+        text.stylize("underline", mark.start, mark.end)
+        for start, end in mark.words():
+            text.stylize("bold red", start, end)
+    for line in (text, *lines):
+        out.print(line)
+    for mark in sorted(marks_by_detector(verdict.spans, length=len(response)), key=lambda mark: -mark.score):
+        phrase = Text(response[mark.start : mark.end])
+        for start, end in mark.words():
+            phrase.stylize("red", start - mark.start, end - mark.start)
+        out.print(f"  {mark.start}–{mark.end}  {mark.score:.2f}", phrase)
+        for explained_line in explanation_lines(mark, response, exchange.passages):
+            out.print(Text(f"      {explained_line}"))
+
+
+def explanation_lines(mark: Mark, response: str, passages: Sequence[Passage]) -> Iterator[str]:
+    """Yield kind, confidence and reason, every difference, the nearest sentence; nothing if unexplained.
+
+    Args:
+        mark: what is shown of spans of ``response``.
+        response: the answer.
+        passages: the exchange's passages.
+    """
+    span = mark.telling
+    explanation = span.explanation
+    if explanation is None:
+        return
+    yield f"{explanation.kind.value} ({explanation.confidence:.2f}): {explanation.reason}"
+    passage = passages[span.passage].text if span.passage is not None else ""
+    for difference in mark.differences:
+        yield _difference(difference, response, passage)
+    if span.passage is not None and explanation.sentence is not None:
+        start, end = explanation.sentence
+        shown = shortened(passage[start:end])
+        yield f"nearest: passage {span.passage + 1}, similarity {explanation.similarity:.2f}: {shown}"
+
+
+def claim_lines(claim: JudgedClaim, passages: Sequence[Passage]) -> Iterator[str]:
+    """Yield the sentence that proves or supports a claim, else the nearest; of others nothing: spans tell.
+
+    Args:
+        claim: what is known of it.
+        passages: the exchange's passages.
+    """
+    if claim.outcome not in (ClaimOutcome.SUPPORTED, ClaimOutcome.PROVED):
+        return
+    near = claim.nearest
+    if claim.passage is not None and claim.sentence is not None:
+        start, end = claim.sentence
+        yield f"evidence: passage {claim.passage + 1}: {shortened(passages[claim.passage].text[start:end])}"
+    elif near is not None:
+        shown = shortened(passages[near.passage].text[near.start : near.end])
+        yield f"nearest: passage {near.passage + 1}, similarity {near.similarity:.2f}: {shown}"
+
+
+def _difference(difference: Difference, response: str, passage: str) -> str:
+    own = shortened(response[difference.start : difference.end])
+    if difference.evidence is None:
+        return f"{difference.kind.value}: {own}, which stands nowhere in the evidence"
+    start, end = difference.evidence
+    return f"{difference.kind.value}: {own}, in the evidence {shortened(passage[start:end])}"
+
+
+def shortened(text: str) -> str:
+    """Return ``text`` as one line, cut where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

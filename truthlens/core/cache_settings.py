@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import Field
+
+from truthlens.core.records.settings import Section
 
 
-@dataclass(frozen=True, slots=True)
-class CacheSettings:
-    """Bounds of the kept results of models.
+class CacheSettings(Section):
+    """How the results of detectors that ask models are kept, so that what was asked before is not asked again."""
 
-    Args:
-        enabled: false keeps nothing, and forgets what this process has kept.
-        max_entries: results in the memory of one process.
-        max_bytes: what they take there together, about.
-        ttl_s: for how many seconds a result is good.
-        redis: whether the server's Redis, where it has one, keeps them too, for all processes.
-    """
-
-    enabled: bool = True
-    max_entries: int = 10_000
-    max_bytes: int = 64 * 1024 * 1024
-    ttl_s: float = 3600.0
-    redis: bool = True
+    enabled: bool = Field(default=True, description="false: nothing is kept, every result is asked for.")
+    max_entries: int = Field(
+        default=10_000, ge=1, le=1_000_000, description="Results in the memory of one process."
+    )
+    max_bytes: int = Field(
+        default=64 * 1024 * 1024,
+        ge=64 * 1024,
+        le=16 * 1024 * 1024 * 1024,
+        description="Memory that they may take together; the least recently used go first.",
+    )
+    ttl_s: float = Field(
+        default=3600.0,
+        ge=1,
+        le=30 * 86_400,
+        allow_inf_nan=False,
+        description="Seconds that a result is good for.",
+    )
+    redis: bool = Field(
+        default=True,
+        description="false: the server's Redis (--redis), where it has one, keeps no results; they may quote texts of users "
+        "and models.",
+    )

@@ -57,6 +57,12 @@ class BodyTooLargeError(TruthLensError):
     """A body is larger than its limit."""
 
 
+def check(measured: int, limit: int, *, key: str) -> None:
+    """Raise ``BodyTooLargeError`` where ``measured`` exceeds ``limit``, which stands in the policy as ``limits.key``."""
+    if measured > limit:
+        raise BodyTooLargeError(f"{measured} is more than limits.{key} allows ({limit}); raise it")
+
+
 class StoppedError(TruthLensError):
     """Work was given up, because nobody waits for it any more."""
 

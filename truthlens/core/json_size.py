@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.limits import check
+from truthlens.core.errors import check
 
 _PIECE_CHARS = 1 << 17
 _QUOTE, _BACKSLASH, _COMMA = ord('"'), ord("\\"), ord(",")

@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from truthlens.core.errors import StartError
 
+_HEALTH_ABOVE = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -34,6 +36,17 @@ class Address:
     def is_local(self) -> bool:
         """Whether only this machine reaches it: a unix socket or a loopback address."""
         return not self.port or self.host == "localhost" or is_loopback(self.host)
+
+    @property
+    def health(self) -> Address | None:
+        """Where the process that takes exchanges here answers health checks unless told otherwise.
+
+        ``None`` for a unix socket, on which it answers them itself: Envoy can check another port, and no other socket.
+        """
+        if not self.port:
+            return None
+        above = self.port + _HEALTH_ABOVE
+        return Address(self.host, above if above < 65536 else self.port - _HEALTH_ABOVE)
 
     def __str__(self) -> str:
         if not self.port:

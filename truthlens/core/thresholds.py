@@ -6,6 +6,8 @@ import math
 
 EVEN_ODDS = 0.5
 """The base rate that detectors' scores are at: as many answers are unsupported as are supported."""
+LEAST_RATE = 0.0001
+"""An operator's base rate lies above it and below 1 less it: beyond, no finding would ever or would always be flagged."""
 
 
 def at_rate(probability: float, rate: float, *, given: float = EVEN_ODDS) -> float:

@@ -4,10 +4,16 @@ Pure functions of records. Deliberately not here: JSON bodies of the API (``api`
 (``gateway``), the choice of the action and the order of the stages (``pipeline``).
 """
 
-from truthlens.delivery.bodies import blocked_body, truthlens_object, usage_object, verdict_object
+from truthlens.delivery.bodies import (
+    blocked_body,
+    scored_object,
+    truthlens_object,
+    usage_object,
+    verdict_object,
+)
 from truthlens.delivery.evidence import evidence_object, left_text
-from truthlens.delivery.headers import HEADER_NAMES, format_score, headers, pending_headers, risk_of, worst
-from truthlens.delivery.outcome import outcome_of
+from truthlens.delivery.headers import HEADER_NAMES, format_score, headers, pending_headers, worst
+from truthlens.delivery.outcome import outcome_of, unscored_outcome
 from truthlens.delivery.warning import (
     Delivery,
     Warned,
@@ -31,9 +37,10 @@ __all__ = [
     "left_text",
     "outcome_of",
     "pending_headers",
-    "risk_of",
+    "scored_object",
     "takes_warning",
     "truthlens_object",
+    "unscored_outcome",
     "usage_object",
     "verdict_object",
     "warn",

@@ -6,32 +6,43 @@ The ``truthlens`` object (all scores 0..1, offsets in characters of the text tha
      "iterations", "calls", "initial_score"?, "review_id"?,
      "choices": [{"index", "warned", "status", "reason"?, "score"?, "threshold", "detected"?, "risk"?, "coverage"?,
                   "reasoning"?: {"characters", "scored", "status"?, "reason"?, "score"?, "spans"?: [...]},
+                  "claims": [{"start", "end", "text", "path"?, "context"?: {"start", "end", "text"},
+                              "outcome", "risk"?, "detector"?, "passage"?, "provenance"?,
+                              "reason"?, "sentence"?: {"start", "end", "text"},
+                              "nearest"?: {"passage", "start", "end", "text", "similarity"},
+                              "differences"?: [as of spans]}],
                   "spans": [{"start", "end", "text", "score", "detector", "marked": [{"start", "end", "text"}],
                              "note"?, "kind"?, "confidence"?, "reason"?, "passage"?, "sentence"?: {"start", "end", "text"}, "similarity"?,
                              "differences"?: [{"type", "start", "end", "answer", "evidence"?,
                                                "evidence_start"?, "evidence_end"?}]}],
-                  "stage"?, "first_score"?,
+                  "stage"?, "first_score"?, "original_confidence"?, "adjusted_confidence"?,
                   "detectors": [{"name", "score"?, "reason"?, "weight", "duration_ms", "explanation"?, "details"?, "report"?,
                                  "flagged_claims"?: [{"claim_type", "value", "original_text"?, "verified", "outcome",
                                                       "start", "end"}]}],
-                  "mitigation"?: {"mode", "stop", "iterations", "consensus"?, "replaced"?,
+                  "mitigation"?: {"mode", "stop", "cause"?, "iterations", "consensus"?, "replaced"?,
                                   "attempts": [{"model", "role", "fate", "score"?, "reason"?}]}}],
-     "passages": [{"index", "id"?, "title"?, "provenance", "rule"?, "excerpt"}],
-     "models": [...], "notes": [...],
+     "passages": [{"index", "id"?, "title"?, "provenance", "source"?, "rule"?, "excerpt"}],
+     "sources"?: [{"id", "title"?, "source", "cited"}], "models": [...], "notes": [...],
      "usage"?: {"calls", "prompt_tokens", "completion_tokens", "total_tokens", "cost_usd"?, "estimated"?,
                 "by_model": [{"model", "role", "calls", "prompt_tokens", ...}]}}
 
-``coverage`` is ``{"answer", "evidence", "answer_tokens", "answer_tokens_scored", "evidence_tokens",
+``coverage`` is ``{"answer", "evidence", "answer_tokens", "answer_tokens_scored", "left_out", "evidence_tokens",
 "evidence_tokens_seen", "evidence_tokens_read", "windows"}``, the first two as shares 0..1. ``reasoning`` is
 there if reasoning came with the answer; its spans count the characters of the reasoning alone. A key with
 ``?`` is absent where there is nothing to say; ``passage`` is an index into the request's passages, and
-``passages`` lists all of them. A span is the phrase or clause around what its detector ``marked``, which may be one word or
-several pieces; ``note`` is what a model said of it; ``rule`` is the code of what made one evidence. ``kind`` is
+``passages`` lists all of them. ``claims`` (the first 100) cover the answer but for phrases that claim nothing (``docs/verdict.md``); ``path`` is the
+JSON Pointer of one in JSON, ``context`` what it stands under: a list's lead-in, a table's head, a key.
+``nearest`` is the sentence that shares most of a claim's words, where no finding names one; no proof.
+``differences`` of a claim are against the passage of its ``sentence``, or of its ``nearest``. A span is the
+phrase or clause around what its detector ``marked``, which may be one word or several pieces; ``note`` is what a model said of it; ``rule`` is the code of what made one evidence. ``kind`` is
 a ``SpanKind`` and ``confidence`` its probability. ``sentence`` is the
 one of that passage that comes nearest, ``similarity`` (0..1) how near, both with characters of the passage.
 ``iterations`` are refinement rounds, those of the choice that took the most; ``calls`` the calls to models
 that were made for all choices. ``stage`` says which stage of the cascade decided, where models were asked, ``first_score``
-what the first one gave, and ``report`` is a detector's own object. A difference without ``evidence`` is a value that occurs nowhere in it.
+what the first one gave. ``original_confidence`` and ``adjusted_confidence`` are how sure the answer was before and after its values
+were compared. ``report`` is a detector's own object.
+``sources`` are what a run of mode agentic had to cite, by the ``id`` that stands in its answer; ``cause`` is why the run ended.
+A difference without ``evidence`` is a value that occurs nowhere in it.
 """
 
 from __future__ import annotations
@@ -41,20 +52,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from truthlens.core.records.calls import CallRecord, Usage
+from truthlens.core.records.claims import JudgedClaim
 from truthlens.core.records.enums import Reason, Stage
 from truthlens.core.records.exchange import Exchange, Passage
 from truthlens.core.records.explanation import Difference, Explanation
 from truthlens.core.records.mitigation_result import Attempt, Correction
 from truthlens.core.records.outcome import Outcome, Reasoned
+from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import (
     Coverage,
     DetectorResult,
     Mark,
+    Span,
     ValueClaim,
     Verdict,
+    differences_of,
     marks_by_detector,
 )
-from truthlens.delivery.headers import risk_of
+from truthlens.core.risk import risk_of
 from truthlens.delivery.warning import Delivery, Warned
 
 _EXCERPT_CHARS = 300
@@ -89,6 +104,7 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
                 )
             ],
             "passages": [_passage(index, passage) for index, passage in enumerate(exchange.passages)],
+            "sources": _sources(outcome),
             "models": _models(outcome),
             "usage": usage_object(outcome),
             "notes": list(dict.fromkeys((*outcome.notes, *exchange.notes))),
@@ -135,9 +151,18 @@ def verdict_object(
     """
     return {
         **_verdict(verdict),
+        "claims": [_judged(each, verdict.spans, text, passages) for each in verdict.claims[:_MOST_CLAIMS]],
         "spans": _spans(verdict, text, passages),
         "detectors": [_result(result, text) for result in verdict.results],
     }
+
+
+def scored_object(
+    plan: Plan, verdict: Verdict, *, text: str, passages: Sequence[Passage]
+) -> dict[str, object]:
+    """Return the verdict of ``plan`` on one answer as JSON, as ``/v1/detect`` and ``truthlens detect --json`` give it."""
+    own = {"decision": plan.decision, "policy_version": plan.policy_version}
+    return {**own, **verdict_object(verdict, text=text, passages=passages)}
 
 
 def blocked_body(reason: Reason | None) -> bytes:
@@ -170,6 +195,7 @@ def _choice(
         verdict,
         spans=tuple(span.shifted(offset) for span in verdict.spans),
         results=tuple(_with_moved_claims(result, offset) for result in verdict.results),
+        claims=tuple(each.shifted(offset) for each in verdict.claims),
     )
     return {
         "index": delivery.index,
@@ -202,6 +228,7 @@ def _mitigation(correction: Correction) -> dict[str, object]:
         {
             "mode": correction.mode.value,
             "stop": correction.stop.value,
+            "cause": correction.cause or None,
             "iterations": correction.rounds,
             "consensus": correction.consensus,
             "replaced": True if correction.replaced else None,
@@ -222,6 +249,17 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
     )
 
 
+def _sources(outcome: Outcome) -> list[dict[str, object]] | None:
+    """Return what the answers could cite, each once; cited is what any of them cites."""
+    found: dict[str, dict[str, object]] = {}
+    for each in (each for made in outcome.corrections if made is not None for each in made.sources):
+        known = found.setdefault(
+            each.id, _present({"id": each.id, "title": each.title or None, "source": each.source})
+        )
+        known["cited"] = bool(known.get("cited")) or each.cited
+    return list(found.values()) or None
+
+
 def _models(outcome: Outcome) -> list[str]:
     """Return every model that took part in the outcome, in the order of their first use."""
     asked = [call.model for call in outcome.calls_made]
@@ -236,6 +274,7 @@ def _with_moved_claims(result: DetectorResult, offset: int) -> DetectorResult:
 
 
 def _verdict(verdict: Verdict) -> dict[str, object]:
+    confidence = verdict.confidence
     return _present(
         {
             "status": verdict.status.value,
@@ -246,6 +285,8 @@ def _verdict(verdict: Verdict) -> dict[str, object]:
             "risk": risk_of(verdict.score).value if verdict.score is not None else None,
             "stage": verdict.stage.value if verdict.stage is not Stage.FIRST else None,
             "first_score": verdict.first_score,
+            "original_confidence": confidence.original if confidence else None,
+            "adjusted_confidence": confidence.adjusted if confidence else None,
             "coverage": _coverage(verdict.coverage) if verdict.coverage is not None else None,
         }
     )
@@ -257,11 +298,47 @@ def _coverage(coverage: Coverage) -> dict[str, object]:
         "evidence": coverage.evidence_ratio,
         "answer_tokens": coverage.answer_tokens,
         "answer_tokens_scored": coverage.answer_tokens_scored,
+        "left_out": {why.value: count for why, count in coverage.left_out},
         "evidence_tokens": coverage.evidence_tokens,
         "evidence_tokens_seen": coverage.evidence_tokens_seen,
         "evidence_tokens_read": coverage.evidence_tokens_read,
         "windows": coverage.windows,
     }
+
+
+def _judged(
+    claim: JudgedClaim, spans: Sequence[Span], text: str | None, passages: Sequence[Passage]
+) -> dict[str, object]:
+    passage = _text_of(claim.passage, passages)
+    near = claim.nearest
+    there = passage if near is None else _text_of(near.passage, passages)
+    return _present(
+        {
+            **_piece((claim.start, claim.end), text),
+            "path": claim.path or None,
+            "context": _piece(claim.context, text) if claim.context is not None else None,
+            "outcome": claim.outcome.value,
+            "risk": round(claim.risk, 4) if claim.risk is not None else None,
+            "detector": claim.detector or None,
+            "passage": claim.passage,
+            "provenance": f"sql:{claim.source}" if claim.source else None,
+            "reason": claim.reason or None,
+            "sentence": _piece(claim.sentence, passage) if claim.sentence is not None else None,
+            "nearest": {
+                "passage": near.passage,
+                **_piece((near.start, near.end), there),
+                "similarity": round(near.similarity, 3),
+            }
+            if near is not None
+            else None,
+            "differences": [_difference(each, text, there) for each in differences_of(claim, spans)] or None,
+        }
+    )
+
+
+def _text_of(passage: int | None, passages: Sequence[Passage]) -> str | None:
+    """Return the text of passage number ``passage``, ``None`` where there is none."""
+    return passages[passage].text if passage is not None and passage < len(passages) else None
 
 
 def _spans(verdict: Verdict, text: str | None, passages: Sequence[Passage]) -> list[dict[str, object]]:
@@ -271,8 +348,7 @@ def _spans(verdict: Verdict, text: str | None, passages: Sequence[Passage]) -> l
 
 def _mark(mark: Mark, text: str | None, passages: Sequence[Passage]) -> dict[str, object]:
     span = mark.telling
-    found = span.passage is not None and span.passage < len(passages)
-    passage = passages[span.passage].text if span.passage is not None and found else None
+    passage = _text_of(span.passage, passages)
     return _present(
         {
             **_piece((mark.start, mark.end), text),
@@ -361,6 +437,7 @@ def _passage(index: int, passage: Passage) -> dict[str, object]:
             "id": passage.id or None,
             "title": passage.title or None,
             "provenance": passage.provenance.value,
+            "source": passage.source or None,
             "rule": passage.rule or None,
             "excerpt": passage.text[:_EXCERPT_CHARS],
         }

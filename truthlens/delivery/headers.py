@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from truthlens.core.records.enums import Reason, Risk, Status
+from truthlens.core.records.enums import Reason, Status
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
-from truthlens.core.records.verdict import Coverage, Verdict, unchecked
+from truthlens.core.records.verdict import Coverage, Verdict, left_out_together, unchecked
+from truthlens.core.risk import risk_of
 
 HEADER_NAMES = (
     "x-truthlens-enabled",
@@ -28,17 +29,7 @@ HEADER_NAMES = (
     "x-truthlens-review-id",
 )
 
-_LOW_RISK = 0.3
-_MODERATE_RISK = 0.6
-# There was no answer to check, or checking is switched off: a failure of another choice says more.
-NOTHING_TO_CHECK = (Reason.DISABLED, Reason.TOOL_CALL, Reason.EMPTY_ANSWER, Reason.UPSTREAM_ERROR)
-
-
-def risk_of(score: float) -> Risk:
-    """Return the risk level of a score: low up to 0.3, moderate up to 0.6, high above."""
-    if score > _MODERATE_RISK:
-        return Risk.HIGH
-    return Risk.MODERATE if score > _LOW_RISK else Risk.LOW
+_NO_ANSWER = (Reason.DISABLED, Reason.TOOL_CALL, Reason.UPSTREAM_ERROR)
 
 
 def format_score(score: float, threshold: float) -> str:
@@ -87,6 +78,11 @@ def pending_headers(plan: Plan) -> dict[str, str]:
     }
 
 
+def nothing_to_check(verdict: Verdict) -> bool:
+    """Return whether there was no answer to check, or one that claims nothing, or checking is switched off."""
+    return verdict.claims_nothing or verdict.reason in _NO_ANSWER
+
+
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """Return one verdict for all choices: the highest score, and the poorest status.
 
@@ -97,7 +93,8 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
         return unchecked(Reason.EMPTY_ANSWER)
     scored = [verdict for verdict in verdicts if verdict.score is not None]
     lacking = [verdict for verdict in verdicts if verdict.status is not Status.CHECKED]
-    lacking.sort(key=lambda verdict: verdict.reason in NOTHING_TO_CHECK)
+    # A failure of another choice says more.
+    lacking.sort(key=nothing_to_check)
     if not scored:
         return lacking[0]
     top = max(scored, key=lambda verdict: (verdict.flagged, verdict.score))
@@ -116,6 +113,7 @@ def _together(verdicts: Sequence[Verdict], scored: Sequence[Verdict]) -> Coverag
         min(known, key=lambda coverage: coverage.evidence_ratio),
         answer_tokens=sum(coverage.answer_tokens for coverage in every),
         answer_tokens_scored=sum(coverage.answer_tokens_scored for coverage in every),
+        left_out=left_out_together(every),
         windows=sum(coverage.windows for coverage in every),
     )
 

@@ -1,19 +1,22 @@
-"""Compose each choice's text for the client: corrected or not, with the warning or the disclaimer."""
+"""Compose each choice's text for the client, with its warning, its disclaimer or the notices of a gate."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from truthlens.core.records.enums import AnswerKind, Mode, WarningPosition
+from truthlens.core.records.enums import AnswerKind, Mode, OnFailure, Reason, Status, WarningPosition
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
+from truthlens.delivery.headers import nothing_to_check
 from truthlens.text.sentences import is_chinese, is_json
 
 WARNING_NOT_PASTED = "warning-not-pasted"
 
+_UNCHECKED_ZH = "⚠️ **免责声明**: 此回答未能对照来源进行完整检查。请在使用前自行核实。"
+_UNCHECKED_EN = "⚠️ **Disclaimer**: This answer could not be fully checked against sources.\nPlease verify it before relying on it."
 _GAP = "\n\n"
 _WARNING_ZH = (
     "⚠️ **注意**: 此响应可能包含无法根据提供的上下文完全验证的信息。\n在采取行动之前，请验证关键事实。"
@@ -29,6 +32,15 @@ _DISCLAIMER_EN = (
     "⚠️ **Disclaimer**: This answer was checked against the provided context, and parts of it could still not be "
     "confirmed.\nPlease verify them before relying on it."
 )
+
+_MARK_EN = " [unverified]"
+_MARK_ZH = "［未经证实］"
+_WITHHELD_EN = "[A sentence was withheld: the provided context does not support it.]"
+_WITHHELD_ZH = "［此处有一句话未予显示：所提供的上下文不支持该内容。］"
+_STOPPED_EN = "[The answer was stopped here: the provided context does not support what follows.]"
+_STOPPED_ZH = "［回答在此处停止：所提供的上下文不支持后续内容。］"
+_STOPPED_UNCHECKED_EN = "[The answer was stopped here: what follows could not be checked.]"
+_STOPPED_UNCHECKED_ZH = "［回答在此处停止：后续内容未能得到核查。］"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +76,10 @@ class Warned:
 def warn(outcome: Outcome, exchange: Exchange, answers: Sequence[Answer]) -> Warned:
     """Return the choices, corrected where the outcome says so, each flagged one with the plan's notice.
 
-    In mode lightweight that is the warning; in the others the disclaimer, where the plan requires one. An
-    answer for a program (``structured``, or JSON as a whole) is left as it is: the headers and the
-    ``truthlens`` object carry its warning, and the outcome gets the note ``warning-not-pasted``.
+    In mode lightweight that is the warning; in the others the disclaimer, unless the plan wants none. Where the
+    plan requires one, answers that were not fully checked carry it as well. An answer for a program (``structured``,
+    or JSON as a whole) is left as it is: the headers and the ``truthlens`` object carry its warning, and the outcome
+    gets the note ``warning-not-pasted``.
 
     Args:
         outcome: The scored exchange; ``verdicts`` has one entry per answer, ``corrections`` one or is empty.
@@ -99,14 +112,48 @@ def warning_for(plan: Plan, answer_text: str) -> str:
 
     Source: white paper 6.1 (``warning_template``).
     """
-    template = (plan.warning_template or "").strip()
-    return template or (_WARNING_ZH if is_chinese(answer_text) else _WARNING_EN)
+    return _worded((plan.warning_template or "").strip(), answer_text, _WARNING_EN, _WARNING_ZH)
 
 
-def disclaimer_for(plan: Plan, answer_text: str) -> str:
-    """Return the plan's disclaimer, else its warning, else the built-in one in the script of the answer."""
+def disclaimer_for(plan: Plan, answer_text: str, *, checked: bool = True) -> str:
+    """Return the plan's disclaimer, else its warning, else the built-in one in the script of the answer.
+
+    The built-in one says whether the answer was ``checked`` and not confirmed, or could not be checked.
+    """
     template = (plan.disclaimer_template or plan.warning_template or "").strip()
-    return template or (_DISCLAIMER_ZH if is_chinese(answer_text) else _DISCLAIMER_EN)
+    english, chinese = (_DISCLAIMER_EN, _DISCLAIMER_ZH) if checked else (_UNCHECKED_EN, _UNCHECKED_ZH)
+    return _worded(template, answer_text, english, chinese)
+
+
+def mark_for(plan: Plan, answer_text: str) -> str:
+    """What stands directly behind a flagged sentence that is let through."""
+    return _worded(plan.stream.mark_template, answer_text, _MARK_EN, _MARK_ZH)
+
+
+def withheld_notice(plan: Plan, answer_text: str) -> str:
+    """What stands in the place of withheld sentences."""
+    return _worded(plan.stream.notice_template, answer_text, _WITHHELD_EN, _WITHHELD_ZH)
+
+
+def stop_notice(plan: Plan, answer_text: str, *, flagged: bool) -> str:
+    """What an answer that was stopped ends with; not ``flagged``: the rest could not be checked."""
+    english, chinese = (
+        (_STOPPED_EN, _STOPPED_ZH) if flagged else (_STOPPED_UNCHECKED_EN, _STOPPED_UNCHECKED_ZH)
+    )
+    return _worded(plan.stream.notice_template, answer_text, english, chinese)
+
+
+def lacks_check(plan: Plan, verdict: Verdict) -> bool:
+    """Return whether an answer owes a disclaimer to what was not checked of it."""
+    failed = verdict.reason is Reason.RETRIEVAL_FAILED and plan.retrieval.on_failure is OnFailure.WARN
+    # Evidence was searched for, and none was found that supports an answer.
+    searched = plan.require_disclaimer is not False and plan.lacks_evidence(verdict.reason)
+    return (
+        (plan.require_disclaimer is True or failed or searched)
+        and verdict.status in (Status.PARTIAL, Status.UNCHECKED)
+        and verdict.reason is not Reason.NOT_AN_ANSWER
+        and not nothing_to_check(verdict)
+    )
 
 
 def apply_warning(text: str, warning: str, position: WarningPosition) -> str:
@@ -122,10 +169,12 @@ def apply_warning(text: str, warning: str, position: WarningPosition) -> str:
 
 def _notice(outcome: Outcome, answer: Answer, verdict: Verdict, *, disputed: bool) -> str | None:
     """Return the notice to add to an answer, or ``None``."""
-    if outcome.mode is Mode.LIGHTWEIGHT:
-        return warning_for(outcome.plan, answer.text) if verdict.flagged else None
-    if disputed or (verdict.flagged and outcome.plan.require_disclaimer):
+    if outcome.mode is Mode.LIGHTWEIGHT and verdict.flagged:
+        return warning_for(outcome.plan, answer.text)
+    if disputed or (verdict.flagged and outcome.plan.require_disclaimer is not False):
         return disclaimer_for(outcome.plan, answer.text)
+    if lacks_check(outcome.plan, verdict):
+        return disclaimer_for(outcome.plan, answer.text, checked=False)
     return None
 
 
@@ -139,3 +188,10 @@ def _deliver(plan: Plan, first: Answer, final: Answer, notice: str | None) -> De
     return Delivery(
         final.index, text, offset=offset, warned=warned, changed=text != first.text, lead=first.lead
     )
+
+
+def _worded(template: str | None, answer_text: str, english: str, chinese: str) -> str:
+    """Return the plan's own text as it is written, else the built-in one in the script of the answer."""
+    if template and template.strip():
+        return template
+    return chinese if is_chinese(answer_text) else english

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from truthlens.core.errors import DetectorError
+from truthlens.core.errors import DetectorError, ModelError
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.queries import QueryRecord
+from truthlens.core.registry import Context, DetectorType, Models, detector_types
 from truthlens.detection.engine import Engine
 from truthlens.detection.interfaces import AskingDetector, Detector, ResultCache
-from truthlens.registry import Context, DetectorType, Models, detector_types
+
+if TYPE_CHECKING:
+    from truthlens.detection.detectors.reader.model import Reader
 
 
 class DetectorSet:
@@ -79,13 +83,36 @@ class OneModel:
         """Return the encoder."""
         return self._encoder
 
+    def reader(self, name: str) -> Reader:
+        """Raise ``ModelError``: there is no reader beside the one model."""
+        raise ModelError(f"there is no reader {name!r} here")
+
 
 class LateModel:
-    """Gives the same encoder to every plan, loaded when a detector first wants one."""
+    """Gives the same encoder to every plan, and readers from folders; each is loaded when a detector first wants it.
 
-    def __init__(self, load: Callable[[], Detector]) -> None:
+    Args:
+        load: loads the encoder.
+        shelves: the folders of readers that are named and no path, the first that has one counts.
+        threads: of one inference of a reader.
+    """
+
+    def __init__(
+        self, load: Callable[[], Detector], *, shelves: Sequence[Path] = (), threads: int = 1
+    ) -> None:
         self._load = load
         self._encoder: Detector | None = None
+        self._shelves, self._threads = shelves, threads
+
+    def reader(self, name: str) -> Reader:
+        """Return the reader of that name or folder.
+
+        Raises:
+            ModelError: it cannot be loaded.
+        """
+        from truthlens.detection.detectors.reader.model import Reader, find_reader
+
+        return Reader.load(find_reader(name, *self._shelves), threads=self._threads)
 
     def encoder(self, _plan: Plan) -> Detector:
         """Return the encoder.

@@ -20,14 +20,13 @@ from truthlens.core.records.enums import Stage
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import DetectorResult, Verdict, unchecked
-from truthlens.detection.cascade import examined, stage_of
 from truthlens.detection.explain.explainer import explained
-from truthlens.detection.fusion import fuse
-from truthlens.detection.incremental import Following
-from truthlens.detection.interfaces import AskingDetector, Detector, reason_not_to_run
-from truthlens.detection.shown_spans import with_shown
-from truthlens.detection.workers import Job, Step, Workers
-from truthlens.reading_pool import Pool
+from truthlens.detection.fusion import Fusion
+from truthlens.detection.incremental import Following, with_shown
+from truthlens.detection.interfaces import AskingDetector, Detector, reason_not_to_run, running
+from truthlens.detection.plain_answers import PlainAnswers, PlainParts
+from truthlens.detection.workers import DetectorStep, Job, Results, Workers
+from truthlens.exchange.reading_pool import Pool
 
 
 class Detectors(Protocol):
@@ -72,6 +71,8 @@ class Engine:
     ) -> None:
         self._draw = draw
         self._detectors = detectors
+        # By the id of a plan, which is kept beside it: to compare plans takes longer than to ask each detector.
+        self._names: dict[int, tuple[Plan, str]] = {}
         self._unexplained = unexplained
         make = partial(Workers, queue_limit=queue_limit, queue_observer=queue_observer)
         self._workers = make(workers=workers)
@@ -88,18 +89,27 @@ class Engine:
         """Jobs that wait for a worker."""
         return self._workers.waiting + self._large.waiting
 
+    @property
+    def behind_s(self) -> float:
+        """Seconds that the job has waited that waits longest; very long texts apart."""
+        return self._workers.behind_s
+
     def use(self, detectors: Detectors) -> None:
         """Score with these from the next exchange on; those in flight keep the ones that they began with."""
         self._detectors = detectors
+        self._names.clear()
 
     def model_name(self, plan: Plan) -> str:
         """Return the name of the first model that scores for ``plan``, or ``""`` where none does."""
-        models = (detector.model for _, detector in self._detectors.of(plan) if detector is not None)
-        return next((model for model in models if model), "")
+        found = self._names.get(id(plan))
+        if found is None or found[0] is not plan:
+            models = (detector.model for _, detector in self._detectors.of(plan) if detector is not None)
+            found = self._names[id(plan)] = plan, next((model for model in models if model), "")
+        return found[1]
 
     def scores(self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]) -> bool:
         """Return whether anything among ``answers`` can be scored, as far as that is known beforehand."""
-        chosen = self._detectors.of(plan)
+        chosen = running(self._detectors.of(plan), exchange)
         return any(
             reason_not_to_run(plan, exchange, answer) is None
             and any(detector is None or detector.reads(exchange, answer) for _, detector in chosen)
@@ -121,9 +131,8 @@ class Engine:
             else:
                 verdicts[place] = unchecked(reason, threshold=plan.threshold)
         if scorable:
-            results = await self._run(plan, exchange, [answers[place] for place in scorable])
-            for place, own in zip(scorable, results, strict=True):
-                verdicts[place] = fuse(own, threshold=plan.threshold, expected_rate=plan.expected_rate)
+            found = await self._run(plan, exchange, [answers[place] for place in scorable])
+            verdicts |= zip(scorable, found, strict=True)
         return tuple(verdicts[place] for place in range(len(answers)))
 
     async def examine(
@@ -148,6 +157,9 @@ class Engine:
             time_s: all asking ends within so many seconds, and within ``plan.cascade.timeout_s``.
             stage: why models are asked about every answer that can be judged; left out, the cascade chooses.
         """
+        # Where no plan asks a model, the second stage is never read.
+        from truthlens.detection.cascade import examined, stage_of
+
         chosen = [
             stage_of(plan, exchange, answer, verdict, draw=self._draw(), given=stage)
             for answer, verdict in zip(answers, verdicts, strict=True)
@@ -170,13 +182,22 @@ class Engine:
         return tuple(task.result() for task in tasks)
 
     async def explain(
-        self, exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict], *, time_s: float
+        self,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        verdicts: Sequence[Verdict],
+        *,
+        time_s: float,
+        nearest: bool = True,
     ) -> tuple[Verdict, ...]:
-        """Return the verdicts with their spans explained, or as they are where that fails or takes over ``time_s``."""
+        """Return the verdicts with spans explained, or as they are if that fails or takes over ``time_s``.
+
+        With ``nearest``, claims of which no finding names a sentence get the one that comes nearest.
+        """
         size = _characters(exchange.passages) + _characters(answers)
         try:
             return await self._explaining.run(
-                lambda: explained(exchange, answers, verdicts), size=size, timeout_s=time_s
+                lambda: explained(exchange, answers, verdicts, nearest=nearest), size=size, timeout_s=time_s
             )
         except Exception as error:  # noqa: BLE001 - the stage border: it costs the explanations, not the verdicts
             if self._unexplained is not None:
@@ -202,31 +223,36 @@ class Engine:
         await self._large.aclose()
         await self._explaining.aclose()
 
-    async def _run(
-        self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]
-    ) -> list[list[DetectorResult]]:
-        """Return, per answer, one result for each detector of the plan, in the plan's order."""
+    async def _run(self, plan: Plan, exchange: Exchange, answers: Sequence[Answer]) -> list[Verdict]:
+        """Return, per answer, the verdict of the plan's detectors."""
+        fusion = Fusion(exchange)
         steps = [
-            Step(spec, partial(self._detect, detector, plan, exchange, answers))
-            for spec, detector in self._detectors.of(plan)
+            DetectorStep(spec, partial(self._detect, detector, plan, fusion.plain, answers))
+            for spec, detector in running(self._detectors.of(plan), exchange)
         ]
-        job = Job(steps, texts=len(answers))
+
+        def conclude(results: Results) -> list[Verdict]:
+            return [fusion.verdict(plan, answer, own) for answer, own in zip(answers, results, strict=True)]
+
+        job = Job(steps, texts=len(answers), conclude=conclude)
         ended = await self._workers_for(exchange, answers).run(job, timeout_s=plan.timeout_s)
-        return job.results(missing=ended.reason)
+        return job.concluded or [fusion.late(plan, own) for own in job.results(missing=ended.reason)]
 
     def _detect(
         self,
         detector: Detector | None,
         plan: Plan,
-        exchange: Exchange,
+        plain: PlainAnswers,
         answers: Sequence[Answer],
         stop: StopCheck,
     ) -> Sequence[DetectorResult]:
         if detector is None:
             raise DetectorError("the plan lists a detector or a model that is not loaded")
-        found = detector.detect_all(exchange, answers, aggregation=plan.aggregation, stop=stop)
-        # A wrong number of results is the job's to report.
-        return with_shown(found, answers, failed=self._unexplained) if len(found) == len(answers) else found
+        seen = PlainParts(plain.seen_by(detector, answers), [()] * len(answers))
+        found = detector.detect_all(plain.exchange, seen.answers, aggregation=plan.aggregation, stop=stop)
+        if len(found) != len(answers):
+            return found  # the job's to report
+        return seen.placed_answers(with_shown(found, seen.answers, failed=self._unexplained))
 
     def _workers_for(self, exchange: Exchange, answers: Sequence[Answer] = ()) -> Workers:
         large = (

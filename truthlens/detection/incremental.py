@@ -12,16 +12,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from truthlens.core.cancellation import StopCheck
-from truthlens.core.errors import DetectorError
+from truthlens.core.errors import DetectorError, StoppedError
 from truthlens.core.records.enums import Reason
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import DetectorResult, Verdict, unchecked
-from truthlens.detection.encoder.results import shifted
-from truthlens.detection.fusion import fuse
-from truthlens.detection.interfaces import Detector, Follower, Ranges, follower_of, reason_not_to_run
-from truthlens.detection.shown_spans import with_shown
-from truthlens.detection.workers import Job, Step, Workers
+from truthlens.detection.fusion import Fusion
+from truthlens.detection.interfaces import Detector, Follower, Ranges, follower_of, reason_not_to_run, running
+from truthlens.detection.plain_answers import PlainParts
+from truthlens.detection.workers import DetectorStep, Job, Results, Workers
+from truthlens.text.claims.phrases import phrases_around
+
+# Scorings of streams give way to those of other answers that come so much later, which is longer than any may wait: who waits for
+# one of these has seen nothing yet, and of streams in their dozens there is always another part to be scored.
+GIVES_WAY_S = 60.0
+_Text = tuple[Answer, tuple[int, int] | None]
+"""An answer, or a part of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +69,18 @@ class Following:
         self._unexplained = unexplained
         self._parts = [
             _Part(spec, detector, follower_of(detector, exchange) if detector is not None else None)
-            for spec, detector in chosen
+            for spec, detector in running(chosen, exchange)
         ]
-        self._ahead: Job | None = None
+        self._ahead: Job[None] | None = None
+        self._fusion = Fusion(exchange)
+        self._plain = self._fusion.plain
 
     def due(self, answers: Sequence[Answer]) -> bool:
         """Return whether ``ahead`` has something to do that further text will not change.
 
         Cheap, by a count of characters.
         """
-        scorable = self._scorable(answers)
+        scorable = [self._plain.shortened(answer) for answer in self._scorable(answers)]
         return bool(scorable) and any(follower.due(scorable) for _, follower in self._followers())
 
     async def ahead(self, answers: Sequence[Answer]) -> None:
@@ -86,8 +94,12 @@ class Following:
         followers = self._followers()
         if not scorable or not followers or self._ahead is not None:
             return
-        job = Job(
-            [Step(spec, partial(self._go_ahead, follower, scorable)) for spec, follower in followers], texts=0
+        job: Job[None] = Job(
+            [
+                DetectorStep(part.spec, partial(self._go_ahead, part, follower, scorable))
+                for part, follower in followers
+            ],
+            texts=0,
         )
         self._ahead = job
         try:
@@ -116,17 +128,12 @@ class Following:
         """
         asked = [tuple(own) for own in ranges] if ranges is not None else [()] * len(answers)
         found = self._look(answers, asked)
-        results = iter(
-            await self._run(
-                partial(self._detect, found.answers, found.ranges),
-                texts=len(found.answers) + sum(map(len, found.ranges)),
-                timeout_s=timeout_s,
-            )
+        whole = [(answer, None) for answer in found.answers]
+        verdicts = await self._run(
+            partial(self._detect, found.answers, found.ranges), [*whole, *found.parts], timeout_s=timeout_s
         )
-        verdicts = [
-            self._verdict(next(results)) if reason is None else self._none(reason) for reason in found.reasons
-        ]
-        return Followed(verdicts=tuple(verdicts), ranges=self._verdicts(answers, asked, found, results))
+        own = tuple(next(verdicts) if reason is None else self._none(reason) for reason in found.reasons)
+        return Followed(verdicts=own, ranges=self._verdicts(answers, asked, found, verdicts))
 
     async def detect_ranges(
         self, answers: Sequence[Answer], ranges: Sequence[Ranges], *, timeout_s: float | None = None
@@ -138,12 +145,10 @@ class Following:
         """
         asked = [tuple(own) for own in ranges]
         found = self._look(answers, asked)
-        results = await self._run(
-            partial(self._detect_ranges, found.answers, found.ranges),
-            texts=sum(map(len, found.ranges)),
-            timeout_s=timeout_s,
+        verdicts = await self._run(
+            partial(self._detect_ranges, found.answers, found.ranges), found.parts, timeout_s=timeout_s
         )
-        return self._verdicts(answers, asked, found, iter(results))
+        return self._verdicts(answers, asked, found, verdicts)
 
     def _look(self, answers: Sequence[Answer], asked: Sequence[Ranges]) -> _Look:
         """Choose what of the answers and ranges is to be scored; a run ahead gives way to it."""
@@ -163,14 +168,14 @@ class Following:
         answers: Sequence[Answer],
         asked: Sequence[Ranges],
         found: _Look,
-        results: Iterator[list[DetectorResult]],
+        scored: Iterator[Verdict],
     ) -> tuple[tuple[Verdict, ...], ...]:
-        """Return, per answer, one verdict for each range, from the results of those that were scored."""
+        """Return, per answer, one verdict for each range, ``scored`` being those of the ranges that could be."""
         return tuple(
             tuple(
                 self._none(reason or Reason.EMPTY_ANSWER)
                 if reason is not None or not _holds_text(answer, part)
-                else self._verdict(next(results))
+                else next(scored)
                 for part in own
             )
             for answer, own, reason in zip(answers, asked, found.reasons, strict=True)
@@ -179,59 +184,72 @@ class Following:
     def _scorable(self, answers: Sequence[Answer]) -> list[Answer]:
         return [answer for answer in answers if reason_not_to_run(self._plan, self._exchange, answer) is None]
 
-    def _followers(self) -> list[tuple[DetectorSpec, Follower]]:
-        return [(part.spec, part.follower) for part in self._parts if part.follower is not None]
+    def _followers(self) -> list[tuple[_Part, Follower]]:
+        return [(part, part.follower) for part in self._parts if part.follower is not None]
 
     def _go_ahead(
-        self, follower: Follower, answers: Sequence[Answer], stop: StopCheck
+        self, part: _Part, follower: Follower, answers: Sequence[Answer], stop: StopCheck
     ) -> Sequence[DetectorResult]:
-        follower.ahead(answers, stop=lambda: stop() or self._workers.waiting > 0)
+        seen = [each.answer for each in self._plain.seen_by(part.detector, answers)]
+        follower.ahead(seen, stop=lambda: stop() or self._workers.waiting > 0)
         return ()
 
     async def _run(
         self,
         run: Callable[[_Part, StopCheck], Sequence[DetectorResult]],
+        texts: Sequence[_Text],
         *,
-        texts: int,
         timeout_s: float | None,
-    ) -> list[list[DetectorResult]]:
-        """Return, per text, one result for each detector, as ``run`` gives them for one detector."""
+    ) -> Iterator[Verdict]:
+        """Return one verdict for each of ``texts``, of which ``run`` gives the results of one detector."""
         if not texts:
-            return []
-        job = Job([Step(part.spec, partial(run, part)) for part in self._parts], texts=texts)
+            return iter(())
+
+        def conclude(results: Results) -> list[Verdict]:
+            pairs = zip(texts, results, strict=True)
+            return [self._fusion.verdict(self._plan, answer, own, part) for (answer, part), own in pairs]
+
+        steps = [DetectorStep(part.spec, partial(run, part)) for part in self._parts]
+        job = Job(steps, texts=len(texts), conclude=conclude)
         limit_s = self._plan.timeout_s if timeout_s is None else timeout_s
-        ended = await self._workers.run(job, timeout_s=limit_s)
-        return job.results(missing=ended.reason)
+        ended = await self._workers.run(job, timeout_s=limit_s, gives_way_s=GIVES_WAY_S)
+        late = partial(self._fusion.late, self._plan)
+        return iter(job.concluded or map(late, job.results(missing=ended.reason)))
 
     def _detect(
         self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: StopCheck
     ) -> Sequence[DetectorResult]:
         count = len(answers)
+        seen = PlainParts(self._plain.seen_by(part.detector, answers), ranges)
         if part.follower is not None:
-            found = part.follower.detect_all(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
-            return [*self._shown(found[:count], answers), *found[count:]]
-        pieces = _pieces(answers, ranges)
-        found = self._ask(part, [*answers, *(piece for piece, _ in pieces)], stop)
-        return [*self._shown(found[:count], answers), *_shifted(found[count:], pieces)]
-
-    def _shown(self, found: Sequence[DetectorResult], answers: Sequence[Answer]) -> list[DetectorResult]:
-        return with_shown(found, answers, failed=self._unexplained)
+            found = part.follower.detect_all(
+                seen.answers, seen.ranges, aggregation=self._plan.aggregation, stop=stop
+            )
+            parts = found[count:]
+        else:
+            pieces = _pieces(seen.answers, seen.ranges)
+            found = self._ask(part, [*seen.answers, *(piece for piece, _ in pieces)], stop)
+            parts = _shifted(found[count:], pieces)
+        shown = with_shown(found[:count], seen.answers, failed=self._unexplained)
+        return [*seen.placed_answers(shown), *seen.placed_parts(part.spec.name, parts)]
 
     def _detect_ranges(
         self, answers: Sequence[Answer], ranges: Sequence[Ranges], part: _Part, stop: StopCheck
     ) -> Sequence[DetectorResult]:
+        seen = PlainParts(self._plain.seen_by(part.detector, answers), ranges)
         if part.follower is not None:
-            return part.follower.detect_ranges(answers, ranges, aggregation=self._plan.aggregation, stop=stop)
-        pieces = _pieces(answers, ranges)
-        return _shifted(self._ask(part, [piece for piece, _ in pieces], stop), pieces)
+            found = part.follower.detect_ranges(
+                seen.answers, seen.ranges, aggregation=self._plan.aggregation, stop=stop
+            )
+        else:
+            pieces = _pieces(seen.answers, seen.ranges)
+            found = _shifted(self._ask(part, [piece for piece, _ in pieces], stop), pieces)
+        return seen.placed_parts(part.spec.name, found)
 
     def _ask(self, part: _Part, texts: Sequence[Answer], stop: StopCheck) -> Sequence[DetectorResult]:
         if part.detector is None:
             raise DetectorError("the plan lists a detector or a model that is not loaded")
         return part.detector.detect_all(self._exchange, texts, aggregation=self._plan.aggregation, stop=stop)
-
-    def _verdict(self, results: Sequence[DetectorResult]) -> Verdict:
-        return fuse(results, threshold=self._plan.threshold, expected_rate=self._plan.expected_rate)
 
     def _none(self, reason: Reason) -> Verdict:
         return unchecked(reason, threshold=self._plan.threshold)
@@ -256,6 +274,11 @@ class _Look:
     reasons: list[Reason | None]
     answers: list[Answer]
     ranges: list[Ranges]
+
+    @property
+    def parts(self) -> list[_Text]:
+        """The ranges, each with its answer."""
+        return [(answer, part) for answer, own in zip(self.answers, self.ranges, strict=True) for part in own]
 
 
 def _demand_within(answers: Sequence[Answer], ranges: Sequence[Ranges]) -> None:
@@ -284,4 +307,41 @@ def _pieces(answers: Sequence[Answer], ranges: Sequence[Ranges]) -> list[tuple[A
 
 def _shifted(results: Sequence[DetectorResult], pieces: Sequence[tuple[Answer, int]]) -> list[DetectorResult]:
     """Return the results of pieces, with spans in characters of their answers."""
-    return [shifted(result, by) for result, (_, by) in zip(results, pieces, strict=True)]
+    return [result.shifted(by) for result, (_, by) in zip(results, pieces, strict=True)]
+
+
+def with_shown(
+    results: Sequence[DetectorResult],
+    answers: Sequence[Answer],
+    *,
+    failed: Callable[[Exception], None] | None = None,
+) -> list[DetectorResult]:
+    """Return the results on ``answers``, one each, with ``shown`` set in their spans.
+
+    A detector that says itself what is to be shown of a span keeps its word. Nothing that is measured changes: neither
+    scores nor what the spans mark. Where the phrases of an answer cannot be found, its result stays as it is and ``failed``
+    is told why. CPU-bound; keep it off the event loop.
+
+    Raises:
+        StoppedError: nobody waits for the results any more.
+    """
+    found: list[DetectorResult] = []
+    for result, answer in zip(results, answers, strict=True):
+        try:
+            found.append(_with_shown(result, answer.text))
+        except StoppedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it costs what people read of a verdict, never the verdict
+            found.append(result)
+            if failed is not None:
+                failed(error)
+    return found
+
+
+def _with_shown(result: DetectorResult, text: str) -> DetectorResult:
+    open_spans = [span for span in result.spans if span.shown is None]
+    if not open_spans:
+        return result
+    phrases = iter(phrases_around(text, [(span.start, span.end) for span in open_spans]))
+    spans = tuple(replace(span, shown=next(phrases)) if span.shown is None else span for span in result.spans)
+    return replace(result, spans=spans)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from truthlens.core.cancellation import StopCheck
 from truthlens.core.records.calls import Ask
 from truthlens.core.records.enums import Aggregation, AnswerKind, Reason
 from truthlens.core.records.exchange import Answer, Exchange
-from truthlens.core.records.plan import Plan
+from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.verdict import DetectorResult
-from truthlens.text.claims.plain_refusals import claims_nothing
+from truthlens.text.claims.non_claims import is_claimless
 
 Ranges = Sequence[tuple[int, int]]
 """Characters of an answer: start inclusive, end exclusive."""
 
+_Detector = TypeVar("_Detector")
+
 
 class Detector(Protocol):
-    """Scores the answers of one exchange; synchronous, and safe to call from several threads."""
+    """Scores the answers of one exchange; synchronous, and safe to call from several threads.
+
+    It gets answers without their citation marks, unless it has ``reads_marks = True`` (``detection.plain_answers``).
+    """
 
     @property
     def model(self) -> str:
@@ -50,6 +55,7 @@ class Follower(Protocol):
 
     def due(self, answers: Sequence[Answer]) -> bool:
         """Return whether ``ahead`` has something to do, by a rough count of characters; cheap."""
+        return False
 
     def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
         """Do now what further text of the answers will not change."""
@@ -81,16 +87,8 @@ class Follower(Protocol):
         """
 
 
-class Followable(Detector, Protocol):
-    """A detector that remembers, while an answer grows, what it found of the text before."""
-
-    def follow(self, exchange: Exchange) -> Follower:
-        """Return a follower of the exchange's answers; it keeps its state until it is dropped."""
-
-
 def follower_of(detector: Detector, exchange: Exchange) -> Follower | None:
-    """Return a follower if the detector is ``Followable``."""
-    # Asking for the protocol would look at all its members, for every stream.
+    """Return what follows the exchange's answers, ``None`` of a detector that does not follow."""
     follow = getattr(detector, "follow", None)
     return follow(exchange) if follow is not None else None
 
@@ -102,7 +100,8 @@ class AskingDetector(Protocol):
     """
 
     def reads(self, exchange: Exchange, answer: Answer) -> bool:
-        """Return whether the detector can judge the language of the answer."""
+        """Return whether the detector can judge the language of the answer; models read any."""
+        return True
 
     async def examine(
         self, exchange: Exchange, answer: Answer, first: Sequence[DetectorResult], *, ask: Ask
@@ -141,6 +140,15 @@ def reason_not_to_run(plan: Plan, exchange: Exchange, answer: Answer) -> Reason 
     if not answer.text.strip():
         return empty
     # What is next to a call, or in a refusal, is an answer as soon as it claims something.
-    if answer.kind in (AnswerKind.TOOL_CALL, AnswerKind.REFUSAL) and claims_nothing(answer.text):
+    if answer.kind in (AnswerKind.TOOL_CALL, AnswerKind.REFUSAL) and is_claimless(answer.text):
         return empty
-    return exchange.not_checkable
+    return plan.not_checkable(exchange)
+
+
+def running(
+    chosen: Sequence[tuple[DetectorSpec, _Detector]], exchange: Exchange
+) -> Sequence[tuple[DetectorSpec, _Detector]]:
+    """Return those of a plan's detectors that have something to compare answers with: without passages, databases alone."""
+    if exchange.not_checkable is None:
+        return chosen
+    return [(spec, detector) for spec, detector in chosen if spec.looks_up(exchange.scope)]

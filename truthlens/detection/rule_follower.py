@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,11 +12,30 @@ from typing import TypeVar
 from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import StoppedError
 from truthlens.core.records.enums import Aggregation
-from truthlens.core.records.exchange import Answer
+from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.verdict import DetectorResult
 from truthlens.detection.interfaces import Follower, Ranges
 
 _Item = TypeVar("_Item")
+
+
+class RuleDetector(ABC):
+    """A detector that judges whole answers as its followers do."""
+
+    @abstractmethod
+    def follow(self, exchange: Exchange) -> RuleFollower:
+        """Return a follower of the exchange's answers."""
+
+    def detect_all(
+        self,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        *,
+        aggregation: Aggregation | None,
+        stop: StopCheck,
+    ) -> list[DetectorResult]:
+        """Return one result per answer, as ``Detector.detect_all`` does."""
+        return self.follow(exchange).detect_whole(answers, stop=stop)
 
 
 class RuleFollower(Follower):
@@ -34,12 +53,8 @@ class RuleFollower(Follower):
     def part(self, answer: Answer, start: int, end: int, *, stop: StopCheck) -> DetectorResult:
         """Return the result on characters ``start`` to ``end`` of the answer."""
 
-    def due(self, answers: Sequence[Answer]) -> bool:
-        """Return false: there is nothing worth doing ahead."""
-        return False
-
     def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
-        """Do nothing."""
+        """Do nothing: there is nothing worth doing ahead."""
 
     def detect_all(
         self,

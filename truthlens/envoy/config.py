@@ -7,6 +7,7 @@ apart. The choices behind every value are explained in ``envoy/README.md``.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +16,15 @@ from truthlens.api.paths import METHOD_OVERRIDE, PASSING_METHODS
 from truthlens.core.errors import StartError
 from truthlens.core.net import Address, Upstream
 from truthlens.core.own_headers import OWN_HEADER
-from truthlens.envoy.router import CLUSTER as _ROUTER
-from truthlens.envoy.router import FILTER as _ROUTER_FILTER
-from truthlens.envoy.router import router_filters
 
 _TYPE = "type.googleapis.com/envoy."
 _HTTP = f"{_TYPE}extensions.filters.http."
 _EXT_PROC = "envoy.filters.http.ext_proc"
+_ROUTER = "router"
+_ROUTER_FILTER = f"{_EXT_PROC}/{_ROUTER}"
+_HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 _MOST_MESSAGE_TIMEOUT_S = 3600.0  # Envoy refuses more
+_BUFFER_BYTES = 64 << 20
 
 # What is posted often, or in large bodies, and gets no answer of a model. The sidecar knows more of these
 # (``paths``), and lets them pass at its first reply; Envoy takes no regular expression that holds them all.
@@ -46,8 +48,11 @@ class EnvoySettings:
 
     Times in seconds, sizes in bytes.
 
-    ``router`` is another external processor, which is asked before TruthLens; ``router_headers`` are the
-    lower-case names of the request headers that only it may set.
+    ``health`` has for each of ``extproc`` where its process answers health checks, ``None`` for where it does by default; only
+    the port counts.
+
+    ``router`` is another external processor, which is asked before TruthLens; what it decides is its own.
+    ``router_headers`` are the lower-case names of the request headers that only it may set.
     """
 
     listen: Address
@@ -61,11 +66,11 @@ class EnvoySettings:
     # Longer than the longest message timeout: the filter fails open or closed as configured, this one answers
     # 504.
     idle_timeout_s: float = 330.0
-    buffer_bytes: int = 64 << 20
     concurrency: int | None = None
     access_log: str | None = "/dev/stdout"
     router: Address | None = None
     router_headers: Sequence[str] = DEFAULT_ROUTER_HEADERS
+    health: Sequence[Address] | None = None
 
     def __post_init__(self) -> None:
         """Refuse times that end an exchange in the wrong order, or that Envoy does not take.
@@ -73,6 +78,10 @@ class EnvoySettings:
         Raises:
             StartError: a time does not fit the others; the message says which and how.
         """
+        if self.health is not None and len(self.health) != len(self.extproc):
+            raise StartError(
+                f"{len(self.health)} addresses for health checks of {len(self.extproc)} processes, expected one for each"
+            )
         base, most, idle = self.message_timeout_s, self.max_message_timeout_s, self.idle_timeout_s
         if not 0 < base <= most:
             raise StartError(
@@ -125,7 +134,7 @@ def _listener(settings: EnvoySettings) -> dict[str, Any]:
             "virtual_hosts": [{"name": "llm", "domains": ["*"], "routes": _routes(settings)}],
         },
         "http_filters": [
-            *(router_filters(settings.router_headers) if settings.router else []),
+            *(_router_filters(settings.router_headers) if settings.router else []),
             {"name": _EXT_PROC, "typed_config": _processor(settings)},
             {"name": "envoy.filters.http.router", "typed_config": {"@type": f"{_HTTP}router.v3.Router"}},
         ],
@@ -191,13 +200,54 @@ def _routes(settings: EnvoySettings) -> list[dict[str, Any]]:
         "match": {"prefix": "/"},
         "route": route,
         # Raises request and response buffering above the listener's limit.
-        "request_body_buffer_limit": settings.buffer_bytes,
+        "request_body_buffer_limit": _BUFFER_BYTES,
         "response_headers_to_add": [
             {"header": {"key": key, "value": value}, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}
             for key, value in FAIL_OPEN_HEADERS.items()
         ],
     }
     return [*untouched, checked]
+
+
+def _router_filters(headers: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the filters before TruthLens's, the first of which removes ``headers`` from clients' requests.
+
+    Raises:
+        StartError: a name in ``headers`` is not one of a header, in lower case.
+    """
+    for name in headers:
+        if not _HEADER_NAME.fullmatch(name):
+            raise StartError(f"--router-header is {name!r}, expected the name of a header, such as x-domain")
+    cleared = _mutation("/router", {"request_mutations": [{"remove": name} for name in headers]})
+    processor = {
+        "@type": f"{_HTTP}ext_proc.v3.ExternalProcessor",
+        "stat_prefix": "router",
+        "grpc_service": {"envoy_grpc": {"cluster_name": _ROUTER}},
+        # Where this filter waited for a reply to response headers, Envoy would end a streamed answer that
+        # has arrived whole while TruthLens still holds text of it.
+        "processing_mode": _modes(response_headers="SKIP"),
+        "message_timeout": "2s",
+        "failure_mode_allow": True,
+    }
+    return [*([cleared] if headers else []), {"name": _ROUTER_FILTER, "typed_config": processor}]
+
+
+def _mutation(suffix: str, mutations: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": f"envoy.filters.http.header_mutation{suffix}",
+        "typed_config": {"@type": f"{_HTTP}header_mutation.v3.HeaderMutation", "mutations": mutations},
+    }
+
+
+def _modes(*, response_headers: str) -> dict[str, Any]:
+    return {
+        "request_header_mode": "SEND",
+        "request_body_mode": "BUFFERED",
+        "request_trailer_mode": "SKIP",
+        "response_header_mode": response_headers,
+        "response_body_mode": "NONE",
+        "response_trailer_mode": "SKIP",
+    }
 
 
 def _processor(settings: EnvoySettings) -> dict[str, Any]:
@@ -210,15 +260,8 @@ def _processor(settings: EnvoySettings) -> dict[str, Any]:
                 "retry_on": "unavailable,connect-failure,reset,refused-stream",
             },
         },
-        "processing_mode": {
-            "request_header_mode": "SEND",
-            "request_body_mode": "BUFFERED",
-            "request_trailer_mode": "SKIP",
-            "response_header_mode": "SEND",
-            # TruthLens asks for the body of each answer that it can score, once it has seen the headers.
-            "response_body_mode": "NONE",
-            "response_trailer_mode": "SKIP",
-        },
+        # TruthLens asks for the body of each answer that it can score, once it has seen the headers.
+        "processing_mode": _modes(response_headers="SEND"),
         "allow_mode_override": True,
         "message_timeout": _seconds(settings.message_timeout_s),
         "max_message_timeout": _seconds(settings.max_message_timeout_s),
@@ -300,13 +343,7 @@ def _no_words_of_ours() -> dict[str, Any]:
         "@type": f"type.googleapis.com/{_HTTP_OPTIONS}",
         "explicit_http_config": {"http_protocol_options": {}},
         "http_filters": [
-            {
-                "name": "envoy.filters.http.header_mutation",
-                "typed_config": {
-                    "@type": f"{_HTTP}header_mutation.v3.HeaderMutation",
-                    "mutations": mutations,
-                },
-            },
+            _mutation("", mutations),
             {
                 "name": "envoy.filters.http.upstream_codec",
                 "typed_config": {"@type": f"{_HTTP}upstream_codec.v3.UpstreamCodec"},
@@ -317,6 +354,12 @@ def _no_words_of_ours() -> dict[str, Any]:
 
 def _sidecar(settings: EnvoySettings) -> dict[str, Any]:
     cluster = _cluster("truthlens", settings.extproc)
+    (group,) = cluster["load_assignment"]["endpoints"]
+    checked_at: Sequence[Address | None] = settings.health or [each.health for each in settings.extproc]
+    for entry, health in zip(group["lb_endpoints"], checked_at, strict=True):
+        if health is not None:
+            # A port that is answered while the process is busy with exchanges.
+            entry["endpoint"]["health_check_config"] = {"port_value": health.port}
     cluster["lb_policy"] = "LEAST_REQUEST"
     # Without this Envoy would send exchanges to processes that said they are draining.
     cluster["common_lb_config"] = {"healthy_panic_threshold": {"value": 0}}

@@ -134,3 +134,6 @@ class MoreTime:
 
 
 Reply = Continue | Respond
+
+BODY_PASSES = Continue(Phase.RESPONSE_BODY)
+"""What most pieces of most streams get."""

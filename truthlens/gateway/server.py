@@ -1,5 +1,7 @@
 """The gRPC server: ext_proc streams and ``grpc.health.v1``, on a TCP address or a unix socket, with or without TLS.
 
+Health is answered on a port of its own as well (``health``), which does not depend on how busy the event loop is.
+
 It carries a session's commands out and does nothing else: no policy, no HTTP. An ext_proc stream is never closed
 cleanly before its exchange has ended, because Envoy takes a clean close as "let everything pass", whatever
 ``failure_mode_allow`` says; a stream that cannot go on is aborted with INTERNAL instead.
@@ -8,7 +10,8 @@ cleanly before its exchange has ended, because Envoy takes a clean close as "let
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,11 +21,15 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from truthlens.core.errors import StartError
+from truthlens.core.net import Address
+from truthlens.exchange.ticket import Ticket
 from truthlens.gateway import wire
 from truthlens.gateway._pb import ext_proc_pb2 as pb
-from truthlens.gateway.events import MoreTime, Reply, RequestBody
-from truthlens.gateway.session import Assess, Open, Piece, ProtocolError, Session, State
+from truthlens.gateway.events import Event, MoreTime, Reply, RequestBody
+from truthlens.gateway.health import HealthServer, Pulse
+from truthlens.gateway.session import Assess, Open, ProtocolError, Session, State, StreamPiece
 from truthlens.pipeline import Pipeline
+from truthlens.streaming.driver import StreamDriver
 from truthlens.streaming.types import Ack
 
 log = structlog.get_logger("truthlens.gateway")
@@ -39,6 +46,9 @@ _OPTIONS = [
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_ping_strikes", 0),
 ]
+# Of one streamed body, what is read ahead of the work on it.
+_INBOX_BYTES, _INBOX_MESSAGES = 64 << 10, 256
+_SERVICES = ("", wire.SERVICE)
 _LET_GO_S = 1.0
 # Envoy takes acknowledgements as they come; who does not for so long is not there any more.
 _STUCK_S = 60.0
@@ -58,8 +68,13 @@ class Tls:
 class Server:
     """The ext_proc server of one process."""
 
-    def __init__(self, pipeline: Pipeline, *, address: str, tls: Tls | None = None) -> None:
+    def __init__(
+        self, pipeline: Pipeline, *, address: str, tls: Tls | None = None, health_at: Address | None = None
+    ) -> None:
         self._pipeline = pipeline
+        credentials = None if tls is None else _credentials(tls)
+        self._pulse = Pulse()
+        self._beating: asyncio.Task[None] | None = None
         self._address = address
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(options=_OPTIONS)
@@ -73,10 +88,10 @@ class Server:
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         try:
-            if tls is None:
+            if credentials is None:
                 self.port = self._server.add_insecure_port(address)
             else:
-                self.port = self._server.add_secure_port(address, _credentials(tls))
+                self.port = self._server.add_secure_port(address, credentials)
         except RuntimeError as error:
             tls_files = (
                 "" if tls is None else ", or certificate and key (--tls-cert, --tls-key) are no PEM pair"
@@ -86,9 +101,18 @@ class Server:
                 " with --extproc"
             ) from error
 
+        self._own_health: HealthServer | None = None
+        if health_at is not None:
+            self._own_health = HealthServer(
+                self._pulse, address=health_at, credentials=credentials, services=frozenset(_SERVICES)
+            )
+
     async def start(self) -> None:
         """Accept streams; health stays NOT_SERVING until ``set_serving``."""
         await self.set_serving(False)
+        self._beating = asyncio.create_task(self._pulse.keep_beating(self._pipeline.note_lag))
+        if self._own_health is not None:
+            self._own_health.start()
         await self._server.start()
 
     async def set_serving(self, serving: bool) -> None:
@@ -96,7 +120,8 @@ class Server:
         status = (
             health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
         )
-        for service in ("", wire.SERVICE):
+        self._pulse.serving = serving
+        for service in _SERVICES:
             await self._health.set(service, status)
 
     async def drain(self, *, notice_s: float, grace_s: float) -> None:
@@ -115,10 +140,18 @@ class Server:
         for task in self._droppable:
             task.cancel()
         await stopping
+        self._end_health()
 
     async def stop(self) -> None:
         """Stop at once."""
         await self._server.stop(0)
+        self._end_health()
+
+    def _end_health(self) -> None:
+        if self._beating is not None:
+            self._beating.cancel()
+        if self._own_health is not None:
+            self._own_health.stop()
 
     async def _process(self, _requests: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         session = Session(self._pipeline)
@@ -133,12 +166,15 @@ class Server:
                 await context.write(wire.render(reply))
                 if isinstance(event, RequestBody):
                     assert session.ticket is not None
-                    prepared = await stream.unless_it_ends(self._pipeline.prepare(session.ticket))
+                    prepared = await self._reading(
+                        stream, session.ticket, session.ticket.size, self._pipeline.prepare(session.ticket)
+                    )
                     if prepared is None:
                         return
                     session.ticket = prepared
                 elif session.state is State.STREAM:
                     await self._follow(session, route, stream)
+                    return
         except asyncio.CancelledError:
             # How Envoy ends most streams, finished or not; re-raising would only print a traceback.
             return
@@ -154,7 +190,7 @@ class Server:
                 self._pipeline.abandon(session.ticket)
 
     async def _follow(self, session: Session, route: Mapping[str, str], stream: _Stream) -> None:
-        """Pass a streamed body on, piece by piece, until its last piece has gone or nobody reads it any more."""
+        """Pass a streamed body on, piece by piece, until nobody reads it any more."""
 
         async def emit(ack: Ack) -> None:
             try:
@@ -170,39 +206,51 @@ class Server:
         flow = self._pipeline.flow(session.ticket, emit)
         if task is not None and flow.droppable:
             self._droppable.add(task)
+        inbox = _Inbox(stream, flow)
         try:
-            while session.state is State.STREAM and (message := await stream.read()) is not grpc.aio.EOF:
-                result = session.receive(wire.parse(message, route))
-                if isinstance(result, Piece):
-                    # An acknowledgement that nobody takes must not keep what is held for ever.
-                    async with asyncio.timeout(_STUCK_S):
-                        await flow.feed(result.body, end=result.end)
-                    if flow.full and await stream.unless_it_ends(flow.room()) is None:
-                        return
-                else:
-                    assert not isinstance(result, Open | Assess)
-                    await stream.write(result)
+            while messages := await inbox.take():
+                waited_s = inbox.waited_s
+                for work in _batches(session, [wire.parse(message, route) for message in messages]):
+                    if isinstance(work, list):
+                        # An acknowledgement that nobody takes must not keep what is held for ever.
+                        async with asyncio.timeout(_STUCK_S):
+                            pieces = (piece.body for piece in work)
+                            await flow.feed(*pieces, end=work[-1].end, waited_s=waited_s)
+                    else:
+                        await stream.write(work)
+                if session.state is State.ENDED:
+                    await flow.aclose()
         finally:
             if task is not None:
                 self._droppable.discard(task)
+            inbox.close()
             # Concluded and not yet acknowledged: the figures are written, whoever reads the rest.
             session.concluded = session.concluded or flow.outcome is not None
             await flow.aclose()
+
+    async def _reading(
+        self, stream: _Stream, ticket: Ticket, size: int, work: Coroutine[Any, Any, Ticket]
+    ) -> Ticket | None:
+        """The ticket after ``work`` on a request of ``size`` bytes, or ``None`` where the stream ended first."""
+        if self._pipeline.reads_at_once(ticket, size):
+            return await work  # two tasks and a wait would cost more than the reading
+        return await stream.unless_it_ends(work)
 
     async def _step(self, session: Session, event: Any, stream: _Stream) -> Reply | None:
         """The reply to ``event``, or ``None`` where nobody waits for it any more."""
         result = session.receive(event)
         if isinstance(result, Open):
-            opened = await stream.unless_it_ends(self._pipeline.open(result.ticket, result.body))
+            opening = self._pipeline.open(result.ticket, result.body)
+            opened = await self._reading(stream, result.ticket, len(result.body), opening)
             return None if opened is None else session.opened(opened)
         if isinstance(result, Assess):
-            if result.ticket.more_time_s is not None:
-                await stream.write(MoreTime(result.ticket.more_time_s))
+            if (more_s := result.ticket.plan.override_s) is not None:
+                await stream.write(MoreTime(more_s))
             conclusion = await stream.unless_it_ends(
                 self._pipeline.assess(result.ticket, result.head, result.body)
             )
             return None if conclusion is None else session.assessed(conclusion)
-        assert not isinstance(result, Piece)
+        assert not isinstance(result, StreamPiece)
         return result
 
 
@@ -243,6 +291,78 @@ class _Stream:
         """Give up what is read ahead."""
         if self._ahead is not None:
             self._ahead.cancel()
+
+
+class _Inbox:
+    """Messages of a streamed body that have come: read while those before them are worked on, and taken all at once.
+
+    As long as there is no room for them, one is read ahead, so that the end of the stream is noticed.
+    """
+
+    def __init__(self, stream: _Stream, flow: StreamDriver) -> None:
+        self._stream = stream
+        self._flow = flow
+        self._messages: list[Any] = []
+        self._size = 0
+        self._since = 0.0
+        self.waited_s = 0.0
+        """How long the first of those waited that were taken last."""
+        self._changed = asyncio.Event()
+        self._task = asyncio.create_task(self._read())
+        self._task.add_done_callback(self._note)
+
+    async def take(self) -> list[Any]:
+        """Wait for messages and return them; none where the stream has ended."""
+        while not self._messages and not self._task.done():
+            await self._wait()
+        messages, self._messages, self._size = self._messages, [], 0
+        self.waited_s = time.monotonic() - self._since if messages else 0.0
+        self._note()
+        if not messages:
+            self._task.result()
+        return messages
+
+    def close(self) -> None:
+        """Read no more."""
+        self._task.cancel()
+
+    async def _read(self) -> None:
+        while (message := await self._stream.read()) is not grpc.aio.EOF:
+            came = time.monotonic()
+            while self._size >= _INBOX_BYTES or len(self._messages) >= _INBOX_MESSAGES:
+                await self._wait()
+            await self._flow.room()
+            if not self._messages:
+                self._since = came
+            self._messages.append(message)
+            self._size += len(message.response_body.body)
+            self._note()
+
+    async def _wait(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    def _note(self, ended: asyncio.Task[None] | None = None) -> None:
+        if ended is not None and not ended.cancelled():
+            ended.exception()  # looked at here also where nobody takes messages any more
+        self._changed.set()
+
+
+def _batches(session: Session, events: Sequence[Event]) -> Iterator[list[StreamPiece] | Reply]:
+    """Yield pieces of the body that follow each other as one, and replies to whatever else stands between them."""
+    pieces: list[StreamPiece] = []
+    for event in events:
+        result = session.receive(event)
+        if isinstance(result, StreamPiece):
+            pieces.append(result)
+            continue
+        assert not isinstance(result, Open | Assess)
+        if pieces:
+            yield pieces
+            pieces = []
+        yield result
+    if pieces:
+        yield pieces
 
 
 def _route_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ Exactly one reply is given for every event; to the pieces of a streamed body in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
@@ -21,7 +21,9 @@ from truthlens.core.own_headers import own_headers
 from truthlens.core.records.enums import Action, Reason, Status, Streaming
 from truthlens.core.records.exchange import RequestHead, ResponseHead
 from truthlens.core.records.outcome import Outcome
+from truthlens.exchange.ticket import Conclusion, Ticket
 from truthlens.gateway.events import (
+    BODY_PASSES,
     BodyMode,
     Continue,
     Event,
@@ -35,7 +37,6 @@ from truthlens.gateway.events import (
     ResponseHeaders,
     Trailers,
 )
-from truthlens.ticket import Conclusion, Ticket
 
 # Set by the Envoy route, overwritten by us: they stay until the verdict is known, so that a fail-open in
 # between is visible to the client.
@@ -64,6 +65,9 @@ class PipelinePort(Protocol):
     def skip(self, ticket: Ticket, reason: Reason) -> Conclusion:
         """Conclude an exchange whose answer is not scored."""
 
+    def admits_stream(self, ticket: Ticket) -> bool:
+        """Return whether there is room for one more stream that is not buffered."""
+
     def pending(self, ticket: Ticket) -> Mapping[str, str]:
         """Return the ``x-truthlens-*`` headers of a stream whose verdict comes at its end."""
 
@@ -86,14 +90,14 @@ class Assess:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StreamPiece:
     """The next piece of a streamed response; each is answered by one ``Session.passed``, in order."""
 
     body: bytes
     end: bool
 
 
-Work = Open | Assess | Piece
+Work = Open | Assess | StreamPiece
 
 
 class State(Enum):
@@ -148,7 +152,7 @@ class Session:
                     return self._pass(Phase.RESPONSE_BODY, Reason.TOO_LARGE)
                 return Assess(self.ticket, self._response, event.body)
             case ResponseBody() if self.state is State.STREAM:
-                return Piece(event.body, event.end_of_stream)
+                return StreamPiece(event.body, event.end_of_stream)
             case Trailers():
                 return Continue(event.phase)
             case RequestBody() | ResponseBody() if self.state in (State.RESPONSE_HEADERS, State.ENDED):
@@ -207,6 +211,8 @@ class Session:
         if end:
             self.state = State.ENDED
         told, self._told = self._told, self._told or outcome is not None
+        if body is None and (outcome is None or told):
+            return BODY_PASSES
         return Continue(
             Phase.RESPONSE_BODY,
             body=body,
@@ -241,26 +247,10 @@ class Session:
         self._response = event.head
         if self.ticket.no_answer:
             return self._let_be(event.head)
-        streams = event.head.streams and self.ticket.streaming is not Streaming.BUFFER
-        reason = _reason_of(
-            event.head,
-            ended=event.end_of_stream,
-            streams=streams,
-            max_body_bytes=self._pipeline.max_body_bytes,
-        )
-        # An error is no answer, whatever could be made of the request.
-        if reason is not Reason.UPSTREAM_ERROR or self.ticket.reason is Reason.DISABLED:
-            reason = self.ticket.reason or reason
-        if reason is None:
-            reason = self.ticket.unread_reason
-        if reason is None and streams:
-            reason = self.ticket.stream_reason
-        if reason is None and self.state is State.REQUEST_BODY:
-            reason = Reason.UPSTREAM_ERROR
-        if reason is None and self._bodiless:
-            reason = Reason.DIALECT
-        if reason is not None:
-            return self._pass(Phase.RESPONSE_HEADERS, reason)
+        streams = event.head.streams and self.ticket.plan.streaming is not Streaming.BUFFER
+        for reason in self._reasons(event, self.ticket, streams=streams):
+            if reason is not None:
+                return self._pass(Phase.RESPONSE_HEADERS, reason)
         if streams:
             return self._stream(event.head)
         self.state = State.RESPONSE_BODY
@@ -271,6 +261,30 @@ class Session:
             ),
             response_body=BodyMode.BUFFERED,
         )
+
+    def _reasons(self, event: ResponseHeaders, ticket: Ticket, *, streams: bool) -> Iterator[Reason | None]:
+        """Yield why the answer is not scored, the first counts; ``streams``: it comes piece by piece."""
+        seen = _reason_of(
+            event.head,
+            ended=event.end_of_stream,
+            streams=streams,
+            max_body_bytes=self._pipeline.max_body_bytes,
+        )
+        if seen is Reason.UPSTREAM_ERROR and ticket.reason is not Reason.DISABLED:
+            # An error is no answer, whatever could be made of the request.
+            yield seen
+        yield ticket.reason
+        yield seen
+        yield ticket.unread_reason
+        if streams:
+            yield ticket.stream_reason
+        if self.state is State.REQUEST_BODY:
+            yield Reason.UPSTREAM_ERROR
+        if self._bodiless:
+            yield Reason.DIALECT
+        # Asked last: a refusal is counted.
+        if streams and not self._pipeline.admits_stream(ticket):
+            yield Reason.OVERLOADED
 
     def _stream(self, head: ResponseHead) -> Reply:
         """The headers leave now, the body piece by piece."""

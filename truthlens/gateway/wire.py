@@ -8,6 +8,7 @@ from truthlens.core.errors import TruthLensError
 from truthlens.core.records.exchange import RequestHead, ResponseHead
 from truthlens.gateway._pb import ext_proc_pb2 as pb
 from truthlens.gateway.events import (
+    BODY_PASSES,
     BodyMode,
     Event,
     FilterModes,
@@ -72,7 +73,8 @@ def _headers(headers: pb.HeaderMap) -> dict[str, str]:
     merged: dict[str, str] = {}
     for header in headers.headers:
         # Envoy fills raw_value; value is what other senders of the API fill.
-        value = header.raw_value.decode("utf-8", "replace") or header.value
+        raw = header.raw_value
+        value = raw.decode("utf-8", "replace") if raw else header.value
         key = header.key.lower()
         merged[key] = f"{merged[key]}, {value}" if key in merged else value
     return merged
@@ -86,7 +88,11 @@ def _modes(message: pb.ProcessingRequest) -> FilterModes | None:
 
 
 def render(reply: Reply | MoreTime) -> pb.ProcessingResponse:
-    """The protobuf message for ``reply``."""
+    """The protobuf message for ``reply``; not to be changed."""
+    return _BODY_PASSES if reply is BODY_PASSES else _render(reply)
+
+
+def _render(reply: Reply | MoreTime) -> pb.ProcessingResponse:
     response = pb.ProcessingResponse()
     if isinstance(reply, MoreTime):
         # Envoy reads this field only in a message that has no other.
@@ -100,9 +106,9 @@ def render(reply: Reply | MoreTime) -> pb.ProcessingResponse:
         _set_headers(immediate.headers, reply.headers)
         return response
     if reply.phase in (Phase.REQUEST_TRAILERS, Phase.RESPONSE_TRAILERS):
-        getattr(response, reply.phase.value).SetInParent()
+        getattr(response, reply.phase).SetInParent()
         return response
-    common = getattr(response, reply.phase.value).response
+    common = getattr(response, reply.phase).response
     common.SetInParent()
     _set_headers(common.header_mutation, reply.set_headers)
     common.header_mutation.remove_headers.extend(reply.remove_headers)
@@ -114,11 +120,27 @@ def render(reply: Reply | MoreTime) -> pb.ProcessingResponse:
         override.response_body_mode = _BODY_NUMBERS[reply.response_body or BodyMode.NONE]
         override.response_header_mode = pb.ProcessingMode.SEND
     if reply.metadata:
-        response.dynamic_metadata.get_or_create_struct(METADATA_NAMESPACE).update(dict(reply.metadata))
+        _tell(response, reply.metadata)
     return response
+
+
+def _tell(response: pb.ProcessingResponse, values: Mapping[str, str | float | bool]) -> None:
+    """Set our dynamic metadata member by member; the library's own ``update`` takes three times as long."""
+    members = response.dynamic_metadata.fields[METADATA_NAMESPACE].struct_value.fields
+    for key, value in values.items():
+        if isinstance(value, str):
+            members[key].string_value = value
+        elif isinstance(value, bool):
+            members[key].bool_value = value
+        else:
+            members[key].number_value = value
 
 
 def _set_headers(mutation: pb.HeaderMutation, headers: Mapping[str, str]) -> None:
     for key, value in headers.items():
         # raw_value: Envoy takes `value` as an empty header here.
-        mutation.set_headers.add().header.MergeFrom(pb.HeaderValue(key=key, raw_value=value.encode("ascii")))
+        header = mutation.set_headers.add().header
+        header.key, header.raw_value = key, value.encode("ascii")
+
+
+_BODY_PASSES = _render(BODY_PASSES)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from truthlens.core.deadline import Deadline
@@ -25,10 +24,16 @@ from truthlens.core.records.calls import (
 )
 from truthlens.core.records.enums import Endpoint
 from truthlens.llm.budget import Budget, Reservation
-from truthlens.llm.client import LlmClient, Reply
-from truthlens.llm.errors import UnansweredError
-from truthlens.llm.fitting import expected_tokens, fitted, limited, needed, shorter
-from truthlens.llm.token_estimate import prompt_tokens
+from truthlens.llm.client import LlmClient
+from truthlens.llm.errors import AttemptError
+from truthlens.llm.token_estimate import lengths, prompt_tokens
+
+# What a chat template and an estimate by characters may be short of.
+_SLACK = 1.2
+# Less evidence than this says too little to correct anything by.
+_LEAST_CHARS = 400
+# A limit on the answer is not lowered further: what is cut off is of no use.
+_LEAST_ANSWER_TOKENS = 64
 
 # What is reserved for a completion. A request's own limit is often far above what is written; reserving all
 # of it would let the first of several models that are asked side by side starve the others.
@@ -61,7 +66,6 @@ class Caller:
         models: the models of the exchange's plan, by name; for their addresses and prices.
         path: ``:path`` of the exchange.
         authorization: the client's own, where the plan passes it on.
-        headers: sent with every call; lower-case names.
         label: what a model is called in a trace; the name of one that is not configured is a client's text.
         observe: called after every call.
         trace: opens a span around each call.
@@ -76,7 +80,6 @@ class Caller:
         models: Mapping[str, ModelSpec],
         path: str | None = None,
         authorization: str | None = None,
-        headers: Mapping[str, str] = MappingProxyType({}),
         label: Callable[[str], str] = str,
         observe: Callable[[CallRecord], None] | None = None,
         trace: Callable[[ModelRequest], AbstractContextManager[TraceSpan]] | None = None,
@@ -87,7 +90,6 @@ class Caller:
         self._models = models
         self._path = path
         self._authorization = authorization
-        self._headers = headers
         self._label = label
         self._observe = observe
         self._trace = trace
@@ -115,7 +117,7 @@ class Caller:
         sized, window = await self._fitted(request)
         try:
             return await self._called(sized, window)
-        except UnansweredError as error:
+        except AttemptError as error:
             cause = error.cause
             if cause is None or not cause.is_length or request.cut is None or self._deadline.passed:
                 raise
@@ -130,8 +132,8 @@ class Caller:
         with self._trace(sized.request) if self._trace else nullcontext(_UNTRACED) as span:
             call = _Call(sized.request, span, self._deadline.clock(), sized.tokens)
             try:
-                reply = await self._ask(call, window)
-            except UnansweredError as error:
+                completion = await self._ask(call, window)
+            except AttemptError as error:
                 self._close(call, error.usage, failure=error)
                 raise
             except CallError as error:
@@ -140,8 +142,8 @@ class Caller:
             except asyncio.CancelledError:
                 self._close(call, Usage(), failure=CallError(CallFailure.DEADLINE))
                 raise
-            self._close(call, reply.completion.usage)
-            return reply.completion
+            self._close(call, completion.usage)
+            return completion
 
     async def _fitted(self, request: ModelRequest) -> tuple[_Sized, int | None]:
         """Return the request fitted to the model's window and the budget, and the window if it is known."""
@@ -168,7 +170,7 @@ class Caller:
             sized = await asyncio.to_thread(_fitting, sized, room, answer)
         return sized, window
 
-    async def _ask(self, call: _Call, window: int | None) -> Reply:
+    async def _ask(self, call: _Call, window: int | None) -> Completion:
         if self._deadline.passed:
             raise CallError(CallFailure.DEADLINE)
         request, price = call.request, self._price(call.request)
@@ -182,7 +184,7 @@ class Caller:
             deadline=self._deadline,
             authorization=self._authorization,
             path=self._path,
-            headers={**self._headers, **call.span.headers()},
+            headers=call.span.headers(),
             spec=self._spec(request),
             on_attempt=call.begin_attempt,
         )
@@ -283,3 +285,49 @@ def _describe(record: CallRecord, call: _Call, *, label: str) -> None:
         span.set("truthlens.cost_usd", record.cost_usd)
     if record.failure is not None:
         span.set("error.type", record.code or record.failure.value)
+
+
+def expected_tokens(request: ModelRequest, usual: int) -> int:
+    """Return how long an answer is expected to be: as the request says or ``usual``, within its limit."""
+    return min([max(usual, request.answer_tokens), *lengths(request.body).values()])
+
+
+def fitted(request: ModelRequest, room: int, *, answer: int, prompt: int) -> ModelRequest:
+    """Return the request with as much evidence as fits; unchanged if it fits or has none to cut.
+
+    It may take long for much evidence: what is kept is chosen anew.
+
+    Args:
+        request: what is asked.
+        room: tokens of prompt and answer together.
+        answer: tokens of these that the answer is expected to take.
+        prompt: tokens that the prompt takes as it is.
+    """
+    if request.cut is None or prompt + answer <= room or request.evidence_chars <= _LEAST_CHARS:
+        return request
+    bare = needed(prompt_tokens(request.cut(0)))
+    share = (room - answer - bare) / max(prompt - bare, 1)
+    return shorter(request, int(request.evidence_chars * min(max(share, 0.0), 1.0)))
+
+
+def shorter(request: ModelRequest, most_chars: int) -> ModelRequest:
+    """Return the request with at most so many characters of evidence, and never less than say something."""
+    if request.cut is None:
+        return request
+    kept = min(max(most_chars, _LEAST_CHARS), request.evidence_chars)
+    return replace(request, body=request.cut(kept), evidence_chars=kept, selected=True)
+
+
+def limited(request: ModelRequest, longest: int) -> ModelRequest:
+    """Return the request with its own limits on the answer lowered to ``longest``.
+
+    None is added where it has none.
+    """
+    most = max(longest, _LEAST_ANSWER_TOKENS)
+    lowered = {name: most for name, value in lengths(request.body).items() if value > most}
+    return replace(request, body={**request.body, **lowered}) if lowered else request
+
+
+def needed(tokens: int) -> int:
+    """Return how many tokens of a window a prompt of about so many takes, rather too many than too few."""
+    return int(tokens * _SLACK)

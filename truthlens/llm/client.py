@@ -11,8 +11,9 @@ import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import MappingProxyType
 
 import httpx
@@ -21,15 +22,18 @@ from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
 from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, ModelSpec
 from truthlens.llm.context_windows import ContextWindows
-from truthlens.llm.errors import AttemptError, UnansweredError
+from truthlens.llm.errors import AttemptError
 from truthlens.llm.http.attempt import post
-from truthlens.llm.http.connections import open_pool
 from truthlens.llm.http.request_builder import Outgoing, has_key, outgoing
 from truthlens.llm.http.response_parser import read_answer
 from truthlens.llm.loop_guard import MARK_HEADER, Marks
-from truthlens.llm.resilience.limiter import Limiter
-from truthlens.llm.resilience.retries import ModelGate, Sleep, with_retries
+from truthlens.llm.retries import Limiter, ModelGate, Sleep, with_retries
 from truthlens.llm.token_estimate import most_usage, prompt_tokens
+
+# The deadline of the exchange bounds an attempt; these end what hangs where the deadline is far.
+_TIMEOUTS = httpx.Timeout(connect=5.0, read=120.0, write=30.0, pool=5.0)
+# How many connections there are is bounded by the calls in flight, model by model.
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=0)
 
 _MARK_VALID_S = 60.0
 # Larger answers are read on a thread, so that one does not hold up the others.
@@ -39,14 +43,6 @@ _REFUSALS = frozenset({CallFailure.BUSY, CallFailure.CIRCUIT_OPEN})
 # forgotten.
 _MOST_UNLISTED = 256
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A completion and the number of attempts (1 or more) that it took."""
-
-    completion: Completion
-    attempts: int
 
 
 class LlmClient:
@@ -122,7 +118,7 @@ class LlmClient:
         headers: Mapping[str, str] = _NO_HEADERS,
         spec: ModelSpec | None = None,
         on_attempt: Callable[[], None] | None = None,
-    ) -> Reply:
+    ) -> Completion:
         """Return the model's answer.
 
         Args:
@@ -133,50 +129,34 @@ class LlmClient:
             path: ``:path`` of the exchange, for ``request.own``.
             headers: to be sent along, such as ``traceparent``; lower-case names.
             spec: the model as the exchange's plan knows it; left out, as the client does.
-            on_attempt: called as each attempt begins, for callers that are cancelled and get no reply.
+            on_attempt: called as each attempt begins.
 
         Raises:
-            UnansweredError: there is no usable text.
+            CallError: there is no usable text; an ``AttemptError`` where the last attempt says why.
         """
         spec = spec or self._models.get(request.model)
-        attempts = 0
+        call = self._outgoing(request, spec, authorization=authorization, path=path, headers=headers)
+        gate = self._gate(spec) if spec is not None else self._unlisted_gate(request.model)
         last: AttemptError | None = None
+
+        async def send() -> Completion:
+            if on_attempt is not None:
+                on_attempt()
+            return await self._send(request, call)
+
+        async def attempt() -> Completion:
+            nonlocal last
+            try:
+                return await gate.attempt(send, deadline=deadline)
+            except AttemptError as error:
+                last = error
+                raise
+
         try:
-            call = outgoing(
-                request,
-                spec,
-                upstream=self._upstream,
-                environ=self._environ,
-                authorization=authorization,
-                path=path,
-                headers=headers,
-            )
-            gate = self._gate(spec) if spec is not None else self._unlisted_gate(request.model)
-
-            async def send() -> Completion:
-                nonlocal attempts
-                attempts += 1
-                if on_attempt is not None:
-                    on_attempt()
-                return await self._send(request, call)
-
-            async def attempt() -> Completion:
-                nonlocal last
-                try:
-                    return await gate.attempt(send, deadline=deadline)
-                except AttemptError as error:
-                    last = error
-                    raise
-
-            completion = await with_retries(attempt, deadline=deadline, sleep=self._sleep, rng=self._rng)
+            return await with_retries(attempt, deadline=deadline, sleep=self._sleep, rng=self._rng)
         except CallError as error:
             # That a retry was refused tells less than the failure before it.
-            told = last if last is not None and error.failure in _REFUSALS else error
-            known = told if isinstance(told, AttemptError) else AttemptError(told.failure, str(told))
-            raise UnansweredError(
-                told.failure, str(told), attempts=attempts, usage=known.usage, cause=known.cause
-            ) from None
-        return Reply(completion, attempts)
+            raise (last if last is not None and error.failure in _REFUSALS else error) from None
 
     async def window(
         self,
@@ -192,7 +172,7 @@ class LlmClient:
         It is ``None`` where that is not known.
         """
         try:
-            call = self._outgoing(request, spec, authorization=authorization, path=path)
+            call = self._outgoing(replace(request, body={}), spec, authorization=authorization, path=path)
         except CallError:
             return None
         return await self._windows.of(request.model, call.url, call.headers, time_s=time_s)
@@ -201,20 +181,26 @@ class LlmClient:
         self, request: ModelRequest, spec: ModelSpec | None, *, path: str | None, window: int
     ) -> None:
         """Keep what the server said, refusing ``request``, of how much the model takes."""
-        call = self._outgoing(request, spec, authorization=None, path=path)
+        call = self._outgoing(replace(request, body={}), spec, authorization=None, path=path)
         self._windows.learn(request.model, call.url, window)
 
     def _outgoing(
-        self, request: ModelRequest, spec: ModelSpec | None, *, authorization: str | None, path: str | None
+        self,
+        request: ModelRequest,
+        spec: ModelSpec | None,
+        *,
+        authorization: str | None,
+        path: str | None,
+        headers: Mapping[str, str] = _NO_HEADERS,
     ) -> Outgoing:
         return outgoing(
-            replace(request, body={}),
+            request,
             spec or self._models.get(request.model),
             upstream=self._upstream,
             environ=self._environ,
             authorization=authorization,
             path=path,
-            headers={},
+            headers=headers,
         )
 
     async def _send(self, request: ModelRequest, call: Outgoing) -> Completion:
@@ -255,3 +241,41 @@ class LlmClient:
 
 def _gate_key(spec: ModelSpec) -> tuple[str, str | None]:
     return spec.name, spec.base_url
+
+
+def open_pool(upstream: str | None, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
+    """Return a client that follows no redirect (a key must not travel) and keeps no cookie (users share it).
+
+    A connection is not used again. A backend that writes more than one response to a request would otherwise
+    answer the next call, another exchange's, with what it wrote for this one: httpcore keeps what follows a
+    response and takes it for the next. A handshake per call is little compared with the seconds of a generation.
+
+    HTTP/1.1 alone, on purpose: over HTTP/2, httpcore does not reset the stream of a cancelled request, so the
+    backend would go on generating for nobody and fill the window that other calls share. Here cancelling closes
+    the connection.
+
+    Args:
+        upstream: the gateway's backend. The gateway reaches it directly, so it is reached directly here, too;
+            a proxy that the environment names is for the models outside.
+        transport: how requests travel; left out, over the network.
+    """
+    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+    if transport is not None:
+        return httpx.AsyncClient(
+            transport=transport, cookies=cookies, timeout=_TIMEOUTS, follow_redirects=False
+        )
+    tls = httpx.create_ssl_context()
+    mounts: dict[str, httpx.AsyncBaseTransport] = {}
+    if upstream is not None:
+        url = httpx.URL(upstream)
+        port = f":{url.port}" if url.port is not None else ""
+        host = f"[{url.host}]" if ":" in url.host else url.host
+        mounts[f"{url.scheme}://{host}{port}"] = httpx.AsyncHTTPTransport(verify=tls, limits=_LIMITS)
+    return httpx.AsyncClient(
+        verify=tls,
+        limits=_LIMITS,
+        mounts=mounts,
+        cookies=cookies,
+        timeout=_TIMEOUTS,
+        follow_redirects=False,
+    )

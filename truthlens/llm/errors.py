@@ -1,4 +1,4 @@
-"""Define the errors of a call and of its attempts.
+"""Define why an attempt of a call gave nothing.
 
 A message names statuses, codes and counts, no text of users.
 """
@@ -24,29 +24,10 @@ class AttemptError(CallError):
         *,
         again: bool = False,
         least_wait_s: float = 0.0,
-        usage: Usage | None = None,
         cause: Cause | None = None,
     ) -> None:
         super().__init__(failure, message, code=cause.code if cause else "")
         self.cause = cause
         self.again = again
         self.least_wait_s = least_wait_s
-        self.usage = usage or Usage()
-
-
-class UnansweredError(CallError):
-    """A call gave no usable text after ``attempts`` attempts (0: none was made), which used ``usage``."""
-
-    def __init__(
-        self,
-        failure: CallFailure,
-        message: str = "",
-        *,
-        attempts: int = 0,
-        usage: Usage | None = None,
-        cause: Cause | None = None,
-    ) -> None:
-        super().__init__(failure, message, code=cause.code if cause else "")
-        self.cause = cause
-        self.attempts = attempts
-        self.usage = usage or Usage()
+        self.usage = Usage()

@@ -8,20 +8,77 @@ is for the verdict to say.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from truthlens.core.records.verdict import Span
+from truthlens.core.records.calls import CUT_OFF
+from truthlens.mitigation.doubts import Doubt, doubts
 from truthlens.mitigation.interfaces import Task
-from truthlens.mitigation.json_shape import parsed, shape_of
 from truthlens.mitigation.relevance import is_off_topic, says_nothing
 from truthlens.prompts import delimiters, render
-from truthlens.text.claims.non_claims import Query, is_abstention, is_refusal
-from truthlens.text.content_words import content_words, has_content
+from truthlens.text.claims.non_claims import is_abstention, is_refusal
 from truthlens.text.same_language import same_language
 from truthlens.text.sentences import sentences
 from truthlens.text.spans import touching
+from truthlens.text.word_forms import content_words, has_content
+
+_MOST_DEPTH = 40
+
+
+@dataclass(slots=True)
+class Shape:
+    """What is at one place of a JSON text, or in all items of a list.
+
+    ``kinds`` are those of plain values. ``objects`` has the shapes of the members by the keys of the object,
+    ``items`` that of the items of lists, ``None`` where there was no list. Values are not compared, nor is what
+    is nested deeper than 40 levels; the work is in proportion to the texts.
+    """
+
+    kinds: set[str] = field(default_factory=set)
+    objects: dict[frozenset[str], dict[str, Shape]] = field(default_factory=dict)
+    items: Shape | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether neither an object nor a list was seen here."""
+        return not self.objects and self.items is None
+
+    def add(self, value: object, depth: int = 0) -> None:
+        """See one more value at this place."""
+        if depth > _MOST_DEPTH:
+            self.kinds.add("null")  # which everything fits
+        elif isinstance(value, dict):
+            members = self.objects.setdefault(frozenset(value), {})
+            for key, member in value.items():
+                members.setdefault(key, Shape()).add(member, depth + 1)
+        elif isinstance(value, list):
+            self.items = self.items or Shape()
+            for item in value:
+                self.items.add(item, depth + 1)
+        else:
+            self.kinds.add(_kind(value))
+
+    def admits(self, value: object) -> bool:
+        """Return whether ``value`` is like what was seen here.
+
+        An object has the keys of one that was seen, and its values are of the kinds that those had. A list
+        may get shorter, and its items are like those that were seen. Null fits everywhere, and everything
+        fits where null was: what is not known may become null, and what was not known may become known.
+        """
+        if value is None or "null" in self.kinds:
+            return True
+        if isinstance(value, dict):
+            members = self.objects.get(frozenset(value))
+            return members is not None and all(members[key].admits(value[key]) for key in value)
+        if isinstance(value, list):
+            items = self.items
+            if items is None:
+                return False
+            return (items.is_plain and not items.kinds) or all(items.admits(item) for item in value)
+        return _kind(value) in self.kinds
+
 
 EMPTY = "empty"
 TRUNCATED = "truncated"
@@ -35,8 +92,6 @@ NO_CLAIM = "no-claim"
 OFF_TOPIC = "off-topic"
 LOST_CONTENT = "lost-content"
 
-# How a finished answer ends; whatever else a backend names cuts it off or is no answer.
-_UNFINISHED = frozenset({"length", "max_tokens", "content_filter"})
 _MOST_TIMES = 3
 _MOST_MORE_CHARS = 500
 _FENCE = re.compile(r"(`{3,20}|~{3,20})[ \t]{0,4}[\w+-]{0,20}[ \t]{0,4}\n")
@@ -73,32 +128,28 @@ def rejection(task: Task, text: str, *, finish_reason: str | None) -> str | None
     The codes that compare the two texts' contents come last: a caller that accepts those knows that no other
     applies.
     """
-    first = task.answer.text
-    if not text.strip():
-        return EMPTY
-    if finish_reason in _UNFINISHED:
-        return TRUNCATED
-    if _leaks(text, first):
-        return LEAKED
-    query = task.exchange.query
-    wanted = _wanted_json(first, structured=task.exchange.structured)
-    if wanted and (wrong := _json_rejection(wanted, text)):
-        return wrong
-    if not same_language(first, text, query):
-        return LANGUAGE
-    kept = unflagged(first, task.verdict.spans)
-    if not is_refusal(first) and (is_refusal(text) or (kept and is_abstention(text, Query(text)))):
-        return REFUSAL
-    if not wanted and not says_nothing(first, query):
-        if says_nothing(text, query):
-            return NO_CLAIM
-        if is_off_topic(text, (query, first, *(passage.text for passage in task.exchange.passages))):
-            return OFF_TOPIC
-    if len(text) > most_chars(first):
-        return TOO_LONG
-    if retention(kept, text) < task.plan.standard.min_retention:
-        return LOST_CONTENT
-    return None
+    first, exchange = task.answer.text, task.exchange
+    query = exchange.query
+    wanted = _wanted_json(first, structured=exchange.structured)
+    wrong = _json_rejection(wanted, text) if wanted else None
+    answers = not wanted and not says_nothing(first, query)
+    kept = unflagged(first, doubts(first, task.verdict))
+    checks: dict[str, Callable[[], bool]] = {
+        EMPTY: lambda: not text.strip(),
+        TRUNCATED: lambda: finish_reason in CUT_OFF,
+        LEAKED: lambda: _leaks(text, first),
+        NOT_JSON: lambda: wrong == NOT_JSON,
+        JSON_SHAPE: lambda: wrong == JSON_SHAPE,
+        LANGUAGE: lambda: not same_language(first, text, query),
+        REFUSAL: lambda: not is_refusal(first) and (is_refusal(text) or (bool(kept) and is_abstention(text))),
+        NO_CLAIM: lambda: answers and says_nothing(text, query),
+        OFF_TOPIC: lambda: (
+            answers and is_off_topic(text, (query, first, *(each.text for each in exchange.passages)))
+        ),
+        TOO_LONG: lambda: len(text) > most_chars(first),
+        LOST_CONTENT: lambda: retention(kept, text) < task.plan.standard.min_retention,
+    }
+    return next((code for code, fails in checks.items() if fails()), None)
 
 
 def most_chars(first: str) -> int:
@@ -128,10 +179,10 @@ def clean(text: str, *, first: str = "") -> str:
     return first[:start] + bare + first[len(first.rstrip()) :]
 
 
-def unflagged(text: str, spans: Sequence[Span]) -> tuple[str, ...]:
-    """Return the sentences of ``text`` that no span touches and that have content words."""
+def unflagged(text: str, found: Sequence[Doubt]) -> tuple[str, ...]:
+    """Return the sentences of ``text`` that hold nothing doubtful and that have content words."""
     ranges = sentences(text)
-    flagged = touching(ranges, ((span.start, span.end) for span in spans))
+    flagged = touching(ranges, ((doubt.start, doubt.end) for doubt in found))
     kept = (
         text[start:end] for (start, end), is_flagged in zip(ranges, flagged, strict=True) if not is_flagged
     )
@@ -191,3 +242,30 @@ def _without_preface(text: str) -> str:
     match = _PREFACE.match(text)
     rest = text[match.end() :].strip() if match else ""
     return rest or text
+
+
+def shape_of(value: object) -> Shape:
+    """Return the shape of one value of a JSON text."""
+    shape = Shape()
+    shape.add(value)
+    return shape
+
+
+def parsed(text: str) -> object:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: it is no JSON, or nested too deeply to be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else "string"

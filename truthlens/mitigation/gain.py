@@ -1,9 +1,9 @@
 """Compare a candidate with the best answer so far, by its verdict and by what it took out.
 
 A lower score alone proves little: where scores saturate, an answer with one more invention may come out a
-hair below the answer without it. So a candidate must have taken findings out and brought none in, or score
-lower by a margin that means something at that height; and what leaves every finding in place and adds to it
-is never better.
+hair below the answer without it, and an answer with one less a hair above. So a candidate must have
+taken findings out and brought none in, or score lower by a margin that means something at that height; and
+what leaves every finding in place and adds to it is never better.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 
 from truthlens.core.records.enums import Status
 from truthlens.core.records.mitigation_result import CandidateFate
@@ -36,8 +36,8 @@ often harm as good and cost supported text (docs/mitigation-figures.md)."""
 LEAST_LOGIT_GAIN = math.log(1.5)
 """By how much the log-odds of a flagged answer must fall where its findings tell nothing: its odds, by a third."""
 
-# Beyond these, scores differ by rounding, not by what was written.
-_LEAST, _MOST = 0.01, 0.99
+# Nearer to 0 or 1, scores of the same findings differ by how the rest is worded; nearer than the second, by rounding.
+_LEAST, _ROUNDING = 0.01, 1e-9
 # Windows of another text never fall quite alike.
 _COVERAGE_SLACK = 0.05
 _COMPLETENESS = {Status.CHECKED: 2, Status.PARTIAL: 1}
@@ -74,26 +74,31 @@ def fate_of(candidate: ScoredDraft, best: ScoredDraft, *, first: Verdict) -> tup
             checked.
     """
     score, to_beat = candidate.verdict.score, best.verdict.score
+    if candidate.verdict.claims_nothing and best.verdict.flagged:
+        # To say no more than that it does not know is better than to be wrong.
+        return CandidateFate.BETTER, ""
     if score is None or to_beat is None:
         return CandidateFate.REJECTED, UNSCORED
     if less_checked(candidate.verdict, first):
         return CandidateFate.REJECTED, LESS_CHECKED
-    if score >= to_beat:
+    if score > to_beat and to_beat <= 1.0 - _LEAST:
         return CandidateFate.WORSE, ""
     old, new = _Findings(best), _Findings(candidate)
-    # A finding is gone where its words are no longer in the candidate, or are there unflagged; it is an old
-    # one where its words are in the best text and touch a finding there.
-    removed = any(not new.flags(words) for words in old.found)
-    brought = any(not old.flags(words) for words in new.found)
-    adds = best.verdict.flagged and (
-        old.words in new.words or _sentences(best.text) <= _sentences(candidate.text)
-    )
-    if adds or (brought and not removed):
+    removed, brought = old.exceed(new), new.exceed(old)
+    gains = removed and not brought
+    # A saturated score falls no more, and may rise by how the rest is worded.
+    if score >= to_beat and not (gains and new.count):
+        return CandidateFate.WORSE, ""
+    if (brought and not removed) or (
+        best.verdict.flagged and _holds_all(candidate.text, new, best.text, old)
+    ):
         return CandidateFate.REJECTED, NOTHING_REMOVED
-    if not best.verdict.flagged:
-        is_clear = to_beat - score >= LEAST_GAIN
+    if best.verdict.flagged:
+        # Fewer findings than before make a fall of saturated scores mean something.
+        least = _ROUNDING if new.count < old.count else _LEAST
+        is_clear = gains or logit(to_beat, least=least) - logit(score, least=least) >= LEAST_LOGIT_GAIN
     else:
-        is_clear = (removed and not brought) or _logit(to_beat) - _logit(score) >= LEAST_LOGIT_GAIN
+        is_clear = to_beat - score >= LEAST_GAIN
     return (CandidateFate.BETTER, "") if is_clear else (CandidateFate.REJECTED, SMALL_GAIN)
 
 
@@ -104,7 +109,7 @@ def less_checked(verdict: Verdict, first: Verdict) -> bool:
     if verdict.status is Status.CHECKED or verdict.coverage is None or first.coverage is None:
         return False
     return (
-        verdict.coverage.answer_ratio < first.coverage.answer_ratio - _COVERAGE_SLACK
+        verdict.coverage.read_ratio < first.coverage.read_ratio - _COVERAGE_SLACK
         or verdict.coverage.evidence_ratio < first.coverage.evidence_ratio - _COVERAGE_SLACK
     )
 
@@ -122,14 +127,17 @@ class _Findings:
             [(start, end) for start, end, _ in placed],
             ((span.start, span.end) for span in draft.verdict.spans),
         )
-        starts = [start for start, _, _ in placed]
-        found: dict[str, None] = {}
-        for span in draft.verdict.spans:
-            first = max(bisect_right(starts, span.start) - 1, 0)
-            last = bisect_left(starts, span.end)
-            if within := [word for start, end, word in placed[first:last] if end > span.start]:
-                found[_joined(within)] = None
-        self.found = list(found)[:_MOST_FINDINGS]
+        starts, ends = [start for start, _, _ in placed], [end for _, end, _ in placed]
+        # Two detectors that mark the same words have found the same.
+        places = {
+            (bisect_right(ends, span.start), bisect_left(starts, span.end)): None
+            for span in draft.verdict.spans
+        }
+        found = Counter(
+            _joined([word for _, _, word in placed[first:last]]) for first, last in places if first < last
+        )
+        self.count = found.total()
+        self.found = dict(islice(found.items(), _MOST_FINDINGS))
         self.words = _joined([word for _, _, word in placed])
         # By character of the joined words, how many flagged ones stand before it.
         flagged = (
@@ -138,16 +146,23 @@ class _Findings:
         self._flagged = [0, *accumulate(chain.from_iterable(flagged)), 0]
         self._flagged[-1] = self._flagged[-2]
 
-    def flags(self, words: str) -> bool:
-        """Return whether ``words`` occur in the text with one of them flagged."""
-        place = self.words.find(words)
+    def times(self, words: str, *, most: int) -> int:
+        """Return how often ``words`` occur in the text with one of them flagged; ``most`` where that is often enough."""
+        times, place = 0, self.words.find(words)
         for _ in range(_MOST_PLACES):
-            if place < 0:
-                return False
-            if self._flagged[place + len(words) - 1] > self._flagged[place]:
-                return True
+            if place < 0 or times == most:
+                return times
+            times += self._flagged[place + len(words) - 1] > self._flagged[place]
             place = self.words.find(words, place + 1)
-        return True
+        return most
+
+    def exceed(self, other: _Findings) -> bool:
+        """Return whether of any of them the words are not in ``other``, or there unflagged, or flagged less often."""
+        return any(other.times(words, most=times) < times for words, times in self.found.items())
+
+
+def _holds_all(text: str, new: _Findings, best: str, old: _Findings) -> bool:
+    return old.words in new.words or _sentences(best) <= _sentences(text)
 
 
 def _joined(words: list[str]) -> str:
@@ -160,6 +175,7 @@ def _sentences(text: str) -> Counter[str]:
     return Counter(each.rstrip(".。!！;；") for each in found)
 
 
-def _logit(score: float) -> float:
-    held = min(max(score, _LEAST), _MOST)
+def logit(score: float, *, least: float) -> float:
+    """Return the log-odds of ``score``, held between ``least`` and 1 less that."""
+    held = min(max(score, least), 1.0 - least)
     return math.log(held / (1.0 - held))

@@ -12,8 +12,8 @@ from truthlens.core.records.mitigation_result import Correction
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
 from truthlens.mitigation.interfaces import Task, Tools
-from truthlens.mitigation.premium.opinions import Opinion
 from truthlens.mitigation.premium.panel import premium
+from truthlens.mitigation.questions import Opinion
 from truthlens.mitigation.standard.loop import standard
 
 

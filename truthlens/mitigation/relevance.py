@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from truthlens.text.claims.non_claims import Query, acknowledges, is_abstention, is_claimless
-from truthlens.text.language import COMMON_WORDS
+from truthlens.text.claims.non_claims import acknowledges, is_abstention, is_claimless
+from truthlens.text.function_words import COMMON_WORDS
 from truthlens.text.scripts import CJK, HAN
 from truthlens.text.sentences import sentences
 from truthlens.text.word_forms import form
@@ -74,10 +74,9 @@ def says_nothing(text: str, query: str = "") -> bool:
     """
     if len(text) > _MOST_EMPTY_CHARS:
         return not _WORDS.search(text)
-    if is_abstention(text, Query(text)):
+    if is_abstention(text):
         return False
-    asked = Query(query)
-    return all(_is_empty(text[start:end], asked) for start, end in sentences(text))
+    return all(_is_empty(text[start:end], query) for start, end in sentences(text))
 
 
 def is_off_topic(text: str, about: Sequence[str]) -> bool:
@@ -92,7 +91,7 @@ def is_off_topic(text: str, about: Sequence[str]) -> bool:
     """
     sample = text[:_READ_CHARS].casefold().replace("’", "'")
     # Whatever it names: that is what is compared here.
-    abstaining = is_abstention(text[:_READ_CHARS], Query(text[:_READ_CHARS]))
+    abstaining = is_abstention(text[:_READ_CHARS])
     if not abstaining and _REFERS.match(sample):
         return False
     words = _words(sample) - COMMON_WORDS - (_OF_ABSTENTIONS if abstaining else frozenset())
@@ -105,17 +104,17 @@ def is_off_topic(text: str, about: Sequence[str]) -> bool:
     )
 
 
-def _is_empty(sentence: str, asked: Query) -> bool:
+def _is_empty(sentence: str, query: str) -> bool:
     plain = sentence.replace("’", "'").strip(_MARKS)
     if not _WORDS.search(plain):
         return True
     if _POLAR.fullmatch(plain):
-        return _is_open(asked.text)
+        return _is_open(query)
     if sentence.rstrip().endswith(("?", "？")):
         return True
-    if plain.casefold() in asked.text.casefold():
+    if plain.casefold() in query.casefold():
         return False
-    return acknowledges(plain) or is_claimless(sentence, asked)
+    return acknowledges(plain) or is_claimless(sentence)
 
 
 def _is_open(query: str) -> bool:

@@ -5,11 +5,9 @@ at answers or evidence, or carries anything out.
 """
 
 from truthlens.core.limits import Limits
-from truthlens.policy.compile import check_file, compile_policy, default_policy, load_policy
-from truthlens.policy.early_plans import EarlyPlans
-from truthlens.policy.holder import PolicyHolder
-from truthlens.policy.policy import Decision, Policy, Telemetry
-from truthlens.policy.schema import json_schema
+from truthlens.policy.compile import check_file, compile_policy, load_policy
+from truthlens.policy.policy import Decision, EarlyPlans, Policy, PolicyHolder
+from truthlens.policy.schema import Telemetry, json_schema
 from truthlens.yamlfile.diagnostics import Diagnostic, InvalidPolicyError, Severity
 
 __all__ = [
@@ -24,7 +22,6 @@ __all__ = [
     "Telemetry",
     "check_file",
     "compile_policy",
-    "default_policy",
     "json_schema",
     "load_policy",
 ]

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from truthlens.core.cache_settings import CacheSettings
-from truthlens.core.limits import Limits
+import pydantic
+
+from truthlens.core.records.agentic_settings import VARIABLES, AgenticSettings
 from truthlens.core.records.calls import ModelSpec, Price
 from truthlens.core.records.plan import Plan
+from truthlens.core.records.retrieval import SourceSpec
+from truthlens.core.registry import source_types
 from truthlens.policy.files import UnfitFileError, read_start
 from truthlens.policy.lint import PlacedDecision, lint
 from truthlens.policy.plans.builder import PlanBuilder
-from truthlens.policy.plans.threshold_lookup import Calibrations, Contents, Identify, record_contents
-from truthlens.policy.policy import DEFAULT_DECISION, Decision, Policy, Telemetry
+from truthlens.policy.plans.declared_options import read_options
+from truthlens.policy.plans.record_files import Contents, Identify, record_contents
+from truthlens.policy.policy import DEFAULT_DECISION, Decision, Policy
 from truthlens.policy.review import review_settings
 from truthlens.policy.schema import (
     Behaviour,
@@ -31,7 +37,7 @@ from truthlens.policy.schema import (
 )
 from truthlens.policy.signals.compiler import Meanings, compile_signals
 from truthlens.policy.signals.rules import All, Any, Atom, ConditionType, Not, Rule
-from truthlens.policy.validation import Shaped, shape
+from truthlens.policy.validation import Shaped, shape, suggest
 from truthlens.yamlfile.diagnostics import (
     Diagnostic,
     InvalidPolicyError,
@@ -42,8 +48,9 @@ from truthlens.yamlfile.diagnostics import (
 )
 from truthlens.yamlfile.source import MAX_BYTES, Document, read_document
 
-_LATER_SECTIONS = ("detectors",)
-_BUILT_IN = "hallucination: {enabled: true}\n"
+if TYPE_CHECKING:
+    from truthlens.policy.plans.fusion_record import Fusions
+    from truthlens.policy.plans.threshold_record import Calibrations
 
 
 def load_policy(
@@ -52,6 +59,7 @@ def load_policy(
     model_exists: Callable[[str], bool] | None = None,
     identify: Identify | None = None,
     use_records: bool = True,
+    use_fusion: bool = True,
 ) -> Policy:
     """Load the policy in the file at ``path``; see ``compile_policy``.
 
@@ -59,7 +67,12 @@ def load_policy(
         InvalidPolicyError: the file cannot be read, or has mistakes.
     """
     return compile_policy(
-        read_text(path), file=str(path), model_exists=model_exists, identify=identify, use_records=use_records
+        read_text(path),
+        file=str(path),
+        model_exists=model_exists,
+        identify=identify,
+        use_records=use_records,
+        use_fusion=use_fusion,
     )
 
 
@@ -70,6 +83,7 @@ def compile_policy(
     model_exists: Callable[[str], bool] | None = None,
     identify: Identify | None = None,
     use_records: bool = True,
+    use_fusion: bool = True,
 ) -> Policy:
     """Compile the YAML ``text`` into a policy.
 
@@ -81,11 +95,14 @@ def compile_policy(
             models are not compared, and a warning says so.
         use_records: false leaves threshold records unread (to calibrate a plan whose record no longer fits);
             such a plan has the threshold that it inherits and is not for serving.
+        use_fusion: false leaves the weights of verdicts unread, in the same way.
 
     Raises:
         InvalidPolicyError: the text has mistakes; the message has one line for each of them.
     """
-    policy, report = _compile(text, file, model_exists or _is_folder, identify, use_records=use_records)
+    policy, report = _compile(
+        text, file, model_exists or _is_folder, identify, use_records=use_records, use_fusion=use_fusion
+    )
     if policy is None:
         raise InvalidPolicyError(report.errors)
     return policy
@@ -115,11 +132,6 @@ def check_text(
     """Return the same as ``check_file``, for contents that need not be in ``file`` yet."""
     _, report = _compile(text, file, model_exists or _is_folder, identify)
     return [*report.errors, *report.warnings]
-
-
-def default_policy() -> Policy:
-    """Return the policy for when no file is given: one lightweight plan for everything."""
-    return compile_policy(_BUILT_IN, file="(built in)")
 
 
 def read_text(path: Path | str) -> str:
@@ -166,24 +178,17 @@ def version_now(path: Path) -> str:
     """
     text = read_text(path)
     # Asked every few seconds; most policies name no record and need no parsing here.
-    data = read_document(text, file=str(path)).data if "calibration" in text else None
+    named = "calibration" in text or "fusion" in text
+    data = read_document(text, file=str(path)).data if named else None
     return version_of(text, record_contents(data or {}, path.parent))
 
 
 def _model_spec(entry: ModelEntry) -> ModelSpec:
-    spec = ModelSpec(
-        entry.name,
+    return ModelSpec(
         base_url=entry.base_url.rstrip("/") if entry.base_url else None,
-        api_key_env=entry.api_key_env,
         price=Price(entry.price.input, entry.price.output) if entry.price else None,
+        **entry.model_dump(exclude={"base_url", "price"}, exclude_none=True),
     )
-    if entry.reliability is not None:
-        spec = replace(spec, reliability=entry.reliability)
-    if entry.max_concurrency is not None:
-        spec = replace(spec, max_concurrency=entry.max_concurrency)
-    if entry.max_model_len is not None:
-        spec = replace(spec, max_model_len=entry.max_model_len)
-    return spec
 
 
 def _has_host(url: str) -> bool:
@@ -205,25 +210,21 @@ def _compile(
     identify: Identify | None,
     *,
     use_records: bool = True,
+    use_fusion: bool = True,
 ) -> tuple[Policy | None, Report]:
     document = read_document(text, file=file)
-    report = document.report
-    if document.data is None:
-        return None, report
-    try:
-        return _compile_document(document, text, model_exists, identify, use_records=use_records), report
-    except Exception as error:  # noqa: BLE001 - the stage border: no file may end the process that reads it
-        _report_failure(report, error)
-        return None, report
-
-
-def _report_failure(report: Report, error: Exception) -> None:
-    """Report that our own code failed on the file.
-
-    Only the error's type, as its message may hold anything.
-    """
-    message = f"could not be read ({type(error).__name__} in TruthLens)"
-    report.error((), message, "undo the last edit, and report it with the file: this is a bug")
+    policy = None
+    if document.data is not None:
+        try:
+            policy = _compile_document(
+                document, text, model_exists, identify, use_records=use_records, use_fusion=use_fusion
+            )
+        except Exception as error:  # noqa: BLE001 - the stage border: no file may end the process
+            # The type alone: the error's message may hold anything.
+            message = f"could not be read ({type(error).__name__} in TruthLens)"
+            remedy = "undo the last edit, and report it with the file: this is a bug"
+            document.report.error((), message, remedy)
+    return policy, document.report
 
 
 def _compile_document(
@@ -233,13 +234,36 @@ def _compile_document(
     identify: Identify | None,
     *,
     use_records: bool,
+    use_fusion: bool,
 ) -> Policy | None:
     assert document.data is not None
     report, file = document.report, document.report.file
+    try:
+        AgenticSettings()
+    except pydantic.ValidationError as error:
+        # Its defaults come from the environment.
+        for each in error.errors():
+            name = each["loc"][0]
+            remedy = f"correct or remove the variable {VARIABLES.get(str(name), '')}, where TruthLens runs"
+            report.error((), f"the default of agentic.{name} cannot be used: {each['msg']}", remedy)
+        return None
     shaped = shape(document)
     records = record_contents(document.data, Path(file).parent)
-    calibrations = Calibrations(report, records, identify) if use_records else None
-    policy = _Compiler(shaped, report, model_exists, calibrations).policy(version_of(text, records))
+
+    @functools.cache
+    def calibrations() -> Calibrations | None:
+        from truthlens.policy.plans.threshold_record import Calibrations
+
+        return Calibrations(report, records, identify) if use_records else None
+
+    @functools.cache
+    def fusions() -> Fusions | None:
+        from truthlens.policy.plans.fusion_record import Fusions
+
+        return Fusions(report, records, identify) if use_fusion else None
+
+    compiler = _Compiler(shaped, report, model_exists, calibrations, fusions)
+    policy = compiler.policy(version_of(text, records))
     return None if report.errors else replace(policy, warnings=report.warnings)
 
 
@@ -248,15 +272,19 @@ class _Compiler:
     shaped: Shaped
     report: Report
     model_exists: Callable[[str], bool]
-    calibrations: Calibrations | None
+    calibrations: Callable[[], Calibrations | None]
+    fusions: Callable[[], Fusions | None]
 
     def policy(self, version: str) -> Policy:
         file = self.shaped.file
-        self._note_later_sections(file)
         meanings = compile_signals(file, self.report, complete="signals" not in self.shaped.damaged)
         models = self._models(file)
-        builder = PlanBuilder(self.report, self.model_exists, models, self.calibrations)
+        sources = self._sources(file)
+        builder = PlanBuilder(
+            self.report, self.model_exists, models, self.calibrations, self.fusions, sources
+        )
         base = Plan(DEFAULT_DECISION, policy_version=version)
+        base = replace(base, detectors=builder.detectors(base, file.detectors, ()))
         default = builder.build(base, file.hallucination, ("hallucination",))
         placed = [
             self._decision(builder, meanings, default, section, index)
@@ -272,11 +300,12 @@ class _Compiler:
             default=default,
             default_may_be_chosen=bool(file.hallucination.client_may_choose),
             signals=meanings.signals,
-            limits=Limits(**file.limits.model_dump()),
-            telemetry=Telemetry(**file.telemetry.model_dump()),
-            cache=CacheSettings(**file.cache.model_dump()),
+            limits=file.limits,
+            telemetry=file.telemetry,
+            cache=file.cache,
             review=review_settings(file, [default, *(item.decision.plan for item in placed)], self.report),
             models=models,
+            sources=sources,
             places=self._places(placed),
         )
 
@@ -286,15 +315,6 @@ class _Compiler:
         models = enumerate(self.shaped.file.models or ())
         paths |= {("model", model.name): ("models", index) for index, model in models}
         return {what: (self.report.line(path), render_path(path)) for what, path in paths.items()}
-
-    def _note_later_sections(self, file: PolicyFile) -> None:
-        for section in _LATER_SECTIONS:
-            if section in file.model_fields_set:
-                self.report.warn(
-                    (section,),
-                    "this section is not in this version and has no effect",
-                    "leave it for a later version, or remove it",
-                )
 
     def _models(self, file: PolicyFile) -> Mapping[str, ModelSpec] | None:
         if file.models is None or "models" in self.shaped.damaged:
@@ -308,6 +328,27 @@ class _Compiler:
                 message = f"{model.base_url[:200]!r} is no URL of a host"
                 self.report.error(("models", index, "base_url"), message, "write http(s)://HOST[:PORT]/v1")
             found[model.name] = _model_spec(model)
+        return MappingProxyType(found)
+
+    def _sources(self, file: PolicyFile) -> Mapping[str, SourceSpec]:
+        found: dict[str, SourceSpec] = {}
+        for index, entry in enumerate(file.sources):
+            place: KeyPath = ("sources", index)
+            types = source_types()
+            if entry.name in found:
+                self.report.error((*place, "name"), f"the source {entry.name!r} is written twice", "keep one")
+            if entry.type not in types:
+                remedy = suggest(
+                    entry.type, sorted(types), otherwise=f"available: {', '.join(sorted(types))}"
+                )
+                self.report.error((*place, "type"), f"there is no source of type {entry.type!r}", remedy)
+                continue
+            noun, own = f"the source of type '{entry.type}'", ("name", "type")
+            written = entry.model_extra or {}
+            options = read_options(
+                types[entry.type].options, written, place, self.report, noun=noun, name=entry.type, own=own
+            )
+            found[entry.name] = SourceSpec(entry.name, entry.type, options)
         return MappingProxyType(found)
 
     def _decision(

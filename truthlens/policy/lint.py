@@ -10,7 +10,6 @@ from truthlens.policy.policy import Decision
 from truthlens.policy.signals.conditions import Signals
 from truthlens.policy.signals.rules import (
     Atom,
-    ConditionType,
     Effort,
     Rule,
     atoms,
@@ -165,12 +164,8 @@ def _check_choosable(item: PlacedDecision, default: Plan, signals: Signals, repo
         else:
             report.warn(
                 path,
-                f"{how}; what a client sends (text, untrusted headers) does not choose it, only the route's "
-                "metadata, trusted headers or the model do",
-                "list the header under trusted_headers, or write client_may_choose: true to allow it",
+                f"{how}; what a client sends (text, untrusted headers, the model's name) does not choose it, only the "
+                "route's metadata and trusted headers do",
+                "give it the default's values there, list the header under trusted_headers, or write client_may_choose: true to "
+                "allow it",
             )
-    if any(atom.type is ConditionType.MODEL for atom in found):
-        message = f"{how} and a client that names a model of its rules gets it"
-        report.warn(
-            path, message, "leave it if every client may; else use route metadata or a trusted header"
-        )

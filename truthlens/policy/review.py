@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import regex
 
 from truthlens.core.records.plan import Plan
-from truthlens.core.review_settings import FLAGGED, ReviewRule, ReviewSettings
+from truthlens.core.review_settings import ReviewRule, ReviewSettings
 from truthlens.policy.schema import PolicyFile
 from truthlens.yamlfile.diagnostics import Report
 
@@ -29,45 +29,22 @@ def review_settings(
         report: takes errors and warnings.
         environ: says whether there is a queue where the section does not: two settings of the source of the queue.
     """
-    section = file.review
-    enabled = section.enabled
-    if enabled is None:
-        enabled = environ.get(QUEUE_VARIABLE, "").strip().lower() not in _FALSE
-    if section.rules is None:
-        off = environ.get(FLAG_VARIABLE, "").strip().lower() in _FALSE
-        rules: tuple[ReviewRule, ...] = () if off else (FLAGGED,)
-    else:
-        rules = tuple(
-            ReviewRule(
-                rule.name,
-                flagged=rule.flagged,
-                decisions=tuple(rule.decisions),
-                levels=tuple(rule.levels),
-                detectors=tuple(rule.detectors),
-                sample=rule.sample,
-            )
-            for rule in section.rules
-        )
-        _check_rules(rules, plans, report)
-    _check_texts(file, report)
-    header = (section.user_header or "").lower()
+    section, changes = file.review, dict[str, object]()
+    if "enabled" not in section.model_fields_set:
+        changes["enabled"] = environ.get(QUEUE_VARIABLE, "").strip().lower() not in _FALSE
+    if "rules" in section.model_fields_set:
+        _check_rules(section.rules, plans, report)
+    elif environ.get(FLAG_VARIABLE, "").strip().lower() in _FALSE:
+        changes["rules"] = ()
+    _check_texts(section, report)
+    header = section.user_header.lower()
     if header and header not in {name.lower() for name in file.trusted_headers}:
         report.error(
             (*_PATH, "user_header"),
             f"the user is named by the header {header!r}, which a client could send",
             "list it under trusted_headers if a router before TruthLens sets or removes it",
         )
-    return ReviewSettings(
-        enabled=enabled,
-        rules=rules,
-        keep_text=section.keep_text,
-        redact=tuple(section.redact),
-        redact_patterns=tuple(section.redact_patterns),
-        retention_days=section.retention_days,
-        text_retention_days=section.text_retention_days,
-        max_entries=section.max_entries,
-        user_header=header,
-    )
+    return section.model_copy(update={**changes, "user_header": header})
 
 
 def _check_rules(rules: Sequence[ReviewRule], plans: Sequence[Plan], report: Report) -> None:
@@ -110,8 +87,7 @@ def _covers(before: ReviewRule, rule: ReviewRule) -> bool:
     )
 
 
-def _check_texts(file: PolicyFile, report: Report) -> None:
-    section = file.review
+def _check_texts(section: ReviewSettings, report: Report) -> None:
     for index, pattern in enumerate(section.redact_patterns):
         try:
             empty = regex.compile(pattern).search("") is not None

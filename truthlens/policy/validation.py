@@ -28,6 +28,7 @@ _EXPECTED = {
     "float_type": "a number",
     "bool_type": "true or false",
     "list_type": "a list",
+    "tuple_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "finite_number": "a finite number",
@@ -36,6 +37,7 @@ _EXPECTED = {
     "less_than": "a number below {lt:g}",
     "less_than_equal": "a number of at most {le:g}",
     "too_short": "at least {min_length} entry",
+    "too_long": "at most {max_length} entries",
     "string_too_short": "text that is not empty",
     "enum": "one of {expected}",
     "literal_error": "one of {expected}",
@@ -151,6 +153,8 @@ def _report(document: Document, path: KeyPath, problem: ErrorDetails) -> None:
         document.report.error(
             path, "this key is gone" if key in _REMOVED else "unknown key", _REMOVED.get(key, remedy)
         )
+    elif kind == "missing" and isinstance(path[-1], int):
+        document.report.error(path[:-1], "the list is too short", f"write at least {path[-1] + 1} entries")
     elif kind == "missing":
         document.report.error(path, "the key is missing", f"write '{key}:' here")
     else:

@@ -16,7 +16,7 @@ from watchfiles import awatch
 
 from truthlens.core.errors import PolicyError
 from truthlens.policy.compile import load_policy, version_now, version_of
-from truthlens.policy.plans.threshold_lookup import Identify
+from truthlens.policy.plans.record_files import Identify
 from truthlens.policy.policy import Policy
 
 _DEBOUNCE_MS = 200

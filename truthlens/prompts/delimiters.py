@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from truthlens.core.records.exchange import Passage
-from truthlens.core.records.verdict import Span, marks_of
+from truthlens.core.records.verdict import Mark
 from truthlens.prompts.excerpts import OMITTED, excerpts
 
 PREFIX = "truthlens:"
@@ -26,9 +26,9 @@ _BAR = "¦"
 _MOST_LABEL_CHARS = 120
 _MOST_VALUE_CHARS = 20 * _MOST_LABEL_CHARS  # read at most: white space may fill most of them
 # What a model may read as an opening angle bracket: the character, its look-alikes, and the ways to write it
-# in markup, in a string literal or in a URL. Backslashes are tried from the first of a run only.
+# in markup, in a string literal or in a URL. What normalisation turns into one of them is written as an escape. Backslashes are tried from the first of a run only.
 _OPEN = re.compile(
-    "[<＜﹤‹˂ᐸ〈〈⟨《⟪❬❮❰⦑⧼≪≺]|&(?:amp;)*(?:lt|#0*60|#x0*3c);?|(?<!\\\\)\\\\++(?:u003c|x3c|u\\{3c\\})|%(?:25)*3c",
+    "[<＜﹤‹˂ᐸ\u2329〈⟨《⟪❬❮❰⦑⧼≪≺\u226e\u2280\ufe3d\ufe3f]|&(?:amp;)*(?:lt|#0*60|#x0*3c);?|(?<!\\\\)\\\\++(?:u003c|x3c|u\\{3c\\})|%(?:25)*3c",
     re.IGNORECASE,
 )
 _SLASHES = frozenset("/／⁄∕╱⧸⟋\\＼﹨∖⧵⧹")
@@ -49,8 +49,8 @@ _LOOK_ALIKES = str.maketrans(
         **dict.fromkeys("ѕꜱտ", "s"),
     }
 )
-_TAG_END = re.compile(r"[^<>＜＞\n]{0,200}?(?:[>＞﹥›〉〉⟩]|&(?:amp;)*gt;?)", re.IGNORECASE)
-_COLONS = frozenset(":：﹕︓∶꞉ː׃")
+_TAG_END = re.compile(r"[^<>＜＞\n]{0,200}?(?:[>＞﹥›〉\u232a\u226f\ufe40⟩]|&(?:amp;)*gt;?)", re.IGNORECASE)
+_COLONS = frozenset(":：﹕︓∶꞉ː׃\u2a74\U00010781")
 
 
 def escape(text: str) -> str:
@@ -111,10 +111,10 @@ def evidence(
     )
 
 
-def marked(text: str, spans: Iterable[Span]) -> str:
-    """Return ``text`` escaped, with numbered span tags around what is shown of ``spans`` (``marks_of``); see ``unmarked``."""
+def marked(text: str, marks: Iterable[Mark]) -> str:
+    """Return ``text`` escaped, with numbered span tags around ``marks``, in order, not overlapping; see ``unmarked``."""
     inserted = [(place, 1, _BAR) for place in _imitations(text)]
-    for number, mark in enumerate(marks_of(spans, length=len(text)), start=1):
+    for number, mark in enumerate(marks, start=1):
         opening = _open_tag("span", {"n": number, "confidence": f"{mark.score:.2f}"})
         inserted += [(mark.start, 2, opening), (mark.end, 0, f"</{PREFIX}span>")]
     return _with_inserted(text, ((place, what) for place, _, what in sorted(inserted)))

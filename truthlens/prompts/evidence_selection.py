@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from truthlens.text.content_words import content_words
 from truthlens.text.sentences import sentences
+from truthlens.text.word_forms import content_words
 
 # Evidence beyond this is not looked at: it comes in its order, after what was chosen.
 _MOST_READ_CHARS = 500_000

@@ -6,6 +6,7 @@ template's logic. Other languages get the English wording, which asks for the la
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import cache
 from pathlib import Path
@@ -40,6 +41,13 @@ def render(name: str, *, chinese: bool, **values: object) -> str:
 def in_chinese(answer: str, query: str = "") -> bool:
     """Return whether a prompt about ``answer`` is in Chinese; an answer without letters goes by its query."""
     return is_chinese(answer if _LETTER.search(answer) else query)
+
+
+@cache
+def version(*names: str) -> str:
+    """Return a digest of the templates ``names``, in both languages."""
+    files = [_TEMPLATES / f"{name}.{language}.j2" for name in names for language in ("en", "zh")]
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -49,14 +49,14 @@ class QueueUnavailableError(ReviewError):
 
 
 @dataclass(frozen=True, slots=True)
-class NewEntry:
-    """What is queued of one answer.
+class _EntryFields:
+    """What is known of an answer from the moment that it is queued.
 
     ``rule`` says which rule queued it and ``sample`` with which probability (0..1], so that rates can be weighted.
-    ``score`` is at the plan's expected rate; ``even_score`` the same at even odds. Confidences are 1 − score, 0..1. ``detectors`` names those that found
-    something, with their scores; ``kinds`` what is wrong. ``content`` is JSON (``content`` builds it): texts only where
-    ``has_text``. ``excerpt`` is the beginning of what is marked, ``""`` without texts. ``ran_mode`` is the mode that ran, with what it
-    cost: ``latency_s`` and ``tokens``.
+    ``score`` is at the plan's expected rate; ``even_score`` the same at even odds. Confidences are 1 − score,
+    0..1. ``detectors`` names those that found something, with their scores; ``kinds`` what is wrong.
+    ``has_text`` says that texts are kept, and ``excerpt`` is the beginning of what is marked, ``""`` without
+    them. ``mode`` is the one that ran, with what it cost: ``latency_s`` and ``tokens``.
     """
 
     id: str
@@ -72,48 +72,7 @@ class NewEntry:
     level: str
     rule: str
     sample: float
-    model: str = ""
-    query_id: str = ""
-    trace_id: str = ""
-    user_id: str = ""
-    scope: Mapping[str, str] = field(default_factory=dict)
-    original_confidence: float = 1.0
-    adjusted_confidence: float = 1.0
-    total_claims: int = 0
-    verified_claims: int = 0
-    unverified_claims: int = 0
-    detectors: Mapping[str, float] = field(default_factory=dict)
-    kinds: tuple[str, ...] = ()
-    auto: bool = False
-    latency_s: float = 0.0
-    tokens: int = 0
-    has_text: bool = False
-    excerpt: str = ""
-    content: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class EntrySummary:
-    """An entry as a list shows it. ``number`` grows with every entry; ``version`` with every change of this one."""
-
-    number: int
-    id: str
-    created: float
-    updated: float
-    version: int
-    status: ReviewStatus
-    decision: str
-    mode: str
-    action: str
-    policy_version: str
     model: str
-    score: float
-    even_score: float
-    threshold: float
-    flagged: bool
-    level: str
-    rule: str
-    sample: float
     query_id: str
     trace_id: str
     user_id: str
@@ -130,9 +89,41 @@ class EntrySummary:
     tokens: int
     has_text: bool
     excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry(_EntryFields):
+    """What is queued of one answer; ``content`` is JSON (``entry.content`` builds it)."""
+
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySummary(_EntryFields):
+    """An entry as a list shows it; ``number`` grows with every entry, ``version`` with every change of this one."""
+
+    number: int
+    updated: float
+    version: int
+    status: ReviewStatus
     reviewer: str
     settled: float | None
     note: str
+
+    @classmethod
+    def of(cls, new: NewEntry) -> EntrySummary:
+        """Return the summary of an entry that nobody has seen yet; the database gives its number."""
+        told = {name: getattr(new, name) for name in _EntryFields.__dataclass_fields__}
+        return cls(
+            **told,
+            number=0,
+            updated=new.created,
+            version=1,
+            status=ReviewStatus.PENDING,
+            reviewer="",
+            settled=None,
+            note="",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +207,13 @@ class Changed:
     id: str
     entry: EntrySummary | None
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LastStep:
+    """What a reviewer did last: to ``count`` entries at once, ``first`` of them; ``status`` is what all became, ``None`` where they differ."""
+
+    id: str
+    count: int
+    first: EntrySummary
+    status: ReviewStatus | None

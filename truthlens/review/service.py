@@ -7,20 +7,21 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 
 from truthlens.core.review_settings import ReviewSettings
-from truthlens.mitigation.auto.bandit import Bandit
 from truthlens.policy import Policy
 from truthlens.review.intake.intake import ReviewIntake
 from truthlens.review.intake.writer import ReviewWriter
-from truthlens.review.learning.rewards import feed
 from truthlens.review.records import ReviewStatus
 from truthlens.review.store.database import ReviewDatabase, checked_url
 from truthlens.review.store.queue import ReviewQueue
-from truthlens.telemetry.metrics import Metrics
-from truthlens.telemetry.review_metrics import LOSSES, ReviewMetrics
+from truthlens.telemetry.metrics import LOSSES, Metrics, ReviewMetrics
+
+if TYPE_CHECKING:
+    from truthlens.mitigation.auto.bandit import Bandit
 
 log = structlog.get_logger("truthlens.review")
 
@@ -36,21 +37,17 @@ class ReviewService:
     intake: ReviewIntake
 
     @classmethod
-    def opened(
-        cls, url: str | None, settings: Callable[[], ReviewSettings], signals: Metrics
-    ) -> ReviewService | None:
-        """Open the queue, ``None`` where there is none; its database need not answer yet.
+    def opened(cls, url: str, settings: Callable[[], ReviewSettings], signals: Metrics) -> ReviewService:
+        """Open the queue; its database need not answer yet.
 
         Args:
-            url: of the database, ``None`` for no queue.
+            url: of the database.
             settings: gives the settings in force.
             signals: takes the metrics.
 
         Raises:
             StartError: the URL is none of a database that can be used.
         """
-        if url is None:
-            return None
         queue = ReviewQueue(ReviewDatabase(checked_url(url)))
         writer = ReviewWriter(queue, settings, observe_delay=signals.reviews.write_seconds.observe)
         signals.on_scrape(_collecting(writer, signals.reviews))
@@ -61,12 +58,17 @@ class ReviewService:
         """Return how many entries await review, a few seconds ago; ``None`` where that is not known."""
         return self.writer.figures().statuses.get(ReviewStatus.PENDING)
 
-    async def teach(self, bandit: Bandit, policy: Callable[[], Policy]) -> None:
-        """Let mode auto learn from what is settled, every minute until cancelled."""
+    async def teach(self, bandit: Callable[[], Bandit | None], policy: Callable[[], Policy]) -> None:
+        """Let mode auto, where there is one, learn from what is settled, every minute until cancelled."""
         while True:
             await asyncio.sleep(_TEACH_S)
+            learner = bandit()
+            if learner is None:
+                continue
+            from truthlens.review.rewards import feed
+
             try:
-                learned = await feed(self.queue, bandit, policy())
+                learned = await feed(self.queue, learner, policy())
             except Exception as error:  # noqa: BLE001 - what is learned from reviews is worth no exchange
                 log.warning("mode auto does not learn from reviews at present", error=type(error).__name__)
             else:

@@ -65,14 +65,9 @@ class RedisResults:
         self._pause_s = first_pause_s
         self._resume_at = 0.0
         self._trying = False
-        self._errors = 0
+        self.errors = 0
         self.up = True
         self.last_error = ""
-
-    @property
-    def errors(self) -> int:
-        """Reads and writes that failed or came too late."""
-        return self._errors
 
     async def get(self, key: str) -> Found | None:
         """Return what is kept under ``key``, ``None`` where there is nothing or Redis does not say so in time."""
@@ -137,7 +132,7 @@ class RedisResults:
             self._failed(error)
 
     def _failed(self, error: BaseException) -> None:
-        self._errors += 1
+        self.errors += 1
         self.last_error = type(error).__name__
         if not self.up and self._clock() < self._resume_at:
             return  # one of several that were under way when it went down

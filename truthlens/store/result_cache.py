@@ -18,9 +18,12 @@ from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from truthlens.core.cache_settings import CacheSettings
+
+if TYPE_CHECKING:
+    from truthlens.store.redis_result_cache import RedisResults
 
 MOST_VALUE_BYTES = 256 * 1024
 """The largest result that is kept, as JSON; larger ones are given and not kept."""
@@ -33,7 +36,7 @@ _PREFIX = b"truthlens-result/1\n"
 _LENGTH_BYTES = 8
 
 
-class Event(NamedTuple):
+class CacheEvent(NamedTuple):
     """What came of one use of a tier; the labels of the metric.
 
     ``result`` is ``hit``, ``miss``, ``shared`` (given by a computation that another one had begun), ``unkept`` (computed,
@@ -49,20 +52,6 @@ class Found(NamedTuple):
 
     value: bytes
     left_s: float | None
-
-
-class SharedTier(Protocol):
-    """Keeps bytes for several processes; it never raises and waits for a bounded time."""
-
-    @property
-    def errors(self) -> int:
-        """Uses that failed or came too late."""
-
-    async def get(self, key: str) -> Found | None:
-        """Return what is kept under ``key``, ``None`` where there is nothing or it cannot be had now."""
-
-    def put(self, key: str, value: bytes, *, ttl_s: float) -> None:
-        """Keep ``value``, in the background."""
 
 
 class _End(Enum):
@@ -98,7 +87,7 @@ class CachedResults:
         self,
         settings: CacheSettings | None = None,
         *,
-        shared: SharedTier | None = None,
+        shared: RedisResults | None = None,
         most_value_bytes: int = MOST_VALUE_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -108,7 +97,7 @@ class CachedResults:
         self._most_value_bytes = most_value_bytes
         self._memory = _Memory(clock)
         self._flights: dict[str, asyncio.Future[_Given | _End]] = {}
-        self._events: Counter[Event] = Counter()
+        self._events: Counter[CacheEvent] = Counter()
 
     @property
     def entries(self) -> int:
@@ -120,10 +109,10 @@ class CachedResults:
         """Bytes that they take, about."""
         return self._memory.size
 
-    def events(self) -> dict[Event, int]:
+    def events(self) -> dict[CacheEvent, int]:
         """Return how often each thing has happened since the start, errors of the shared tier too."""
         errors = self._shared.errors if self._shared is not None else 0
-        return {**self._events, Event("error", "redis"): errors}
+        return {**self._events, CacheEvent("error", "redis"): errors}
 
     def use(self, settings: CacheSettings, *, scope: Sequence[str] = ()) -> None:
         """Keep to other settings from now on: what exceeds them is forgotten, everything where they disable the cache.
@@ -218,7 +207,7 @@ class CachedResults:
         return _Given(value, encoded)
 
     def _count(self, result: str, tier: str = "memory") -> None:
-        self._events[Event(result, tier)] += 1
+        self._events[CacheEvent(result, tier)] += 1
 
 
 class _Memory:

@@ -26,7 +26,8 @@ from truthlens.detection.engine import Engine
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
 from truthlens.streaming.scoring import Examine, StreamScorer
-from truthlens.streaming.types import Ack, Entry
+from truthlens.streaming.shares import Share
+from truthlens.streaming.types import Ack, StreamEntry
 
 log = structlog.get_logger("truthlens.streaming")
 
@@ -49,6 +50,7 @@ class StreamDriver:
         emit: sends one acknowledgement; called in order, one at a time.
         conclude: takes the outcome of the stream, once, before the acknowledgements that its end waited for.
         hold: counts bytes held (negative: let go); false where there is no room for more.
+        share: its part of what all streams share.
         closed: told once, when all work has ended.
         examine: asks the plan's models about whole answers; ``None`` where nobody can be asked.
         choose: gives the outcome its review id, where it is to be queued.
@@ -66,6 +68,7 @@ class StreamDriver:
         emit: Emit,
         conclude: Callable[[Outcome], None],
         hold: Callable[[int], bool],
+        share: Share,
         closed: Callable[[], None],
         examine: Examine | None = None,
         choose: Callable[[Outcome], Outcome] | None = None,
@@ -75,6 +78,7 @@ class StreamDriver:
         self._emit = emit
         self._conclude = conclude
         self._hold = hold
+        self._share = share
         self._closed: Callable[[], None] | None = closed
         self._clock = clock
         gated = plan.streaming is Streaming.GATE
@@ -109,8 +113,10 @@ class StreamDriver:
         self._ahead: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at = 0.0
         self._arrived: deque[float] = deque()  # when the messages came that are not acknowledged
         self._counted = 0
+        self._waiting = 0
         self._most_held = 0
         self.outcome: Outcome | None = None
         """The outcome, once it is known; nothing is held for long from then on."""
@@ -125,13 +131,17 @@ class StreamDriver:
         """Whether the stream may go on without us as well as with us: nothing in it is withheld."""
         return self._gate is None
 
-    async def feed(self, data: bytes, *, end: bool) -> None:
-        """Take in the next message; give the one after it once ``room`` has returned."""
-        self._arrived.append(self._clock())
-        steps = self._relay.reading(data, end=end, take=self._take)
-        next(steps)
-        for _ in steps:
-            await asyncio.sleep(0)
+    async def feed(self, *messages: bytes, end: bool, waited_s: float = 0.0) -> None:
+        """Take in the next messages, as one, each acknowledged by itself; give those after them once ``room`` has returned.
+
+        ``end``: the last of them ends the body. ``waited_s``: how long they waited before; Envoy's time for them runs since then.
+        """
+        self._arrived += [self._clock() - waited_s] * len(messages)
+        reading = self._relay.reading(messages, end=end, take=self._take)
+        await self._share.turn(reading.next_bytes)
+        for _ in reading:
+            if reading.next_bytes:
+                await self._share.turn(reading.next_bytes)
         if self._relay.ended:
             self._scorer.note_end()
         self._account()
@@ -144,7 +154,13 @@ class StreamDriver:
     @property
     def full(self) -> bool:
         """Whether so much is held that no more is to be read."""
-        return self._task is not None and self._relay.held_bytes >= self._plan.stream.max_hold_bytes
+        return self._task is not None and self._pressed
+
+    @property
+    def _pressed(self) -> bool:
+        """Whether all is held that may be."""
+        held, frames = self._relay.held_bytes, self._relay.held_frames
+        return held >= self._plan.stream.max_hold_bytes or not self._share.has_room(held, frames)
 
     async def room(self) -> bool:
         """Wait for room for another message; true, once there is some."""
@@ -166,6 +182,7 @@ class StreamDriver:
             # Envoy resets a stream whenever it likes, and so may cancel whoever waits here.
             self._hold(-self._counted)
             self._counted = 0
+            self._share.leave()
             closed, self._closed = self._closed, None
             if closed is not None:
                 closed()
@@ -179,7 +196,7 @@ class StreamDriver:
         """The answers so far, as the backend wrote them."""
         return self._scorer.answers()
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: StreamEntry) -> None:
         # What cannot be checked would pass: where that may not be, it stays undecided until the stream is cut.
         if self._gate is None or self._beyond() is not None:
             return
@@ -191,8 +208,6 @@ class StreamDriver:
     def _beyond(self) -> Reason | None:
         """Why the stream is to be cut, if it is."""
         return None if self.concluded else self._scorer.beyond
-
-    # --- what is done when --------------------------------------------------------------------------------
 
     def _advance(self) -> None:
         """Begin what can be done now, unless something is under way."""
@@ -232,8 +247,7 @@ class StreamDriver:
             return
         late = self._is_late(self._patience_s)
         # While a message is being read, its own sentences are still to be found.
-        pressed = not relay.unread and relay.held_bytes >= self._plan.stream.max_hold_bytes
-        asks = gate.ask(now=now, ended=relay.ended or late, pressed=pressed)
+        asks = gate.ask(now=now, ended=relay.ended or late, pressed=not relay.unread and self._pressed)
         if gate.stopped:
             self._scorer.hold_end(gate)
             self._start(self._finish)
@@ -282,12 +296,16 @@ class StreamDriver:
 
     def _wake_at(self, moment: float) -> None:
         if self._timer is not None:
+            if self._wakes_at <= moment:
+                return  # it looks again then
             self._timer.cancel()
         loop = asyncio.get_running_loop()
+        self._wakes_at = moment
         self._timer = loop.call_later(max(0.0, moment - self._clock()) + 0.001, self._wake)
 
     def _wake(self) -> None:
         """Look at what has waited; what needs no score is decided by that alone, and leaves."""
+        self._timer = None
         if self._task is None:
             self._start(partial(asyncio.sleep, 0))
 
@@ -306,6 +324,7 @@ class StreamDriver:
         finally:
             if self._task is asyncio.current_task():
                 self._task = None
+            self._room.set()
         # What was decided makes room before anybody asks whether there is some.
         await self._flush()
         self._advance()
@@ -322,16 +341,18 @@ class StreamDriver:
             self._give_up(Reason.DETECTOR_ERROR, broken=True)
 
     async def _flush(self) -> None:
+        # Taken before the lock is waited for: who comes first there has the earlier ones.
+        acks = self._relay.acks()
+        if not acks:
+            return
         try:
             async with self._lock:
-                for ack in self._relay.acks():
+                for ack in acks:
                     self._arrived.popleft()
                     await self._emit(ack)
         finally:
             self._account()
             self._room.set()
-
-    # --- the end ------------------------------------------------------------------------------------------
 
     async def _finish(self, *, cut: Reason | None = None) -> None:
         self._end(await self._scorer.finish(cut=cut))
@@ -362,12 +383,16 @@ class StreamDriver:
             return
         held = self._relay.held_bytes
         self._most_held = max(self._most_held, held)
+        fits = True
+        if abs(held - self._waiting) >= _ACCOUNT_BYTES or not held:
+            self._waiting = held
+            fits = self._share.waits(held, self._relay.held_frames)
         held += self._relay.begun_bytes + self._relay.text_length + self._relay.reasoning_length
         grown = held - self._counted
-        if abs(grown) < _ACCOUNT_BYTES and held:
-            return
-        self._counted = held
-        if not self._hold(grown) and grown > 0 and not self.concluded:
+        if abs(grown) >= _ACCOUNT_BYTES or not held:
+            self._counted = held
+            fits = (self._hold(grown) or grown <= 0) and fits
+        if not fits and not self.concluded:
             if self._task is not None:
                 self._task.cancel()
                 self._task = None

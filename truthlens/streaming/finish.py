@@ -57,7 +57,7 @@ def answers_of(
     """
     if over:
         found = (
-            choice_answer(choice, transcript, echoed=exchange.echoed, splits=True)[0]
+            choice_answer(choice, transcript, echoed=exchange.echoed)[0]
             for choice in transcript.choices.values()
         )
         return tuple(
@@ -140,7 +140,8 @@ def _action(outcome: Outcome, gated: Gated) -> Action:
         return Action.BLOCK
     if gated.withheld:
         return Action.REPLACE
-    return Action.WARN if gated.marked or outcome.verdict.flagged else Action.PASS
+    warned = gated.marked or outcome.verdict.flagged or outcome.action is Action.WARN
+    return Action.WARN if warned else Action.PASS
 
 
 def _notes(gated: Gated, *, failed: bool) -> list[str]:

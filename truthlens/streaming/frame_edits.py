@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truthlens.api import json_edit
 from truthlens.api.members.filter import Level, Members
-from truthlens.api.responses import OWN_MEMBER
+from truthlens.api.responses import OWN_MEMBER, edit_choices
 from truthlens.api.sse.chunk_edits import content_chunk, edit_content, edit_texts, strip
 from truthlens.api.sse.chunks import Chunk, ChunkKind, Delta, Transcript, parse_chunk
 from truthlens.api.sse.frames import Decoder, Frame, encode, reread, set_data
+from truthlens.api.sse.skeletons import Skeleton
 from truthlens.core.errors import DialectError
 from truthlens.core.records.enums import Endpoint
-from truthlens.streaming.types import Entry
+from truthlens.streaming.types import StreamEntry
+from truthlens.text import json_edit
 
 STOP_REASON = "content_filter"
 """The finish reason of a choice that was stopped. Source: OpenAI API, chat completion chunk, ``finish_reason``."""
@@ -41,11 +42,17 @@ class Changes:
         taken = index in self.withheld or index in self.dropped or index in self.stopped
         return Level.CHANGED if taken else Level.SCORED
 
+    def takes(self, index: int) -> bool:
+        """Whether the choice loses its text."""
+        return index in self.texts or index in self.dropped
+
     def __bool__(self) -> bool:
         return bool(self.texts or self.dropped or self.stopped)
 
 
-def rewrite(entry: Entry, changes: Changes, transcript: Transcript, members: Members | None = None) -> bytes:
+def rewrite(
+    entry: StreamEntry, changes: Changes, transcript: Transcript, members: Members | None = None
+) -> bytes:
     """What leaves in the place of an entry with choices; ``b""`` where nothing is left in it.
 
     A chunk that nests too deeply to be edited is replaced by new chunks, one for each choice, with its text, role and
@@ -91,7 +98,7 @@ def _says(delta: Delta, changes: Changes, members: Members | None) -> bool:
     return bool(delta.text) or (all_else and delta.logprobs)
 
 
-def cleaned(entry: Entry, members: Members, transcript: Transcript) -> bytes | None:
+def cleaned(entry: StreamEntry, members: Members, transcript: Transcript) -> bytes | None:
     """What leaves of an entry whose texts stay, without text that nobody scored; ``None`` where all of it may."""
     try:
         frame = _cleaned(entry.frame, entry.chunk.deltas, Changes(), members)
@@ -101,14 +108,18 @@ def cleaned(entry: Entry, members: Members, transcript: Transcript) -> bytes | N
     return None if frame is entry.frame else frame.raw
 
 
-def unread(entry: Entry, members: Members, transcript: Transcript) -> bytes | None:
+def unread(entry: StreamEntry, members: Members, transcript: Transcript) -> bytes | None:
     """What leaves of a frame that could not be read, in a stream of which other frames could; ``None`` for all of it.
 
     Of a chunk without an answer in its place, what is no text. Of other data, whatever does not repeat withheld text.
     """
     frame, data = entry.frame, entry.frame.data
     if data is None:
-        return None
+        # What is no UTF-8 is read by clients that put a sign for what they cannot read.
+        if not frame.invalid or not members.forbids(frame.raw.decode(errors="replace")):
+            return None
+        members.dropped = True
+        return b""
     try:
         body = json_edit.load_object(data)
     except DialectError:
@@ -164,17 +175,16 @@ def _edited(
             return raw
         return json_edit.edit_object(raw, lambda key, value: "null" if key == "finish_reason" else value)
 
-    def edit_top(key: str, raw: str) -> str:
-        return json_edit.edit_array(raw, edit_choice) if key == "choices" and raw.startswith("[") else raw
-
     assert frame.data is not None
     try:
-        return set_data(frame, json_edit.edit_object(frame.data, edit_top))
+        return set_data(
+            frame, json_edit.edit_object(frame.data, lambda key, raw: edit_choices(key, raw, edit_choice))
+        )
     except RecursionError:
         raise DialectError("chunk nests too deeply to be edited") from None
 
 
-def rebuilt(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
+def rebuilt(entry: StreamEntry, changes: Changes, transcript: Transcript) -> bytes:
     """New chunks in the place of one that nests too deeply to be edited: its texts, roles and finish reasons."""
     left = dict(changes.texts)
     frames = []
@@ -190,7 +200,7 @@ def rebuilt(entry: Entry, changes: Changes, transcript: Transcript) -> bytes:
     return b"".join(frames)
 
 
-def lengthen(entry: Entry, choice: int, text: str, endpoint: Endpoint) -> bool:
+def lengthen(entry: StreamEntry, choice: int, text: str, endpoint: Endpoint) -> bool:
     """Put ``text`` behind the choice's own in the frame that finishes it; false where that cannot be done."""
     frames = [entry.frame] if entry.output is None else Decoder().feed(entry.output)
     for place, frame in enumerate(frames):
@@ -207,9 +217,13 @@ def lengthen(entry: Entry, choice: int, text: str, endpoint: Endpoint) -> bool:
     return False
 
 
-def disowned(frame: Frame, chunk: Chunk) -> Entry:
+def owned(frame: Frame, chunk: Chunk, skeleton: Skeleton | None = None) -> StreamEntry:
     """The frame without what a backend says in our name; a comment in its place where it cannot be edited."""
+    if not chunk.forged:
+        return StreamEntry(frame, chunk, skeleton=skeleton)
     try:
-        return Entry(strip(frame, members=(OWN_MEMBER,)), chunk)
+        return StreamEntry(strip(frame, members=(OWN_MEMBER,)), chunk)
     except DialectError as error:
-        return Entry(reread(frame, b":" + 2 * frame.newline), Chunk(ChunkKind.OPAQUE, problem=str(error)))
+        return StreamEntry(
+            reread(frame, b":" + 2 * frame.newline), Chunk(ChunkKind.OPAQUE, problem=str(error))
+        )

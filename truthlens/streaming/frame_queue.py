@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truthlens.api.sse.chunks import ChunkKind, end_of
-from truthlens.streaming.types import Entry
+from truthlens.streaming.types import StreamEntry
 
 _DONE_LINES = (b"data: [DONE]", b"data:[DONE]")
 # As much of a frame that has begun is looked at, to tell comments and the marker from data.
@@ -24,7 +24,7 @@ class Placed:
 
     start: int
     end: int
-    entry: Entry
+    entry: StreamEntry
     waits: bool = False
     carried: bool = False
     before: bytes = b""
@@ -50,6 +50,9 @@ class Frames:
 
     def __iter__(self) -> Iterator[Placed]:
         return iter(self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
 
     def add(self, placed: Placed) -> None:
         """Take in the next."""

@@ -14,14 +14,16 @@ from dataclasses import dataclass, field
 from truthlens.api.members.filter import Members
 from truthlens.api.sse.chunk_edits import done_frame
 from truthlens.api.sse.chunks import ChunkKind, Delta, Transcript
+from truthlens.api.sse.fields import without_asides
+from truthlens.api.sse.skeletons import Skeleton
 from truthlens.core.records.enums import OnFlagged, OnUnchecked, Reason, Status
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
+from truthlens.delivery.warning import mark_for, stop_notice, withheld_notice
 from truthlens.streaming.frame_edits import Changes, cleaned, rewrite, unread
 from truthlens.streaming.gated_choice import GatedChoice, SegmentDecision
-from truthlens.streaming.notices import mark_for, stop_notice, withheld_notice
-from truthlens.streaming.types import Entry, ScoringRequest
+from truthlens.streaming.types import ScoringRequest, StreamEntry
 
 # So many choices are taken on with at once where they have much text.
 _STEP_CHOICES = 4
@@ -30,7 +32,7 @@ _CONTEXT_CHARS = 8192
 _SCRIPT_CHARS = 2000
 _UNNAMED = "unnamed"
 # Nothing was to be checked there, so that nothing is blocked for it.
-_NEVER_BLOCKED = (Reason.DISABLED, Reason.EMPTY_ANSWER, Reason.TOOL_CALL)
+_NEVER_BLOCKED = (Reason.DISABLED, Reason.TOOL_CALL)
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ class _Part:
 class _Held:
     """An entry that is not decided yet. ``number`` is its place in the stream, ``since`` when it came."""
 
-    entry: Entry
+    entry: StreamEntry
     number: int
     since: float
     parts: dict[int, _Part] = field(default_factory=dict)
@@ -78,6 +80,12 @@ class _Track:
     def stopped(self) -> bool:
         return self.gated.stopped_at is not None
 
+    def stops_with(self, held: _Held) -> bool:
+        return self.stopped and held is self.last
+
+    def stops_before(self, held: _Held) -> bool:
+        return self.stopped and self.last is not None and held.number > self.last.number
+
     @property
     def closed(self) -> bool:
         """Whether nothing of the choice is still to come or to be decided."""
@@ -100,12 +108,12 @@ class Gate:
 
     def __init__(self, plan: Plan, exchange: Exchange, transcript: Transcript) -> None:
         self.stopped = False
-        self.stop_entry: Entry | None = None
+        self.stop_entry: StreamEntry | None = None
         self.stopped_for: Reason | None = None
         self._plan = plan
         self._logprobs_dropped = False
         # What is withheld must not leave in another place, and what must be checked not from where nobody looked.
-        strict = plan.stream.on_flagged is not OnFlagged.MARK or plan.on_unchecked is OnUnchecked.BLOCK
+        strict = plan.on_flagged is not OnFlagged.MARK or plan.on_unchecked is OnUnchecked.BLOCK
         self._members = Members(exchange.endpoint, streamed=True) if strict else None
         self._exchange = exchange
         self._transcript = transcript
@@ -115,6 +123,8 @@ class Gate:
         self._results: Counter[str] = Counter()
         self._any_stopped = False
         self._passing = False
+        # What the last entry shares with others that leaves as it is, and how many texts must not leave since.
+        self._clean: tuple[Skeleton, int] | None = None
 
     @property
     def behind(self) -> bool:
@@ -190,7 +200,7 @@ class Gate:
         track = self._tracks.get(choice)
         return tuple(track.gated.insertions) if track is not None else ()
 
-    def take(self, entry: Entry, *, now: float) -> None:
+    def take(self, entry: StreamEntry, *, now: float) -> None:
         """Take in the next entry of the stream, which the transcript knows.
 
         Args:
@@ -242,12 +252,7 @@ class Gate:
                 gated.close(words_since=math.inf if over else too_long)
                 ranges += gated.claim()
             if ranges:
-                # Of a long answer, what stands far before a sentence tells nothing of it.
-                skipped = max(0, ranges[0][0] - gated.echo - _CONTEXT_CHARS)
-                offset = gated.echo + skipped
-                text = gated.choice.piece(offset, ranges[-1][1])
-                places = tuple((start - offset, end - offset) for start, end in ranges)
-                asks.append(ScoringRequest(index, text, places, offset, skipped))
+                asks.append(_request(index, gated, ranges))
         self._release()
         return tuple(asks)
 
@@ -345,14 +350,14 @@ class Gate:
         """
         bare = gated.structured or gated.choice.elsewhere
         halved = gated.structured and gated.left and self._plan.on_unchecked is not OnUnchecked.BLOCK
-        stop = self._plan.stream.on_flagged is OnFlagged.STOP and verdict.flagged and not halved
+        stop = self._plan.on_flagged is OnFlagged.STOP and verdict.flagged and not halved
         if stop or self._blocks(verdict):
             return SegmentDecision.STOP, "" if bare else stop_notice(
                 self._plan, text, flagged=verdict.flagged
             )
         if not verdict.flagged:
             return SegmentDecision.KEEP, ""
-        withholds = self._plan.stream.on_flagged is OnFlagged.WITHHOLD
+        withholds = self._plan.on_flagged is OnFlagged.WITHHOLD
         if bare:
             return (SegmentDecision.STOP if withholds and not halved else SegmentDecision.KEEP), ""
         if withholds:
@@ -360,7 +365,9 @@ class Gate:
         return SegmentDecision.MARK, mark_for(self._plan, text)
 
     def _blocks(self, verdict: Verdict) -> bool:
-        if self._plan.on_unchecked is not OnUnchecked.BLOCK or verdict.reason in _NEVER_BLOCKED:
+        if self._plan.on_unchecked is not OnUnchecked.BLOCK:
+            return False
+        if verdict.claims_nothing or verdict.reason in _NEVER_BLOCKED:
             return False
         return verdict.score is None or verdict.status is Status.PARTIAL
 
@@ -384,33 +391,54 @@ class Gate:
         return all(part.group.end <= self._tracks[index].gated.decided for index, part in held.parts.items())
 
     def _output(self, held: _Held) -> bytes | None:
+        """What leaves of an entry, ``None`` for its own bytes."""
+        output = self._edited(held)
+        frame = held.entry.frame
+        if self._members is None or frame.oversize:
+            return output
+        raw = frame.raw if output is None else output
+        kept = without_asides(
+            raw, self._members, lead=frame.lead if raw.startswith(frame.raw[: frame.lead]) else 0
+        )
+        return output if kept is raw else kept
+
+    def _edited(self, held: _Held) -> bytes | None:
         texts: dict[int, str] = {}
         dropped, stopped = set(), set()
         for index in {delta.index for delta in held.entry.chunk.deltas}.intersection(self._tracks):
             track, part = self._tracks[index], held.parts.get(index)
-            if track.stopped and track.last is not None and held.number > track.last.number:
+            if track.stops_before(held):
                 dropped.add(index)
                 continue
-            if track.stopped and held is track.last:
+            if track.stops_with(held):
                 stopped.add(index)
             if part is not None and track.gated.touched(part.group.start, part.group.end):
                 texts[index] = track.gated.rendered(part.start, part.end)
-        withheld = () if self._plan.stream.on_flagged is OnFlagged.MARK else frozenset(texts)
+        withheld = () if self._plan.on_flagged is OnFlagged.MARK else frozenset(texts)
         changes = Changes(texts, dropped, stopped, withheld)
         if changes:
-            self._logprobs_dropped = self._logprobs_dropped or any(
-                delta.logprobs and (delta.index in texts or delta.index in dropped)
-                for delta in held.entry.chunk.deltas
-            )
+            deltas = held.entry.chunk.deltas
+            self._logprobs_dropped |= any(delta.logprobs and changes.takes(delta.index) for delta in deltas)
             return rewrite(held.entry, changes, self._transcript, self._members)
-        kind = held.entry.chunk.kind
-        if self._members is None or kind is ChunkKind.BLANK:
+        if self._members is None:
             return None
-        if kind is ChunkKind.OPAQUE:
-            return unread(held.entry, self._members, self._transcript)
-        if kind is ChunkKind.DONE:
-            return _marker(held.entry)
-        return cleaned(held.entry, self._members, self._transcript)
+        match held.entry.chunk.kind:
+            case ChunkKind.BLANK:
+                return None
+            case ChunkKind.OPAQUE:
+                return unread(held.entry, self._members, self._transcript)
+            case ChunkKind.DONE:
+                return _marker(held.entry)
+        return self._cleaned(held.entry, self._members)
+
+    def _cleaned(self, entry: StreamEntry, members: Members) -> bytes | None:
+        """What leaves of an entry whose texts stay; one that is like the last that was looked at needs no look."""
+        if entry.skeleton is not None and self._clean == (entry.skeleton, members.forbidden):
+            return None
+        output = cleaned(entry, members, self._transcript)
+        if output is None and entry.skeleton is not None and members.said_nothing:
+            self._clean = (entry.skeleton, members.forbidden)
+        return output
 
     def _stop(self) -> bool:
         """End the stream where every choice has ended, and one of them because it was stopped; whether it has."""
@@ -430,11 +458,20 @@ class Gate:
         return True
 
 
-def _drop(entry: Entry) -> None:
+def _request(index: int, gated: GatedChoice, ranges: Sequence[tuple[int, int]]) -> ScoringRequest:
+    # Of a long answer, what stands far before a sentence tells nothing of it.
+    skipped = max(0, ranges[0][0] - gated.echo - _CONTEXT_CHARS)
+    offset = gated.echo + skipped
+    text = gated.choice.piece(offset, ranges[-1][1])
+    places = tuple((start - offset, end - offset) for start, end in ranges)
+    return ScoringRequest(index, text, places, offset, skipped)
+
+
+def _drop(entry: StreamEntry) -> None:
     entry.output, entry.decided = b"", True
 
 
-def _marker(entry: Entry) -> bytes | None:
+def _marker(entry: StreamEntry) -> bytes | None:
     """The marker of the end alone, where more stands in its frame; else ``None``."""
     frame = entry.frame
     return None if frame.data is None or frame.data.strip() == "[DONE]" else done_frame(newline=frame.newline)
@@ -444,7 +481,7 @@ def _is_unread(verdict: Verdict) -> bool:
     """Return whether nothing of a range was scored, or rules alone looked at it: the model failed, or does not read it."""
     coverage = verdict.coverage
     if verdict.score is None:
-        return True
+        return not verdict.claims_nothing
     if coverage is None:
         return any(result.score is None and not result.abstained for result in verdict.results)
     return coverage.answer_tokens > 0 == coverage.answer_tokens_scored

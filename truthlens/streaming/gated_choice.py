@@ -12,9 +12,10 @@ from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
+from unicodedata import category
 
 from truthlens.api.sse.chunks import Choice
-from truthlens.text.sentence_splitter import SentenceSplitter
+from truthlens.text.growing_sentences import SentenceSplitter
 
 _ALL = 1 << 62
 """Beyond the end of any text."""
@@ -63,8 +64,8 @@ class GatedChoice:
     """The text of one choice, decided from its beginning on.
 
     ``decided`` is how far; white space behind a sentence that is kept is decided with it, behind a withheld one with the
-    next sentence: where that is withheld too it goes, and one notice stands for both. Text without letters and digits
-    needs no score. Reasoning before the answer is not held, scored or changed.
+    next sentence: where that is withheld too it goes, and one notice stands for both. Text without letters, digits
+    and symbols ("✅") needs no score. Reasoning before the answer is not held, scored or changed.
 
     Args:
         choice: The choice; it may be ahead of ``grow``.
@@ -300,7 +301,7 @@ class GatedChoice:
 
     def _append(self, start: int, end: int) -> None:
         segment = _Segment(start, end)
-        if _has_words(self.choice.piece(start, end)):
+        if _may_tell(self.choice.piece(start, end)):
             self._unasked.append(segment)
         else:
             segment.fate = SegmentDecision.KEEP
@@ -364,3 +365,8 @@ class GatedChoice:
 
 def _has_words(text: str) -> bool:
     return any(map(str.isalnum, text))
+
+
+def _may_tell(text: str) -> bool:
+    """Return whether there are letters, digits or symbols; those of ASCII are layout."""
+    return any(sign.isalnum() or (sign > "\x7f" and category(sign)[0] == "S") for sign in text)

@@ -8,20 +8,20 @@ dies, Envoy lets pass as it came, so that nothing is lost or doubled.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, auto
 
 from truthlens.api.sse.chunk_edits import content_chunk
-from truthlens.api.sse.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, is_torn, parse_chunk, skimmed
+from truthlens.api.sse.chunks import MOST_CHOICES, Chunk, ChunkKind, Transcript, is_torn, skimmed
 from truthlens.api.sse.frames import MAX_FRAME_BYTES, Decoder, Frame, encode, reread
+from truthlens.api.sse.skeletons import ChunkReader
 from truthlens.core.records.enums import Endpoint
-from truthlens.streaming.frame_edits import disowned, lengthen
+from truthlens.streaming.frame_edits import lengthen, owned
 from truthlens.streaming.frame_queue import Frames, Placed, Tail, are_comments
-from truthlens.streaming.types import Ack, Entry
+from truthlens.streaming.reading import SteppedReading
+from truthlens.streaming.types import Ack, StreamEntry
 
-# A message is read in steps of so much: a few milliseconds where every frame holds one token.
-_STEP_BYTES = 16 << 10
 # What is checked while it streams; more than any model writes, and little enough to be read before others notice.
 MOST_FRAME_BYTES = 4 * MAX_FRAME_BYTES
 MOST_TEXT_CHARS = 1 << 20
@@ -100,7 +100,7 @@ class Relay:
         self._decoder = Decoder(max_frame_bytes=MOST_FRAME_BYTES, merge_silent=True)
         self._choices = choices
         self._max_bytes = max_bytes
-        self._cites = cites
+        self._reader = ChunkReader(endpoint, cites=cites)
         self._has_gate = gated
         self._leave = _Leave.HELD
         self._phase = _Phase.TEXT
@@ -155,6 +155,11 @@ class Relay:
         return self.total_bytes - self._released
 
     @property
+    def held_frames(self) -> int:
+        """Frames that have not left."""
+        return len(self._frames)
+
+    @property
     def unread(self) -> bool:
         """Whether a message has come that is not read to its end."""
         return self._read_bytes < self.total_bytes
@@ -169,40 +174,43 @@ class Relay:
         """The line end of the stream's frames, for frames that are put in."""
         return self._newline
 
-    def feed(self, data: bytes, *, end: bool, take: Callable[[Entry], None] | None = None) -> list[Entry]:
-        """Take in the next message at once; see ``reading``.
+    def feed(
+        self, *messages: bytes, end: bool, take: Callable[[StreamEntry], None] | None = None
+    ) -> list[StreamEntry]:
+        """Take in the next messages at once; see ``reading``.
 
         Returns:
-            The entries that it completes, in order.
+            The entries that they complete, in order.
         """
-        return [entry for entries in self.reading(data, end=end, take=take) for entry in entries]
+        return [entry for entries in self.reading(messages, end=end, take=take) for entry in entries]
 
     def reading(
-        self, data: bytes, *, end: bool, take: Callable[[Entry], None] | None = None
-    ) -> Iterator[list[Entry]]:
-        """Take in the next message, in steps, so that a long one does not hold up other streams.
+        self, messages: Sequence[bytes], *, end: bool, take: Callable[[StreamEntry], None] | None = None
+    ) -> SteppedReading:
+        """Take in the next messages, in steps, so that much of it does not hold up other streams.
 
-        What was read may leave between two steps; the message as a whole leaves after the last.
+        What was read may leave between two steps; a message as a whole leaves after its last.
 
         Args:
-            data: its body.
-            end: whether it is the last one.
-            take: given each entry that the message completes as soon as the transcript has it, while the stream is open.
+            messages: their bodies; they are read as one.
+            end: whether the last of them ends the body.
+            take: given each entry that is completed as soon as the transcript has it, while the stream is open.
 
-        Yields:
-            The entries that a step completes, in order.
+        Returns:
+            The entries that each step completes, in order.
         """
-        message = _Message(self.total_bytes, data)
-        self._messages.append(message)
-        self.total_bytes += len(data)
-        for start in range(0, len(data) or 1, _STEP_BYTES):
-            step = data if len(data) <= _STEP_BYTES else data[start : start + _STEP_BYTES]
-            last = start + len(step) == len(data)
-            yield self._read_step(step, message=message if end and last else None, take=take)
+        for data in messages:
+            self._messages.append(_Message(self.total_bytes, data))
+            self.total_bytes += len(data)
+        final = self._messages[-1] if end else None
+        return SteppedReading(
+            messages[0] if len(messages) == 1 else b"".join(messages),
+            lambda data, last: self._read_step(data, message=final if last else None, take=take),
+        )
 
     def _read_step(
-        self, data: bytes, *, message: _Message | None, take: Callable[[Entry], None] | None
-    ) -> list[Entry]:
+        self, data: bytes, *, message: _Message | None, take: Callable[[StreamEntry], None] | None
+    ) -> list[StreamEntry]:
         """Read on; ``message`` is the last one, where its last bytes are read."""
         self._read_bytes += len(data)
         frames = self._decoder.feed(data)
@@ -216,9 +224,9 @@ class Relay:
             placed = self._place(frame, place)
             place = placed.end
             entries.append(placed.entry)
-            if take is not None and self._gated and not (self._cut or placed.entry.decided):
+            if take is not None and self._gated and not placed.entry.decided:
                 take(placed.entry)
-                placed.entry.decided = placed.entry.decided or not self._gated
+                placed.entry.decided |= not self._gated
         self._newline = next((frame.newline for frame in reversed(frames) if frame.whole), self._newline)
         if rest is not None and not rest.whole:
             self._truncated = is_torn(rest, entries[-1].chunk)
@@ -280,7 +288,7 @@ class Relay:
         """Let the end of the answer go as it is; a gate goes on deciding what comes."""
         self._leave = max(self._leave, _Leave.END)
 
-    def hold(self, entry: Entry) -> None:
+    def hold(self, entry: StreamEntry) -> None:
         """Let ``entry`` and what follows it wait for ``stop``: the answer has ended there."""
         self._phase, self._waiting = max(self._phase, _Phase.ENDED), True
         found = False
@@ -288,7 +296,7 @@ class Relay:
             found = found or placed.entry is entry
             placed.waits = placed.waits or found
 
-    def stop(self, entry: Entry, final: bytes) -> None:
+    def stop(self, entry: StreamEntry, final: bytes) -> None:
         """End the stream behind ``entry`` with the frames ``final``; nothing that follows leaves."""
         self._leave = _Leave.NOTHING
         left = all(placed.entry is not entry for placed in self._frames)
@@ -357,13 +365,13 @@ class Relay:
             placed.waits = self._waiting
         return placed
 
-    def _place_behind(self, entry: Entry) -> None:
+    def _place_behind(self, entry: StreamEntry) -> None:
         """What stands behind the marker: no client reads it, and under a gate no data leaves that nobody has scored."""
         if self._gated and entry.chunk.kind not in (ChunkKind.BLANK, ChunkKind.DONE):
             entry.output = b""
         entry.decided = True
 
-    def _watch_end(self, entry: Entry) -> None:
+    def _watch_end(self, entry: StreamEntry) -> None:
         if self._open or self.ended:
             return
         if self.finished:
@@ -377,21 +385,25 @@ class Relay:
             if done:
                 self._phase = _Phase.FINISHED
 
-    def _read(self, frame: Frame, end: int) -> Entry:
+    def _read(self, frame: Frame, end: int) -> StreamEntry:
         if self._cut:
-            return Entry(frame, _NOTHING)
+            return StreamEntry(frame, _NOTHING)
         too_many = len(self.transcript.choices) > MOST_CHOICES
-        self.overflowed = self.overflowed or too_many or end > self._max_bytes or frame.oversize
+        self.overflowed |= too_many or end > self._max_bytes or frame.oversize
         if self._passing:
             # Nobody scores it any more: only what a backend says in our name, and the marker, are of interest.
-            chunk = skimmed(frame, self.transcript.endpoint)
-        else:
-            chunk = parse_chunk(frame, self.transcript.endpoint, cites=self._cites)
-            grown = self.text_length + sum(len(delta.text) for delta in chunk.deltas)
-            self.overflowed = self.overflowed or grown > MOST_TEXT_CHARS
-        entry = disowned(frame, chunk) if chunk.forged else Entry(frame, chunk)
+            return owned(frame, skimmed(frame, self.transcript.endpoint))
+        chunk, skeleton = self._reader.read(frame)
+        grown = self.text_length + sum(len(delta.text) for delta in chunk.deltas)
+        self.overflowed |= grown > MOST_TEXT_CHARS
+        entry = owned(frame, chunk, skeleton)
         chunk = entry.chunk
-        if self._phase is _Phase.DONE or self._passing:
+        if self._phase is _Phase.DONE:
+            if not self._gated and (
+                chunk.unread_tokens or chunk.kind not in (ChunkKind.BLANK, ChunkKind.DONE)
+            ):
+                # Behind the marker, where nobody scores it.
+                self.transcript.unread_tokens += len(frame.raw) // _BYTES_PER_TOKEN + 1
             return entry
         if self.overflowed:
             self.transcript.unread_tokens += len(frame.raw) // _BYTES_PER_TOKEN

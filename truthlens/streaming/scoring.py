@@ -6,7 +6,7 @@ and the end of the stream is written.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from truthlens.api.answer_citations import awaits_citations, with_citations
@@ -15,7 +15,7 @@ from truthlens.api.sse.chunk_edits import content_chunk, done_frame, final_chunk
 from truthlens.api.sse.completeness import limited, reason_of
 from truthlens.api.sse.frames import encode
 from truthlens.core.records.calls import CallRecord
-from truthlens.core.records.enums import Action, AnswerKind, OnUnchecked, Reason, Streaming
+from truthlens.core.records.enums import Action, AnswerKind, OnUnchecked, Reason, Streaming, Trigger
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.mitigation_result import Assessment
 from truthlens.core.records.outcome import Outcome
@@ -36,9 +36,12 @@ _LEAST_TIME_S = 0.05
 
 Examine = Callable[
     [Exchange, Sequence[Answer], Sequence[Verdict], float],
-    Awaitable[tuple[tuple[Verdict, ...], tuple[CallRecord, ...]]],
+    Awaitable[tuple[Exchange, tuple[Verdict, ...], tuple[CallRecord, ...]]],
 ]
-"""Asks models about whole answers within so many seconds; gives the verdicts of both stages, and the calls."""
+"""Retrieves evidence for whole answers and asks models about them, within so many seconds.
+
+Gives the exchange with what was retrieved, the verdicts of both stages, and the calls.
+"""
 
 
 class StreamScorer:
@@ -114,7 +117,7 @@ class StreamScorer:
     def lag_s(self) -> float:
         """Seconds since the answer has ended."""
         now = self._clock()
-        return now - (self._ended_at if self._ended_at is not None else now)
+        return now - self._since(now)
 
     @property
     def held_s(self) -> float:
@@ -194,20 +197,19 @@ class StreamScorer:
     async def _verdicts(self, answers: tuple[Answer, ...]) -> tuple[Verdict, ...]:
         """The verdicts on whole answers, unless the last scoring gave them already."""
         if self._scored is None or self._scored[0] != answers:
-            since = self._ended_at if self._ended_at is not None else self._clock()
-            followed = await self._follows().detect(answers, timeout_s=self._time_s(since))
+            followed = await self._follows().detect(answers, timeout_s=self._time_s())
             self._scored = (answers, followed.verdicts)
         return self._scored[1]
 
     async def _examined(
         self, answers: Sequence[Answer], verdicts: tuple[Verdict, ...]
     ) -> tuple[Verdict, ...]:
-        """The verdicts with what models say of whole answers, in the time that the end may still be held."""
-        if self._examine is None or not self._plan.asking:
+        """The verdicts with what is retrieved for whole answers and what models say of them, while the end may be held."""
+        # A gate has ruled on the sentences already.
+        retrieves = self._gate is None and self._plan.retrieves(Trigger.UNSUPPORTED)
+        if self._examine is None or not (self._plan.asking or retrieves):
             return verdicts
-        since = self._ended_at if self._ended_at is not None else self._clock()
-        time_s = max(_LEAST_TIME_S, since + self._hold_s - self._clock())
-        found, calls = await self._examine(self._exchange, answers, verdicts, time_s)
+        self._exchange, found, calls = await self._examine(self._exchange, answers, verdicts, self._left_s())
         self._calls += calls
         return found
 
@@ -216,14 +218,22 @@ class StreamScorer:
         asked = reasoning_to_score(self._plan, answers)
         if not asked:
             return ()
-        since = self._ended_at if self._ended_at is not None else self._clock()
-        followed = await self._follows().detect(list(asked.values()), timeout_s=self._time_s(since))
+        followed = await self._follows().detect(list(asked.values()), timeout_s=self._time_s())
         found = dict(zip(asked, followed.verdicts, strict=True))
         return tuple(found.get(place) for place in range(len(answers)))
 
-    def _time_s(self, since: float) -> float:
-        """Seconds for one scoring of what is held since ``since``: what waited for another has less left."""
-        return min(self._plan.timeout_s, max(_LEAST_TIME_S, since + self._hold_s - self._clock()))
+    def _since(self, now: float) -> float:
+        """When the answer has ended; ``now`` where it has not."""
+        return now if self._ended_at is None else self._ended_at
+
+    def _left_s(self, since: float | None = None) -> float:
+        """Seconds for which what is held since ``since``, or since the answer ended, may still be held."""
+        now = self._clock()
+        return max(_LEAST_TIME_S, (self._since(now) if since is None else since) + self._hold_s - now)
+
+    def _time_s(self, since: float | None = None) -> float:
+        """Seconds for one scoring of it: what waited for another has less left."""
+        return min(self._plan.timeout_s, self._left_s(since))
 
     # --- the end ------------------------------------------------------------------------------------------
 
@@ -260,14 +270,7 @@ class StreamScorer:
             first = verdicts
         assessment = Assessment(verdicts, first, calls=self._calls, reasoning=await self._reasoning(answers))
         ending = self._ending(answers, assessment, gated=gated, reason=reason)
-        final = self._final(ending)
-        if cut is not None:
-            relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
-        elif gate is not None and gate.stopped:
-            assert gate.stop_entry is not None
-            relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
-        else:
-            relay.close(ending.closing, final)
+        self._say(ending, ending.closing, gate, cut=cut is not None)
         return ending.outcome
 
     def give_up(self, reason: Reason, *, broken: bool = False) -> Outcome:
@@ -275,28 +278,20 @@ class StreamScorer:
 
         What a gate has ruled on keeps its fate, unless the gate itself is ``broken``.
         """
-        gate, relay = self._gate, self._relay
-        if gate is not None and not broken and not self._must_check:
+        gate = None if broken else self._gate
+        if gate is not None and not self._must_check:
             gate.let_pass()
         answers = self.answers(over=True)
         verdicts: tuple[Verdict, ...] = tuple(
             unchecked(reason, threshold=self._plan.threshold) for _ in answers
         )
-        gated = None
+        gated = Gated(stopped=self._must_check)
         if gate is not None:
-            gated = Gated(stopped=self._must_check) if broken else _gated(gate, cut=self._must_check)
+            gated = _gated(gate, cut=self._must_check)
         ending = self._ending(answers, Assessment(verdicts, verdicts), gated=gated, reason=reason)
-        final = self._final(ending)
-        if self._must_check:
-            relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
-        elif gate is not None and gate.stopped and gate.stop_entry is not None and not broken:
-            relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
-        else:
-            relay.close({}, final)
-            if gate is not None and gate.stopped_choices and not broken:
-                relay.let_end_go()
-            else:
-                relay.open()
+        self._say(ending, {}, gate, cut=self._must_check)
+        if gate is None or not gate.stopped_choices:
+            self._relay.open()
         return ending.outcome
 
     def let_go(self) -> Outcome:
@@ -325,10 +320,17 @@ class StreamScorer:
             choose=self._choose,
         )
 
-    def _final(self, ending: Ending) -> bytes:
-        if ending.details is None:
-            return b""
-        return encode(final_chunk(self._relay.transcript, ending.details), newline=self._relay.newline)
+    def _say(self, ending: Ending, closing: Mapping[int, str], gate: Gate | None, *, cut: bool) -> None:
+        """Put the end into the stream, and let it go; ``closing`` is for answers that are not stopped."""
+        relay, final = self._relay, b""
+        if ending.details is not None:
+            final = encode(final_chunk(relay.transcript, ending.details), newline=relay.newline)
+        if cut:
+            relay.cut(self._filtered() + final + done_frame(newline=relay.newline))
+        elif gate is not None and gate.stop_entry is not None:
+            relay.stop(gate.stop_entry, final + done_frame(newline=relay.newline))
+        else:
+            relay.close(closing, final)
 
     def _filtered(self) -> bytes:
         """Frames that finish every choice that has not finished for the client, as filtered."""

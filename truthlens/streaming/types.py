@@ -13,16 +13,18 @@ from types import MappingProxyType
 
 from truthlens.api.sse.chunks import Chunk
 from truthlens.api.sse.frames import Frame
+from truthlens.api.sse.skeletons import Skeleton
 
 _NOTHING: Mapping[int, tuple[int, int]] = MappingProxyType({})
 
 
 @dataclass(slots=True)
-class Entry:
+class StreamEntry:
     """One frame on its way to the client; decided once, then it may leave.
 
     ``texts`` says per choice which characters of the choice's text the frame completes: start inclusive, end exclusive,
-    never empty. ``output`` is what leaves in the frame's place, ``None`` where its own bytes do.
+    never empty. ``output`` is what leaves in the frame's place, ``None`` where its own bytes do. ``skeleton`` is what the frame
+    shares with frames before it, all of it but its text.
     """
 
     frame: Frame
@@ -30,6 +32,7 @@ class Entry:
     texts: Mapping[int, tuple[int, int]] = field(default_factory=lambda: _NOTHING)
     output: bytes | None = None
     decided: bool = False
+    skeleton: Skeleton | None = None
 
 
 @dataclass(frozen=True, slots=True)

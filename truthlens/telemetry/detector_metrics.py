@@ -1,88 +1,103 @@
-"""The metrics of what single detectors found: citations, values, look-ups in databases, the drift of the encoder's scores."""
+"""The metrics of what single detectors found: citations, values, look-ups in databases, the drift of the encoder's scores.
+
+Look-ups that cost values are logged as well, not more often than somebody wants to read.
+"""
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import structlog
+from prometheus_client import CollectorRegistry
 
 from truthlens.core.records.enums import DetectorName
 from truthlens.core.records.outcome import Outcome
-from truthlens.core.records.queries import QueryRecord
-from truthlens.core.records.verdict import ValueClaim
+from truthlens.core.records.queries import QueryOutcome, QueryRecord
+from truthlens.core.records.verdict import DetectorResult, ValueClaim, Verdict
 from truthlens.core.thresholds import at_rate
-from truthlens.telemetry.buckets import LATENCY_BUCKETS, SCORE_BUCKETS
-from truthlens.telemetry.citation_figures import CitationFigures, citation_figures
 from truthlens.telemetry.drift import ModelKey, ScoreDrift
+from truthlens.telemetry.metric_table import (
+    LATENCY_BUCKETS,
+    SCORE_BUCKETS,
+    MetricTable,
+    counter,
+    gauge,
+    histogram,
+)
+
+log = structlog.get_logger("truthlens.queries")
+
+_EVERY_S = 60.0
+_MOST_KEPT = 1000
+_QUIET = frozenset((QueryOutcome.OK, QueryOutcome.EMPTY, QueryOutcome.CACHED))
 
 
-class DetectorMetrics:
+@dataclass(frozen=True, slots=True)
+class CitationFigures:
+    """One check of an answer's citations.
+
+    ``risk`` is 0..1. ``level`` is low, moderate or high, ``""`` where claims were not counted. ``valid`` and ``invalid`` are
+    labels, each once; ``uncited`` the long sentences without a citation among ``claims``. ``codes`` say what made the level.
+    """
+
+    risk: float
+    level: str
+    valid: int
+    invalid: int
+    claims: int
+    uncited: int
+    codes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return what is logged of the check."""
+        return {
+            "risk": round(self.risk, 4),
+            "invalid": self.invalid,
+            "uncited": self.uncited,
+            "codes": list(self.codes),
+        }
+
+
+class DetectorMetrics(MetricTable):
     """The part of the metrics of one process that is some detector's own.
 
     Args:
         registry: where all metrics of the process are.
     """
 
+    # fmt: off
+    citation_risk = histogram("truthlens_citation_risk", SCORE_BUCKETS, "decision", text=
+        "Risk by the citations of a delivered choice, 0 to 1, where the detector citations judged it.")
+    citation_levels = counter("truthlens_citation_checks", "decision", "level", text=(
+        "Choices whose citations were judged: level is low, moderate, high, or unread where claims could "
+        "not be counted."))
+    citation_counts = counter("truthlens_citations", "decision", "kind", text=(
+        "What these checks counted: kind is valid or invalid (citations), claims, or uncited (long "
+        "sentences without one)."))
+    numeric_claims = counter("truthlens_numeric_claims", "type", "outcome", text=(
+        "Values of answers that the detector numbers compared, as delivered: type is the kind of value; "
+        "outcome is verified, derived, contradicted, misplaced or absent."))
+    sql_queries = counter("truthlens_sql_queries", "database", "outcome", text=
+        "Queries of detectors to databases, and look-ups that came to none, by outcome (docs/detectors.md).")
+    sql_query_seconds = histogram("truthlens_sql_query_seconds", LATENCY_BUCKETS, "database", text=
+        "Time of a query to a database, of one that nobody waited for any more to its end.")
+    score_drift = gauge("truthlens_score_drift", "model", "revision", text=(
+        "How far the last scores of a model are from those it was calibrated on, 0 to 1, whatever share is "
+        "unsupported; nothing until there are enough."))
+    cascade = counter("truthlens_cascade", "decision", "stage", text=(
+        "Choices by what decided them, where the decision has detectors that ask models: stage is first "
+        "(nobody was asked), band, unscored, always, sample, or confirm (a correction)."))
+    agreement = counter("truthlens_detector_agreement", "decision", "detector", "first", "models", text=(
+        "Choices that models were asked about, as the backend gave them: first and models say whether each "
+        "stage flags the choice by itself (true, false)."))
+    # fmt: on
+
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.citation_risk = Histogram(
-            "truthlens_citation_risk",
-            "Risk by the citations of a delivered choice, 0 to 1, where the detector citations judged it.",
-            ("decision",),
-            buckets=SCORE_BUCKETS,
-            registry=registry,
-        )
-        self.citation_levels = Counter(
-            "truthlens_citation_checks",
-            "Choices whose citations were judged: level is low, moderate, high, or unread where claims could not be counted.",
-            ("decision", "level"),
-            registry=registry,
-        )
-        self.citation_counts = Counter(
-            "truthlens_citations",
-            "What these checks counted: kind is valid or invalid (citations), claims, or uncited (long sentences without one).",
-            ("decision", "kind"),
-            registry=registry,
-        )
-        self.numeric_claims = Counter(
-            "truthlens_numeric_claims",
-            "Values of answers that the detector numbers compared, as delivered: type is the kind of value; outcome is verified,"
-            " derived, contradicted, misplaced or absent.",
-            ("type", "outcome"),
-            registry=registry,
-        )
-        self.sql_queries = Counter(
-            "truthlens_sql_queries",
-            "Queries of detectors to databases, and look-ups that came to none, by outcome (docs/detectors.md).",
-            ("database", "outcome"),
-            registry=registry,
-        )
-        self.sql_query_seconds = Histogram(
-            "truthlens_sql_query_seconds",
-            "Time of a query to a database, of one that nobody waited for any more to its end.",
-            ("database",),
-            buckets=LATENCY_BUCKETS,
-            registry=registry,
-        )
-        self.score_drift = Gauge(
-            "truthlens_score_drift",
-            "How far the last scores of a model are from those it was calibrated on, 0 to 1, whatever share is unsupported;"
-            " nothing until there are enough.",
-            ("model", "revision"),
-            registry=registry,
-        )
+        super().__init__(registry)
         self.drift = ScoreDrift()
-        self.cascade = Counter(
-            "truthlens_cascade",
-            "Choices by what decided them, where the decision has detectors that ask models: stage is first (nobody was"
-            " asked), band, unscored, always, sample, or confirm (a correction).",
-            ("decision", "stage"),
-            registry=registry,
-        )
-        self.agreement = Counter(
-            "truthlens_detector_agreement",
-            "Choices that models were asked about, as the backend gave them: first and models say whether each stage flags"
-            " the choice by itself (true, false).",
-            ("decision", "detector", "first", "models"),
-            registry=registry,
-        )
 
     def observe_first(self, outcome: Outcome) -> None:
         """Take in what the stages said of the answers as the backend gave them.
@@ -143,3 +158,70 @@ def value_claims(outcome: Outcome) -> list[ValueClaim]:
     """Return the values that were compared, in all answers as they were delivered."""
     results = (result for verdict in outcome.verdicts for result in verdict.results)
     return [claim for result in results for claim in result.claims]
+
+
+def citation_figures(verdicts: Sequence[Verdict]) -> Iterator[CitationFigures]:
+    """Yield the figures of every choice whose citations were checked, in order."""
+    for verdict in verdicts:
+        for result in verdict.results:
+            if result.detector == DetectorName.CITATIONS and result.score is not None:
+                yield CitationFigures(
+                    risk=result.score,
+                    level=str(result.details.get("level", "")),
+                    valid=_count(result, "valid_citations"),
+                    invalid=_count(result, "invalid_citations"),
+                    claims=_count(result, "total_claims"),
+                    uncited=_count(result, "uncited_sentences"),
+                    codes=tuple(str(result.details.get("codes", "")).split()),
+                )
+
+
+def _count(result: DetectorResult, name: str) -> int:
+    value = result.details.get(name, 0)
+    return int(value) if isinstance(value, int | float) else 0
+
+
+class QueryWatch:
+    """Tells metrics and log of look-ups; safe in several threads.
+
+    A line says which database and table, why, and how often that happened since the line before; it holds no value.
+
+    Args:
+        signals: what counts.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, signals: DetectorMetrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self._signals = signals
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._told: dict[tuple[str, str, QueryOutcome], tuple[float, int]] = {}
+
+    def __call__(self, record: QueryRecord) -> None:
+        """Count a look-up; log it if it cost values, once a minute for each database, table and outcome."""
+        self._signals.observe_query(record)
+        if record.outcome in _QUIET:
+            return
+        times = self._due(record)
+        if times:
+            log.warning(
+                "values of a database are missing",
+                database=record.database,
+                table=record.table,
+                outcome=record.outcome.value,
+                error=record.error,
+                times=times,
+            )
+
+    def _due(self, record: QueryRecord) -> int:
+        """Return how many of the kind a line has to tell of, 0 where none is due."""
+        key, now = (record.database, record.table, record.outcome), self._clock()
+        with self._lock:
+            if len(self._told) >= _MOST_KEPT:
+                self._told.clear()
+            last, times = self._told.get(key, (-_EVERY_S, 0))
+            if now - last < _EVERY_S and key in self._told:
+                self._told[key] = (last, times + 1)
+                return 0
+            self._told[key] = (now, 0)
+            return times + 1

@@ -7,19 +7,33 @@ second line hold the texts.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import structlog
 
 from truthlens.core.records.enums import Endpoint, Reason
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.outcome import Outcome
-from truthlens.telemetry.citation_figures import citation_figures
-from truthlens.telemetry.detector_metrics import value_claims
+from truthlens.core.records.verdict import Verdict
+from truthlens.telemetry.detector_metrics import citation_figures, value_claims
 
 _exchange_log = structlog.get_logger("truthlens.api")
+# One for all lines: ``json.dumps`` makes an encoder for each.
+_JSON = json.JSONEncoder(ensure_ascii=False, default=repr)
+_NONE_IF_EMPTY = (
+    "stops",
+    "failures",
+    "notes",
+    "errors",
+    "citations",
+    "numeric_claims",
+    "reasoning_chars",
+    "model",
+)
 
 
 def configure(*, level: str = "info", console: bool = False) -> None:
@@ -32,7 +46,7 @@ def configure(*, level: str = "info", console: bool = False) -> None:
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
         if console
-        else structlog.processors.JSONRenderer(ensure_ascii=False)
+        else structlog.processors.JSONRenderer(serializer=lambda line, **_: _JSON.encode(line))
     )
     structlog.configure(
         processors=[
@@ -43,7 +57,7 @@ def configure(*, level: str = "info", console: bool = False) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
@@ -60,52 +74,72 @@ def log_exchange(
     response_s: float,
 ) -> None:
     """Write the canonical line of one exchange; times in seconds, logged in milliseconds."""
-    verdict = outcome.verdict
+    verdict, stream_record = outcome.verdict, outcome.stream
     claims = value_claims(outcome)
-    coverages = [v.coverage for v in outcome.verdicts if v.coverage is not None]
-    _exchange_log.info(
-        "exchange",
+    streaming, lag_s, held_s = (
+        (stream_record.streaming, stream_record.lag_s, stream_record.held_s)
+        if stream_record
+        else (None, None, None)
+    )
+    line: dict[str, Any] = dict(
         request_id=request_id,
-        endpoint=endpoint.value if endpoint else None,
+        endpoint=endpoint,
         decision=outcome.plan.decision,
         policy=outcome.plan.policy_version,
-        mode=outcome.mode.value,
-        status=verdict.status.value,
-        reason=verdict.reason.value if verdict.reason else None,
-        score=round(verdict.score, 4) if verdict.score is not None else None,
+        mode=outcome.mode,
+        status=verdict.status,
+        reason=verdict.reason,
+        score=_rounded(verdict.score),
         threshold=verdict.threshold,
         detected=verdict.flagged if verdict.score is not None else None,
-        action=outcome.action.value,
+        action=outcome.action,
         iterations=outcome.iterations,
-        initial_score=round(outcome.initial_score, 4) if outcome.initial_score is not None else None,
-        stops=[correction.stop.value for correction in outcome.corrections if correction is not None] or None,
+        initial_score=_rounded(outcome.initial_score),
+        stops=[correction.stop for correction in outcome.corrections if correction is not None],
         calls=len(outcome.calls_made),
-        failures=sorted({call.code or call.failure.value for call in outcome.calls if call.failure}) or None,
-        notes=list(outcome.notes) or None,
+        failures=sorted({call.code or call.failure for call in outcome.calls if call.failure}),
+        notes=list(outcome.notes),
         tokens=sum(call.usage.total_tokens for call in outcome.calls),
         cost_usd=round(sum(call.cost_usd or 0.0 for call in outcome.calls), 6),
-        mending_ms=round(outcome.mitigation_s * 1000, 2),
+        mending_ms=_ms(outcome.mitigation_s),
         choices=len(outcome.verdicts),
-        errors=_errors(outcome) or None,
-        citations=[figures.as_dict() for figures in citation_figures(outcome.verdicts)] or None,
+        errors=_errors(outcome),
+        citations=[figures.as_dict() for figures in citation_figures(outcome.verdicts)],
         spans=sum(len(v.spans) for v in outcome.verdicts),
-        numeric_claims=len(claims) or None,
+        numeric_claims=len(claims),
         unverified_claims=sum(not claim.verified for claim in claims) if claims else None,
         passages=passages,
-        answer_tokens=sum(c.answer_tokens for c in coverages),
-        evidence_tokens=max((c.evidence_tokens for c in coverages), default=0),
-        windows=sum(c.windows for c in coverages),
-        coverage_answer=min((c.answer_ratio for c in coverages), default=None),
-        coverage_evidence=min((c.evidence_ratio for c in coverages), default=None),
-        reasoning_chars=sum(each.characters for each in outcome.reasoned if each is not None) or None,
-        model=outcome.model or None,
+        **_coverage(outcome.verdicts),
+        reasoning_chars=sum(each.characters for each in outcome.reasoned if each is not None),
+        model=outcome.model,
         stream=stream,
-        streaming=outcome.stream.streaming.value if outcome.stream else None,
-        lag_ms=round(outcome.stream.lag_s * 1000, 2) if outcome.stream else None,
-        held_ms=round(outcome.stream.held_s * 1000, 2) if outcome.stream else None,
-        request_ms=round(request_s * 1000, 2),
-        response_ms=round(response_s * 1000, 2),
+        streaming=streaming,
+        lag_ms=_ms(lag_s),
+        held_ms=_ms(held_s),
+        request_ms=_ms(request_s),
+        response_ms=_ms(response_s),
     )
+    _exchange_log.info("exchange", **line | {name: None for name in _NONE_IF_EMPTY if not line[name]})
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1000, 2)
+
+
+def _coverage(verdicts: Sequence[Verdict]) -> dict[str, float | None]:
+    """Return what was read: tokens of all answers, shares of the one that was read least."""
+    found = [each.coverage for each in verdicts if each.coverage is not None]
+    return {
+        "answer_tokens": sum(each.answer_tokens for each in found),
+        "evidence_tokens": max((each.evidence_tokens for each in found), default=0),
+        "windows": sum(each.windows for each in found),
+        "coverage_answer": min((each.read_ratio for each in found), default=None),
+        "coverage_evidence": min((each.evidence_ratio for each in found), default=None),
+    }
 
 
 def _errors(outcome: Outcome) -> list[str]:

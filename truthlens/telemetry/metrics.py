@@ -6,239 +6,166 @@ action), never from traffic, so the number of series is bounded by the policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    disable_created_metrics,
-    generate_latest,
-)
-from prometheus_client.metrics_core import Metric
+from prometheus_client import CollectorRegistry, generate_latest
 
 from truthlens.core.records.calls import CallRecord, Role
 from truthlens.core.records.enums import Reason, Status
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.retrieval import SearchRecord, SearchResult
 from truthlens.core.records.verdict import Verdict
-from truthlens.telemetry.buckets import LATENCY_BUCKETS, SCORE_BUCKETS
+from truthlens.store.result_cache import CachedResults, CacheEvent
 from truthlens.telemetry.detector_metrics import DetectorMetrics
 from truthlens.telemetry.last_hour import LastHour
-from truthlens.telemetry.review_metrics import ReviewMetrics
+from truthlens.telemetry.metric_table import (
+    LATENCY_BUCKETS,
+    SCORE_BUCKETS,
+    MetricTable,
+    counter,
+    gauge,
+    histogram,
+)
 from truthlens.telemetry.score_history import ScoreHistory
-
-disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no annotation there
 
 _RATIO_BUCKETS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
 # A source for each reason that ``Exchange.not_checkable`` gives.
-_WITHOUT = {Reason.NO_CONTEXT: "none", Reason.UNSURE_CONTEXT: "unsure", Reason.NOT_AN_ANSWER: "not-an-answer"}
+_WITHOUT = {
+    Reason.NO_CONTEXT: "none",
+    Reason.RETRIEVAL_EMPTY: "none",
+    Reason.RETRIEVAL_FAILED: "none",
+    Reason.UNSURE_CONTEXT: "unsure",
+    Reason.NOT_AN_ANSWER: "not-an-answer",
+}
 
 # The white paper's name has no _total, which the client library appends to the name of a Counter.
 _MODELS_USED = "truthlens_models_used"
 
 
-class _PlainCounter(Counter):
-    """A counter whose series have its name unchanged."""
+_SHOWN = (
+    *(CacheEvent(result, "memory") for result in ("hit", "miss", "shared", "unkept")),
+    *(CacheEvent(result, "redis") for result in ("hit", "miss", "error")),
+)
 
-    def collect(self) -> Iterable[Metric]:
-        """Return the metric with the library's suffix taken off its samples."""
-        for metric in super().collect():
-            metric.samples = [each._replace(name=each.name.removesuffix("_total")) for each in metric.samples]
-            yield metric
+LOSSES = ("full", "database", "content", "stopped")
+"""Why an entry can be lost."""
 
 
-class Metrics:
+class ReviewMetrics(MetricTable):
+    """The metrics of the review queue; ``review.service`` keeps them up to date."""
+
+    # fmt: off
+    entries = gauge("truthlens_reviews", "status", text=(
+        "Entries of the review queue: status is pending, reviewed (somebody is at it), approved (the answer "
+        "is right) or rejected (it is not). All processes on one database give the same figures."))
+    oldest = gauge("truthlens_reviews_oldest_pending_seconds", text=
+        "Age of the oldest entry that awaits review; 0 where none does.")
+    written = counter("truthlens_reviews_written", text="Entries that this process has written.")
+    lost = counter("truthlens_reviews_lost", "cause", text=(
+        "Answers that were to be queued and are not: cause is full (too many wait), database (it refused "
+        "the entry), content (it could not be made) or stopped (the process ended first)."))
+    waiting = gauge("truthlens_reviews_waiting", text=
+        "Entries that wait in memory; lost if the process is killed now.")
+    write_seconds = histogram("truthlens_review_write_seconds", LATENCY_BUCKETS, text=
+        "Time from the end of an exchange until its entry is in the database, of the first of each batch.")
+    up = gauge("truthlens_reviews_database_up", text=
+        "1 where the database takes entries, 0 where they wait in memory.")
+    # fmt: on
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        for cause in LOSSES:
+            self.lost.labels(cause)
+
+
+class Metrics(MetricTable):
     """All metrics of one process, in a registry of their own."""
 
+    # fmt: off
+    detections = counter("truthlens_detections", "decision", "mode", "detected", text=(
+        "Choices that were scored, as they were delivered: detected says whether a corrected one is still "
+        "flagged."))
+    first_detections = counter("truthlens_first_detections", "decision", "mode", "detected", text=
+        "Choices that were scored, as the backend gave them, before anything was done about them.")
+    score = histogram("truthlens_score", SCORE_BUCKETS, "decision", "mode", text=
+        "Score of the text that the client received, 0 to 1, higher is worse.")
+    latency = histogram("truthlens_latency_seconds", LATENCY_BUCKETS, "mode", "operation", text=(
+        "Time that TruthLens added: operation is request, response or total; detection (of the backend's "
+        "answer; of a stream the last pass) and mitigation are parts of response."))
+    iterations = histogram("truthlens_iterations", (0, 1, 2, 3, 5, 10), "decision", "mode", text=
+        "Refinement rounds of an exchange's choice that took the most.")
+    models_used = counter(_MODELS_USED, "model", "role", plain=True, text="Uses of a model in a role.")
+    tokens = counter("truthlens_tokens", "model", "kind", text=
+        "Tokens of extra calls to models: kind is prompt or completion.")
+    cost = counter("truthlens_cost_usd", "model", text="Cost of extra calls to models that have a price.")
+    calls = counter("truthlens_model_calls", "model", "role", "result", text=
+        "Extra calls to models: result is ok or why there was no text.")
+    call_seconds = histogram("truthlens_model_call_seconds", LATENCY_BUCKETS, "model", "role", text=
+        "Time of an extra call to a model, with its retries.")
+    mitigations = counter("truthlens_mitigations", "decision", "mode", "stop", text=
+        "Answers that a mode worked on; stop is why it ended.")
+    marks = counter("truthlens_marks", "result", text=
+        "Requests with the mark of a call of our own: result is accepted or unknown.")
+    auto_arm = gauge("truthlens_auto_arm", "decision", "mode", "parameter", text=
+        "Beta posterior of a mode: parameter is alpha (good outcomes) or beta (bad ones).")
+    auto_choices = counter("truthlens_auto_choices", "decision", "mode", text="Modes that auto chose.")
+    auto_store_errors = counter("truthlens_auto_store_errors", text="Failures of the store of auto's arms.")
+    result_cache = counter("truthlens_cache_requests", "tier", "result", text=(
+        "Look-ups of results that models gave before: result is hit, miss, shared (with one that was under "
+        "way), unkept (too large, or no JSON) or, of redis, error."))
+    result_cache_entries = gauge("truthlens_cache_entries", text="Results that this process keeps.")
+    result_cache_bytes = gauge("truthlens_cache_bytes", text="Memory that they take, about.")
+    agent_stops = counter("truthlens_agent_stops", "cause", text=(
+        "Runs of mode agentic by why they ended: accepted, rejected, a limit of the run (iterations, tokens, time, "
+        "circular), of the exchange (budget, deadline), or a failure (call-failed, bad-decision, search-failed)."))
+    unchecked = counter("truthlens_unchecked", "decision", "reason", text=
+        "Exchanges of which nothing, or not all, was checked.")
+    retrievals = counter("truthlens_retrievals", "source", "result", text=(
+        "Searches for evidence: result is ok, cached, empty (nothing was found), or how it failed."))
+    retrieval_seconds = histogram("truthlens_retrieval_seconds", LATENCY_BUCKETS, "source", text=
+        "Time of a search for evidence that was not answered from the cache.")
+    evidence = counter("truthlens_evidence", "source", text=(
+        "Exchanges by what their evidence came from, each source of an exchange once: tool, system, "
+        "documents, user, answer, retrieved; none, unsure (no-context, unsure-context) and not-an-answer where there "
+        "was none to check against."))
+    unexplained = counter("truthlens_unexplained", text=(
+        "Times that spans were wanted explained, or shown with the phrase around them, and were not: no "
+        "time, no room, or a failure, which the log names."))
+    coverage = histogram("truthlens_coverage_ratio", _RATIO_BUCKETS, "part", text=
+        "Share of answer tokens scored and of evidence tokens seen.")
+    actions = counter("truthlens_actions", "decision", "action", text="What was done to answers.")
+    abandoned = counter("truthlens_abandoned", text="Exchanges that ended before their answer was scored.")
+    inflight = gauge("truthlens_inflight", text="Exchanges being read or scored.")
+    streams = gauge("truthlens_streams", "streaming", text=
+        "Answers being observed or gated while they stream.")
+    stream_lag = histogram("truthlens_stream_verdict_lag_seconds", LATENCY_BUCKETS, "streaming", text=
+        "Time from the end of a streamed answer to its verdict, for which the end of the stream was held.")
+    stream_hold = histogram("truthlens_stream_hold_seconds", LATENCY_BUCKETS, "streaming", text=
+        "The longest time that text of a streamed answer was held.")
+    stream_sentences = counter("truthlens_stream_sentences", "decision", "result", text=
+        "Sentences of gated streams: result is passed, flagged or unchecked.")
+    held_bytes = gauge("truthlens_held_bytes", text="Bytes of bodies being read or scored.")
+    stream_waiting_bytes = gauge("truthlens_stream_waiting_bytes", text=
+        "Bytes of all streams under observe and gate that are read and have not left.")
+    stream_waiting_frames = gauge("truthlens_stream_waiting_frames", text="Frames of these, likewise.")
+    streams_refused = counter("truthlens_streams_refused", "bound", text=(
+        "Streams that were not checked, or no further, because a bound on all streams was reached: streams, "
+        "bytes, frames; or because scorings or the event loop were late (lag)."))
+    queue_seconds = histogram("truthlens_queue_seconds", LATENCY_BUCKETS, text=
+        "Time that a scoring waited for a worker.")
+    policy_reloads = counter("truthlens_policy_reloads", "result", text=
+        "Policy reloads: result is ok or failed.")
+    model_info = gauge("truthlens_model_info", "model", "configured", text=
+        "1 for each loaded detector model; configured is the policy's model_id.")
+    # fmt: on
+
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-        self.detections = Counter(
-            "truthlens_detections",
-            "Choices that were scored, as they were delivered: detected says whether a corrected one is still flagged.",
-            ("decision", "mode", "detected"),
-            registry=registry,
-        )
-        self.first_detections = Counter(
-            "truthlens_first_detections",
-            "Choices that were scored, as the backend gave them, before anything was done about them.",
-            ("decision", "mode", "detected"),
-            registry=registry,
-        )
-        self.score = Histogram(
-            "truthlens_score",
-            "Score of the text that the client received, 0 to 1, higher is worse.",
-            ("decision", "mode"),
-            buckets=SCORE_BUCKETS,
-            registry=registry,
-        )
-        self.latency = Histogram(
-            "truthlens_latency_seconds",
-            "Time that TruthLens added: operation is request, response or total; detection (of the backend's answer; of a"
-            " stream the last pass) and mitigation are parts of response.",
-            ("mode", "operation"),
-            buckets=LATENCY_BUCKETS,
-            registry=registry,
-        )
-        self.iterations = Histogram(
-            "truthlens_iterations",
-            "Refinement rounds of an exchange's choice that took the most.",
-            ("decision", "mode"),
-            buckets=(0, 1, 2, 3, 5, 10),
-            registry=registry,
-        )
-        self.models_used = _PlainCounter(
-            _MODELS_USED,
-            "Uses of a model in a role.",
-            ("model", "role"),
-            registry=registry,
-        )
-        self.tokens = Counter(
-            "truthlens_tokens",
-            "Tokens of extra calls to models: kind is prompt or completion.",
-            ("model", "kind"),
-            registry=registry,
-        )
-        self.cost = Counter(
-            "truthlens_cost_usd",
-            "Cost of extra calls to models that have a price.",
-            ("model",),
-            registry=registry,
-        )
-        self.calls = Counter(
-            "truthlens_model_calls",
-            "Extra calls to models: result is ok or why there was no text.",
-            ("model", "role", "result"),
-            registry=registry,
-        )
-        self.call_seconds = Histogram(
-            "truthlens_model_call_seconds",
-            "Time of an extra call to a model, with its retries.",
-            ("model", "role"),
-            buckets=LATENCY_BUCKETS,
-            registry=registry,
-        )
-        self.mitigations = Counter(
-            "truthlens_mitigations",
-            "Answers that a mode worked on; stop is why it ended.",
-            ("decision", "mode", "stop"),
-            registry=registry,
-        )
-        self.marks = Counter(
-            "truthlens_marks",
-            "Requests with the mark of a call of our own: result is accepted or unknown.",
-            ("result",),
-            registry=registry,
-        )
-        self.auto_arm = Gauge(
-            "truthlens_auto_arm",
-            "Beta posterior of a mode: parameter is alpha (good outcomes) or beta (bad ones).",
-            ("decision", "mode", "parameter"),
-            registry=registry,
-        )
-        self.auto_choices = Counter(
-            "truthlens_auto_choices", "Modes that auto chose.", ("decision", "mode"), registry=registry
-        )
-        self.auto_store_errors = Counter(
-            "truthlens_auto_store_errors", "Failures of the store of auto's arms.", registry=registry
-        )
-        self.result_cache = Counter(
-            "truthlens_result_cache",
-            "Look-ups of results that models gave before: result is hit, miss, shared (with one that was under way), unkept (too"
-            " large, or no JSON) or, of redis, error.",
-            ("tier", "result"),
-            registry=registry,
-        )
-        self.result_cache_entries = Gauge(
-            "truthlens_result_cache_entries", "Results that this process keeps.", registry=registry
-        )
-        self.result_cache_bytes = Gauge(
-            "truthlens_result_cache_bytes", "Memory that they take, about.", registry=registry
-        )
-        self.unchecked = Counter(
-            "truthlens_unchecked",
-            "Exchanges of which nothing, or not all, was checked.",
-            ("decision", "reason"),
-            registry=registry,
-        )
-        self.evidence = Counter(
-            "truthlens_evidence",
-            "Exchanges by what their evidence came from, each source of an exchange once: tool, system, documents, user, answer;"
-            " none, unsure (no-context, unsure-context) and not-an-answer where there was none to check against.",
-            ("source",),
-            registry=registry,
-        )
-        self.unexplained = Counter(
-            "truthlens_unexplained",
-            "Times that spans were wanted explained, or shown with the phrase around them, and were not: no time, no room, or a"
-            " failure, which the log names.",
-            registry=registry,
-        )
-        self.coverage = Histogram(
-            "truthlens_coverage_ratio",
-            "Share of answer tokens scored and of evidence tokens seen.",
-            ("part",),
-            buckets=_RATIO_BUCKETS,
-            registry=registry,
-        )
-        self.actions = Counter(
-            "truthlens_actions", "What was done to answers.", ("decision", "action"), registry=registry
-        )
-        self.abandoned = Counter(
-            "truthlens_abandoned", "Exchanges that ended before their answer was scored.", registry=registry
-        )
-        self.inflight = Gauge("truthlens_inflight", "Exchanges being read or scored.", registry=registry)
-        self.streams = Gauge(
-            "truthlens_streams",
-            "Answers being observed or gated while they stream.",
-            ("streaming",),
-            registry=registry,
-        )
-        self.stream_lag = Histogram(
-            "truthlens_stream_verdict_lag_seconds",
-            "Time from the end of a streamed answer to its verdict, for which the end of the stream was held.",
-            ("streaming",),
-            buckets=LATENCY_BUCKETS,
-            registry=registry,
-        )
-        self.stream_hold = Histogram(
-            "truthlens_stream_hold_seconds",
-            "The longest time that text of a streamed answer was held.",
-            ("streaming",),
-            buckets=LATENCY_BUCKETS,
-            registry=registry,
-        )
-        self.stream_sentences = Counter(
-            "truthlens_stream_sentences",
-            "Sentences of gated streams: result is passed, flagged or unchecked.",
-            ("decision", "result"),
-            registry=registry,
-        )
-        self.held_bytes = Gauge(
-            "truthlens_held_bytes", "Bytes of bodies being read or scored.", registry=registry
-        )
-        self.queue_seconds = Histogram(
-            "truthlens_queue_seconds",
-            "Time that a scoring waited for a worker.",
-            buckets=LATENCY_BUCKETS,
-            registry=registry,
-        )
-        self.policy_reloads = Counter(
-            "truthlens_policy_reloads",
-            "Policy reloads: result is ok or failed.",
-            ("result",),
-            registry=registry,
-        )
-        self.model_info = Gauge(
-            "truthlens_model_info",
-            "1 for each loaded detector model; configured is the policy's model_id.",
-            ("model", "configured"),
-            registry=registry,
-        )
-        self.detectors = DetectorMetrics(registry)
-        self.reviews = ReviewMetrics(registry)
+        self.registry = CollectorRegistry()
+        super().__init__(self.registry)
+        self.detectors = DetectorMetrics(self.registry)
+        self.reviews = ReviewMetrics(self.registry)
         # For the console, which shows them without a Prometheus.
         self.score_history, self.last_hour = ScoreHistory(), LastHour()
         for result in ("ok", "failed"):
@@ -268,17 +195,19 @@ class Metrics:
         self.detectors.observe_first(outcome)
         if detectors := _detection_s(outcome.first):
             self.latency.labels(mode, "detection").observe(sum(detectors))
-        for counter, verdicts in (
+        for counted, verdicts in (
             (self.first_detections, outcome.first),
             (self.detections, outcome.verdicts),
         ):
             for each in verdicts:
                 if each.score is not None:
-                    counter.labels(decision, mode, str(each.flagged).lower()).inc()
+                    counted.labels(decision, mode, str(each.flagged).lower()).inc()
         if verdict.score is None:
             return
         self.iterations.labels(decision, mode).observe(outcome.iterations)
-        self.models_used.labels(outcome.model, Role.DETECTOR.value).inc()
+        # Rules use no model.
+        if outcome.model:
+            self.models_used.labels(outcome.model, Role.DETECTOR.value).inc()
         self._observe_verdicts(outcome)
 
     def _observe_verdicts(self, outcome: Outcome) -> None:
@@ -287,7 +216,7 @@ class Metrics:
             if each.score is not None:
                 self.score.labels(decision, outcome.mode.value).observe(each.score)
             if each.coverage is not None:
-                self.coverage.labels("answer").observe(each.coverage.answer_ratio)
+                self.coverage.labels("answer").observe(each.coverage.read_ratio)
                 self.coverage.labels("evidence").observe(each.coverage.evidence_ratio)
         self.detectors.observe_delivered(outcome)
 
@@ -316,6 +245,12 @@ class Metrics:
         if call.cost_usd is not None:
             self.cost.labels(label).inc(call.cost_usd)
 
+    def observe_search(self, search: SearchRecord) -> None:
+        """Count one search in a source of evidence."""
+        self.retrievals.labels(search.source, search.result.value).inc()
+        if search.result is not SearchResult.CACHED:
+            self.retrieval_seconds.labels(search.source).observe(search.duration_s)
+
     def _observe_mitigation(self, outcome: Outcome) -> None:
         decision = outcome.plan.decision
         if outcome.mitigation_s:
@@ -323,6 +258,8 @@ class Metrics:
         for correction in outcome.corrections:
             if correction is not None:
                 self.mitigations.labels(decision, correction.mode.value, correction.stop.value).inc()
+                if correction.cause:
+                    self.agent_stops.labels(correction.cause).inc()
 
     def _observe_stream(self, outcome: Outcome) -> None:
         stream = outcome.stream
@@ -349,3 +286,19 @@ def _detection_s(verdicts: Sequence[Verdict]) -> list[float]:
         if result.score is not None:
             found[result.detector] = max(found.get(result.detector, 0.0), result.duration_s)
     return list(found.values())
+
+
+def result_cache_metrics(cache: CachedResults, signals: Metrics) -> Callable[[], None]:
+    """Return what ``Metrics.on_scrape`` calls to count what ``cache`` did since the last time."""
+    told = dict.fromkeys(_SHOWN, 0)
+    for event in _SHOWN:
+        signals.result_cache.labels(event.tier, event.result)
+
+    def collect() -> None:
+        for event, count in cache.events().items():
+            signals.result_cache.labels(event.tier, event.result).inc(count - told[event])
+            told[event] = count
+        signals.result_cache_entries.set(cache.entries)
+        signals.result_cache_bytes.set(cache.size)
+
+    return collect

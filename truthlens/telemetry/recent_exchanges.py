@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from truthlens.core.records.enums import Action, Status
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.mitigation_result import Correction
 from truthlens.core.records.outcome import Outcome
@@ -22,6 +21,7 @@ from truthlens.core.records.verdict import Span, Verdict
 # Of one exchange: what a page can show, and what a hostile answer cannot make large.
 _MOST_CHOICES = 16
 _MOST_SPANS = 100
+_MOST_CLAIMS = 200
 _MOST_DIFFERENCES = 20
 _MOST_CALLS = 64
 _LONGEST_NAME = 200
@@ -71,7 +71,7 @@ class RecentExchange:
 
     ``id`` is unguessable, so that a reader who was given one page cannot ask for others. ``outcome`` has no
     body, and texts only where ``exchange`` is set, and then ``left`` too; ``evidence`` has figures of them, of a request
-    that was read. ``cut`` says that it had more choices, spans or calls than
+    that was read. ``cut`` says that it had more choices, spans, claims or calls than
     are kept, and ``text_dropped`` that its texts were too large to keep.
     """
 
@@ -85,57 +85,6 @@ class RecentExchange:
     spans: int = 0
     cut: bool = False
     text_dropped: bool = False
-
-    @property
-    def decision(self) -> str:
-        """The decision's name."""
-        return self.outcome.plan.decision
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on all choices together."""
-        return self.outcome.verdict
-
-    @property
-    def status(self) -> Status:
-        """How much was checked."""
-        return self.outcome.verdict.status
-
-    @property
-    def reason(self) -> str:
-        """Why not all was checked, or ``""``."""
-        reason = self.outcome.verdict.reason
-        return reason.value if reason else ""
-
-    @property
-    def score(self) -> float | None:
-        """Score of what was delivered, ``None`` where nothing was checked."""
-        return self.outcome.verdict.score
-
-    @property
-    def detected(self) -> bool:
-        """Whether the score reached the threshold."""
-        return self.outcome.verdict.flagged
-
-    @property
-    def action(self) -> Action:
-        """What was done to the answer."""
-        return self.outcome.action
-
-    @property
-    def latency_ms(self) -> int:
-        """What TruthLens added."""
-        return round(self.outcome.latency_s * 1000)
-
-    @property
-    def calls(self) -> int:
-        """How many calls to models were made."""
-        return len(self.outcome.calls_made)
-
-    @property
-    def streaming(self) -> str:
-        """How a streamed answer was treated, ``""`` for any other."""
-        return self.outcome.stream.streaming.value if self.outcome.stream else ""
 
     def without_text(self) -> RecentExchange:
         """Return the entry as one whose texts were never kept."""
@@ -252,14 +201,24 @@ def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
 
 
 def _bounded_verdict(verdict: Verdict, *, text: bool) -> Verdict:
+    if not verdict.spans and not verdict.results and not verdict.claims:
+        return verdict
     # What single detectors found is in the spans of the whole; the strongest are kept, in the answer's order.
     strongest = sorted(verdict.spans, key=lambda span: -span.score)[:_MOST_SPANS]
+    riskiest = sorted(verdict.claims, key=lambda claim: -(claim.risk or 0.0))[:_MOST_CLAIMS]
     return replace(
         verdict,
         spans=tuple(
             _bounded_span(each, text=text) for each in sorted(strongest, key=lambda span: span.start)
         ),
-        results=tuple(replace(result, spans=(), report={}) for result in verdict.results),
+        results=tuple(
+            replace(result, spans=(), claims=(), findings=(), report={}) for result in verdict.results
+        ),
+        # Keys of a JSON answer and what a database gives are texts.
+        claims=tuple(
+            claim if text else replace(claim, path="", reason="")
+            for claim in sorted(riskiest, key=lambda claim: claim.start)
+        ),
     )
 
 
@@ -278,14 +237,15 @@ def _bounded_correction(correction: Correction) -> Correction:
     attempts = tuple(
         replace(each, model=each.model[:_LONGEST_NAME]) for each in correction.attempts[:_MOST_CALLS]
     )
-    return replace(correction, text="", verdict=Verdict(correction.verdict.status), attempts=attempts)
+    verdict = Verdict(correction.verdict.status)
+    return replace(correction, text="", verdict=verdict, attempts=attempts, sources=())
 
 
 def _records(outcome: Outcome) -> int:
     """Return how many records hang on an outcome."""
     count = len(outcome.calls) + sum(len(each.attempts) for each in outcome.corrections if each is not None)
     for verdict in outcome.verdicts:
-        count += 2 + len(verdict.results) + len(verdict.spans)
+        count += 2 + len(verdict.results) + len(verdict.spans) + len(verdict.claims)
         count += sum(len(span.explanation.differences) for span in verdict.spans if span.explanation)
     return count
 

@@ -1,6 +1,6 @@
 """The language of a text by script, character n-grams and function words, and whether a model reads it.
 
-The n-grams are a small extract of py3langid's, see ``truthlens.training.language.table``. Where nothing is
+The n-grams are a small extract of py3langid's, see ``truthlens.lab.language_table``. Where nothing is
 clear the language is unknown (``""``), and a sentence that nobody can place counts as that of the sentence
 before it.
 """
@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truthlens.text.function_words import COMMON_WORDS, WORDS_OF
 from truthlens.text.scripts import SCRIPTS
 from truthlens.text.sentences import sentences
 
@@ -26,16 +27,6 @@ ANY_LANGUAGE = "*"
 
 Ranges = Sequence[tuple[int, int]]
 
-_WORDS_OF = {
-    "en": "the a an of to in is are was and what how do does can i my it for on with that this be you",
-    "de": "der die das und ist ein eine nicht ich wie was zu den mit von für auf sind kann wird es im",
-    "fr": "le la les des est un une et que quel quelle comment je du dans pour sur avec pas ce sont mon",
-    "es": "el los las es una y qué cómo de la en por para con que mi se del son puedo cuál un",
-    "it": "il gli che è una di come per con non sono del della cosa posso mi le un e qual quale",
-    "pt": "o os as é uma e que como de da do em para com não meu minha são posso qual um",
-    "nl": "de het een en is van wat hoe ik niet voor met op zijn kan mijn te dat deze er",
-}
-FUNCTION_WORDS = {code: frozenset(words.split()) for code, words in _WORDS_OF.items()}
 TOLD_BY_LETTERS = [
     "en",
     "de",
@@ -93,30 +84,6 @@ TOLD_BY_LETTERS = [
 _ONE_LANGUAGE = {"greek": "el", "hebrew": "he", "thai": "th", "devanagari": "hi"}
 LANGUAGES = frozenset({*TOLD_BY_LETTERS, *_ONE_LANGUAGE.values(), "zh", "ja", "ko"})
 """Whatever ``language_of`` may return."""
-# Besides those of ``FUNCTION_WORDS``. A word of two languages stands in both: it tells them not apart.
-_MORE_WORDS = {
-    "en": "at by from as or not no if has have had were will would should must they their its it's he she we our your "
-    "there these those which who when where why than then also only per each any all about into been because so am an "
-    "but may more per could just does did was",
-    "de": "ein einem einen einer eines dem des bei an am in im um aus nach über unter vor ohne nur auch aber oder als "
-    "wenn dass sie er wir ihr haben hat hatte werden wurde wurden kein keine keinen noch so bis pro durch seit man muss "
-    "will war waren diese dieser dieses sich vom zum zur beim je mehr etwa sehr",
-    "fr": "au aux de d l c qu n il elle ils elles nous vous on ou où à ce cette ces sa son ses leur par plus sans sous "
-    "ne se si a ont été être était peut doit fait mais en y très chaque entre qui aucun aucune lors",
-    "es": "lo al a o u no si su sus se ha han fue fueron era más pero sin sobre entre hasta desde cuando donde esta este "
-    "esto estos estas cada muy ni le les nos hay está están una uno unos unas tiene puede",
-    "it": "lo i la l gli al alla ai alle dal dalla dei delle degli nel nella nei sul sulla a o ma se si ha hanno è sia "
-    "più anche senza su tra fra questo questa questi queste suo sua ogni molto quando dove era ci ne da in un uno",
-    "pt": "a ao à aos no na nos nas dos das pelo pela ou mas se sem sob sobre entre até desde quando onde este esta isso "
-    "esse essa seu sua há foi foram era mais muito cada ele ela eles elas também uns umas tem pode",
-    "nl": "een of maar als dan om door bij uit naar over onder zonder nog ook wel geen hij zij ze we wij jullie hun haar "
-    "was waren wordt worden werd heeft hebben had kunnen moet deze dit dat die in aan per elke meer zeer",
-}
-WORDS_OF = {code: words | frozenset(_MORE_WORDS[code].split()) for code, words in FUNCTION_WORDS.items()}
-"""Function words by language, more than ``FUNCTION_WORDS`` has."""
-COMMON_WORDS = frozenset().union(*WORDS_OF.values())
-"""Function words of all languages that have any here."""
-
 _SCRIPTS_OF = {
     "zh": {"han"}, "yue": {"han"}, "ja": {"han", "kana"}, "ko": {"hangul", "han"}, "el": {"greek"},
     "he": {"hebrew"}, "yi": {"hebrew"}, "th": {"thai"},
@@ -129,6 +96,19 @@ _NEAR = ({"no", "nb", "nn", "da"}, {"hr", "sr", "bs"}, {"id", "ms"})
 # A word is about five letters of an alphabet and one or two characters of these.
 _WEIGHTS = dict.fromkeys(("han", "kana", "hangul", "thai"), 4)
 _ALPHABETS = frozenset({"latin", "cyrillic", "arabic"})
+_KNOWN_ENDS = (
+    "latin",
+    "greek",
+    "cyrillic",
+    "hebrew",
+    "arabic",
+    "hangul",
+    "kana",
+    "han",
+    "ARMENIAN",
+    "GEORGIAN",
+)
+_UNKNOWN_ENDS = re.compile("[\u06d4\u0589]")
 _SAMPLE_CHARS = 4000
 
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -193,6 +173,15 @@ def script_weights(text: str) -> Counter[str]:
         if script := script_of(character):
             weights[script] += count * _WEIGHTS.get(script, 1)
     return weights
+
+
+def has_known_sentences(text: str) -> bool:
+    """Return whether ``text.sentences`` can tell the sentences of ``text``: not in Hindi, Urdu or Thai."""
+    if text.isascii():
+        return True
+    weights = script_weights(text)
+    known = sum(weights[script] for script in _KNOWN_ENDS)
+    return 2 * known >= weights.total() and not _UNKNOWN_ENDS.search(text)
 
 
 def language_of(text: str) -> str:
@@ -316,8 +305,6 @@ def _reads(text: str, own: frozenset[str]) -> bool | None:
             return None if other else True
     near = frozenset[str]().union(own, *(group for group in _NEAR if group & own))
     lead = _lead(words, near)
-    if lead is None:
-        return None
     if lead <= _OWN:
         return True
     signs = len(found & theirs) + sum(not word.isascii() for word in found)
@@ -325,7 +312,7 @@ def _reads(text: str, own: frozenset[str]) -> bool | None:
         return None
     # Names and titles have capitals: of a sentence in another language the rest is in it, too.
     plain = _lead([word for word in words if word[0].islower()], near)
-    return False if plain is not None and plain >= _FOREIGN_PLAIN else None
+    return False if plain >= _FOREIGN_PLAIN else None
 
 
 @cache
@@ -340,12 +327,12 @@ def _in_alphabet(code: str) -> bool:
     return not _ALPHABETS.isdisjoint(_SCRIPTS_OF.get(code, {"latin"}))
 
 
-def _lead(words: Sequence[str], own: frozenset[str]) -> float | None:
-    """Return by how much the likeliest other language leads over ``own``; ``None`` where nothing is known."""
+def _lead(words: Sequence[str], own: frozenset[str]) -> float:
+    """Return by how much the likeliest other language leads over ``own``; 0.0 where nothing is known."""
     scores = _scores(words)
     mine = [place for place, code in enumerate(TOLD_BY_LETTERS) if code in own]
     if scores is None or not mine:
-        return None
+        return 0.0
     best = scores[mine].max()
     scores[mine] = -np.inf
     return float(scores.max() - best)

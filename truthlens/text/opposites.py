@@ -1,7 +1,7 @@
 """List words with opposite meanings, English and Chinese, by stem.
 
 Made by hand. The English ones are FROZEN for models with features ``lexical-v2``; ``tests/text/test_opposites.py`` pins
-them.
+them. The detector ``contradictions`` has pairs of its own (its ``tables``).
 
 Only pairs whose exchange turns a statement round in most contexts; words of many senses ("right", "light",
 "fine") are left out.

@@ -10,7 +10,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from truthlens.text.language import COMMON_WORDS, language_of, script_weights, sentences_read
+from truthlens.text.function_words import COMMON_WORDS
+from truthlens.text.language import language_of, script_weights, sentences_read
 from truthlens.text.scripts import KANA
 
 _READ_CHARS = 20_000

@@ -12,7 +12,7 @@ from typing import Final
 
 import regex
 
-_FIRST_SURROGATE, _LAST_SURROGATE, _LAST_ASSIGNED = 0xD800, 0xDFFF, 0x323AF
+_FIRST_SURROGATE, _LAST_SURROGATE, _LAST_ASSIGNED = 0xD800, 0xDFFF, 0x33479
 _CODE = "I" if array("I").itemsize == 4 else "L"
 _ALL = (
     array(_CODE, [*range(_FIRST_SURROGATE), *range(_LAST_SURROGATE + 1, _LAST_ASSIGNED + 1)])

@@ -1,4 +1,4 @@
-"""Text functions that several stages need: sentences with offsets, whether a text is Chinese, JSON.
+"""Where sentences end, with offsets; and whether a text is Chinese, or JSON.
 
 No natural-language library: the rules cover Latin and CJK punctuation and are pure functions of the text.
 """
@@ -8,8 +8,18 @@ from __future__ import annotations
 import json
 import re
 
+import regex
+
 from truthlens.core.cancellation import checkpoint
+from truthlens.text.function_words import COMMON_WORDS, WORDS_OF
 from truthlens.text.spans import trimmed
+from truthlens.text.values.moments import (
+    CENTURY_NAMES,
+    GERMAN_MONTHS,
+    MONTHS,
+    NOT_ENGLISH_MONTHS,
+)
+from truthlens.text.values.numerals import SHORT_SCALES
 
 # A sentence ends at CJK end punctuation, at Latin end punctuation that is followed by white space (with
 # closing quotes or brackets in between), or at a line break.
@@ -23,7 +33,7 @@ _OPENS = re.compile(
 # The last word only where the next one plainly begins a sentence.
 _ABBREVIATES = re.compile(
     r"(?:\b(?:et al|etc|Inc|Ltd|Co|Corp|Bros|Jr|Sr|St|Ave|Blvd|Rd|Dept|Est|Esq|Ph\.D|usw|Jan|Feb|Mar|Apr|Jun|Jul|Aug"
-    r"|Sep|Sept|Oct|Nov|Dec)|(?:^|[\s(\[\"'“‘*])(?:[A-Za-z]\.){0,4}[A-Zzdu]|(?:^|[\s(\d])[ap]\.m)\.$"
+    r"|Sep|Sept|Oct|Okt|Nov|Dec|Dez)|(?:^|[\s(\[\"'“‘*])(?:[A-Za-z]\.){0,4}[A-Zzdu]|(?:^|[\s(\d])[ap]\.m)\.$"
 )
 _LEADS_TO = r"[^\S\n]{1,3}[\"'“‘(*_]{0,3}"
 _STARTS = re.compile(
@@ -38,21 +48,51 @@ _CAPITAL = re.compile(rf"{_LEADS_TO}[^\W\d_a-z]")
 _GOES_ON = re.compile(r"[^\S\n]{1,3}[a-z]")
 # Characters before a full stop that decide whether it abbreviates: more than the longest abbreviation.
 _ABBREVIATION_CHARS = 16
+# "1.2 Mio. Euro", "19. Jh. gebaut": a word that is cut short behind its number.
+_SCALED = re.compile(
+    rf"\d(?:[^\S\n]{{0,2}}(?:{'|'.join(SHORT_SCALES)})|\.[^\S\n]{{0,2}}(?:jhd?|jhdt))\.$", re.IGNORECASE
+)
+_COMMON = re.compile(rf"{_LEADS_TO}([^\W\d_]+)(?=[\s,'’])")
+# A day before its month, a number before its century: "am 3. Mai", "vom 3. bis 5. Mai", "im 19. Jahrhundert". Of names that are English as well ("It is in room 12. April was cold.")
+# the year decides, or a German word before the day.
+_DAY_NUMBER = r"(?:0?[1-9]|[12]\d|3[01])\."
+_DAY = re.compile(rf"(?:(?P<word>[^\W\d_]+)[^\S\n])?(?<![\d.,:]){_DAY_NUMBER}$")
+_GERMAN_WORDS = WORDS_OF["de"] - WORDS_OF["en"]
+_I_AM = re.compile(r"\bI am \d+\.$")
+
+
+def _month_behind(names: frozenset[str]) -> regex.Pattern[str]:
+    sure, known = "|".join(names), "|".join(sorted(MONTHS, key=len, reverse=True))
+    other_day = rf"(?:[^\S\n]{{1,3}}(?:[^\W\d_A-Z]{{1,5}}|[-–])[^\S\n]{{1,3}}{_DAY_NUMBER})?"
+    return regex.compile(
+        rf"{other_day}[^\S\n]{{1,3}}(?i:(?:{sure})\b|(?:{known})\.?,?[^\S\n]{{1,2}}\d{{4}}\b)"
+    )
+
+
+_CENTURY_NAMES = CENTURY_NAMES - {"century", "centuries"}
+_MONTH = _month_behind(NOT_ENGLISH_MONTHS | _CENTURY_NAMES)
+_GERMAN_MONTH = _month_behind(frozenset(GERMAN_MONTHS) | _CENTURY_NAMES)
+_MONTH_CHARS = 48
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
+def sentences(text: str, *, ahead: int = 0) -> list[tuple[int, int]]:
     """Return the character ranges of the sentences of ``text``, in order, without surrounding white space.
 
     Every character that is not white space belongs to exactly one range. Inputs of the bundled encoder are cut by
     ``sentences_v1`` instead.
+
+    Args:
+        text: all of it; where it ends within what may be the month of a date, it is taken for one.
+        ahead: how many characters at its end only stand for text that is still to come.
     """
+    last = len(text) - ahead
     ranges: list[tuple[int, int]] = []
     start = 0
     for match in _END.finditer(text):
         checkpoint()
-        if _is_within(text, start, match):
+        if _is_within(text, start, match, last):
             continue
         ranges.append(trimmed(text, start, match.end()))
         start = match.end()
@@ -60,7 +100,26 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return [(first, last) for first, last in ranges if first < last]
 
 
-def _is_within(text: str, start: int, match: re.Match[str]) -> bool:
+def may_be_date(text: str, start: int, end: int, last: int) -> bool:
+    """Return whether the full stop before ``end`` is that of a day, and its month follows, or may follow from ``last`` on.
+
+    Args:
+        text: what the places are in.
+        start: where the sentence begins.
+        end: behind the full stop.
+        last: where what is known of the text ends.
+    """
+    before = text[max(start, end - 1 - _ABBREVIATION_CHARS) : end]
+    day = _DAY.search(before)
+    if day is None:
+        return False
+    word = day["word"]
+    german = word is not None and (word in _GERMAN_WORDS or (word == "am" and not _I_AM.search(before)))
+    month = _GERMAN_MONTH if german else _MONTH
+    return month.match(text, end, min(last, end + _MONTH_CHARS), partial=True) is not None
+
+
+def _is_within(text: str, start: int, match: re.Match[str], last: int) -> bool:
     """Return whether the sentence from ``start`` goes on behind these marks; looks at a few characters on either side."""
     mark, end = match.start(), match.end()
     if text[mark] not in ".!?…":
@@ -74,6 +133,11 @@ def _is_within(text: str, start: int, match: re.Match[str]) -> bool:
         return True
     if _NO.search(before):
         return _CAPITAL.match(text, end) is None
+    if end == mark + 1 and may_be_date(text, start, end, last):
+        return True
+    if _SCALED.search(before):
+        word = _COMMON.match(text, end)
+        return word is None or not word[1][0].isupper() or word[1].lower() not in COMMON_WORDS
     return _ABBREVIATES.search(before) is not None and _STARTS.match(text, end) is None
 
 

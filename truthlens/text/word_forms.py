@@ -7,8 +7,10 @@ frozen (``text.words``).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-from truthlens.text.language import FUNCTION_WORDS
+from truthlens.text.function_words import FUNCTION_WORDS
+from truthlens.text.scripts import UNSPACED
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -23,6 +25,9 @@ STOP_WORDS = frozenset().union(*FUNCTION_WORDS.values()) - _NEGATIONS
 _DIGIT = re.compile(r"\d")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
 _PREFIX_HANGUL = 2
+_STEM_LETTERS = 6
+_WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*")
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
 
 
 def singular(word: str) -> str:
@@ -44,3 +49,25 @@ def form(word: str, *, letters: int) -> str:
     if _HANGUL.match(word):
         return word[:_PREFIX_HANGUL]
     return singular(word)[:letters]
+
+
+def content_words(text: str) -> list[str]:
+    """Return the content words, cut to their first letters to ignore endings; Chinese by character pairs."""
+    found: list[str] = []
+    for run in _UNSPACED.findall(text):
+        found += [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
+    found += filter(None, map(_stem, _WORD.findall(_UNSPACED.sub(" ", text.casefold()))))
+    return found
+
+
+def has_content(text: str) -> bool:
+    """Return whether there is any content word."""
+    if _UNSPACED.search(text):
+        return True
+    return any(_stem(match[0]) for match in _WORD.finditer(text.casefold()))
+
+
+@lru_cache(maxsize=8192)
+def _stem(word: str) -> str:
+    """Return what counts of a word: nothing of a function word, all of one with a digit."""
+    return "" if word in STOP_WORDS else form(word, letters=_STEM_LETTERS)

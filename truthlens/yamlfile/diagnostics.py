@@ -59,11 +59,11 @@ class Report:
 
     def error(self, path: KeyPath, message: str, remedy: str) -> None:
         """Record a mistake that makes the file unusable."""
-        self._add(Severity.ERROR, path, message, remedy)
+        self.add(Severity.ERROR, path, message, remedy)
 
     def warn(self, path: KeyPath, message: str, remedy: str) -> None:
         """Record something that the operator should know, though the file is used."""
-        self._add(Severity.WARNING, path, message, remedy)
+        self.add(Severity.WARNING, path, message, remedy)
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -81,7 +81,8 @@ class Report:
             path = path[:-1]
         return self.lines.get(path, 1)
 
-    def _add(self, severity: Severity, path: KeyPath, message: str, remedy: str) -> None:
+    def add(self, severity: Severity, path: KeyPath, message: str, remedy: str) -> None:
+        """Take note of what is wrong at ``path``, and of what mends it."""
         self.found.append(
             Diagnostic(severity, self.file, self.line(path), render_path(path), message, remedy)
         )

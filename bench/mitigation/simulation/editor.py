@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
-from truthlens.detection.encoder.inputs.assignment import content_keys
-from truthlens.detection.explain.evidence_search import EvidenceSentences, Sentence
+from truthlens.detection.explain.evidence_search import EvidenceSentence, EvidenceSentences
+from truthlens.detection.models.inputs.assignment import content_keys
 from truthlens.text.sentences import sentences
 
 _NAMES = ("Varnholt", "Breckow", "Kestrel", "Falkbach", "Sillery", "Laarhoven")
@@ -124,7 +124,7 @@ class Editor:
         pieces[place] = f"{pieces[place]} {made}".strip()
 
 
-def evidence_text(evidence: EvidenceSentences) -> Callable[[Sentence], str]:
+def evidence_text(evidence: EvidenceSentences) -> Callable[[EvidenceSentence], str]:
     """Return a function that reads a sentence of ``evidence`` as one line."""
     return lambda found: " ".join(evidence.passages[found.passage].text[found.start : found.end].split())
 

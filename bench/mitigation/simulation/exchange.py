@@ -16,8 +16,8 @@ from bench.mitigation.simulation.panel import Script
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.enums import Mode
 from truthlens.mitigation.interfaces import Correction, Stop, Task, Tools
-from truthlens.mitigation.premium.opinions import opinions
 from truthlens.mitigation.premium.panel import premium
+from truthlens.mitigation.questions import opinions
 from truthlens.mitigation.standard.loop import standard
 
 _DEADLINES_S = {Mode.LIGHTWEIGHT: 30.0, Mode.STANDARD: 30.0, Mode.PREMIUM: 60.0}
@@ -42,8 +42,9 @@ async def exchange(case: Case, configuration: Configuration, detector: Detector)
 
     def panel() -> Any:
         return opinions(
-            plan=plan, exchange=request, request=case.request, models=models, ask=backend, deadline=deadline
-        )
+            plan=plan, exchange=request, request=case.request, answering=case.first.model,
+            models=models, ask=backend, deadline=deadline,
+        )  # fmt: skip
 
     asked = asyncio.create_task(panel()) if configuration.always else None
     (verdict,) = await scorer([case.first.text])

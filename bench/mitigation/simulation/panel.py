@@ -19,8 +19,8 @@ from bench.mitigation.simulation.prompts import Element, elements, prompt_of
 from truthlens.core.records.calls import ModelRequest
 from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
-from truthlens.detection.encoder.inputs.assignment import content_keys
 from truthlens.detection.explain.evidence_search import EvidenceSentences
+from truthlens.detection.models.inputs.assignment import content_keys
 from truthlens.text.sentences import sentences
 
 _SILENT = "The evidence does not say."

@@ -5,9 +5,8 @@ Text inside a tag comes back as it was before it was escaped.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from truthlens.prompts.delimiters import unmarked
@@ -72,18 +71,3 @@ def elements(prompt: str) -> list[Element]:
 def named(prompt: str, name: str) -> list[Element]:
     """Return the tagged parts called ``name``."""
     return [element for element in elements(prompt) if element.name == name]
-
-
-def json_lists(text: str) -> Iterator[list[object]]:
-    """Yield every JSON list in ``text``."""
-    decoder = json.JSONDecoder()
-    at = 0
-    while (start := text.find("[", at)) >= 0:
-        try:
-            value, end = decoder.raw_decode(text, start)
-        except ValueError:
-            at = start + 1
-            continue
-        at = end
-        if isinstance(value, list):
-            yield value

@@ -140,3 +140,17 @@ def test_numbers_keep_their_characters_where_members_are_taken_out() -> None:
 )
 def test_a_copy_is_six_words_in_a_row(text: str, other: str, copied: bool) -> None:
     assert repeats(text, other) is copied
+
+
+@pytest.mark.parametrize("beside", [{}, {"token_ids": [1, 2, 3, 4, 5]}])
+def test_addresses_do_not_spell_a_text_whatever_else_is_taken_out_of_their_chunks(
+    beside: dict[str, Any],
+) -> None:
+    members = Members(Endpoint.CHAT, streamed=True)
+    members.forbid(OLD)
+    said = ""
+    for words in ("domestic-wire", "transfer-costs", "eleven-thousand"):
+        chunk = json.dumps({"url": f"https://a.example/{words}", "choices": [], **beside})
+        said += members.cleaned(chunk, lambda _place: Level.REPLACED, top=Level.REPLACED)
+    assert "transfer-costs" in said
+    assert "eleven-thousand" not in said

@@ -68,6 +68,15 @@ def test_each_kind_of_frame_is_told_apart(raw: bytes, kind: ChunkKind) -> None:
     assert "caf" not in chunk.problem
 
 
+def test_text_that_clients_may_show_and_nobody_reads_is_counted() -> None:
+    """Of a member that another one replaces, and behind the marker in its frame."""
+    twice = '{"choices":[{"index":0,"delta":{"content":"Wrong.","content":"Right."}}]}'
+    once = '{"choices":[{"index":0,"delta":{"content":"Right."}}]}'
+    for data, unread in ((twice, True), (once, False), ("[DONE] Wrong.", True), ("[DONE] ", False)):
+        (frame,) = Decoder().feed(encode(data))
+        assert bool(parse_chunk(frame, Endpoint.CHAT).unread_tokens) is unread
+
+
 def test_a_frame_beyond_the_limit_is_opaque() -> None:
     """Its pieces are counted as what could not be read."""
     assert read(frame_of(b"data: " + b"x" * 100 + b"\n\n", limit=50)).opaque == 1
@@ -247,7 +256,7 @@ def test_texts_of_a_stream_are_rebuilt(
             choice = transcript.choices[delta.index]
             known = seen[delta.index]
             assert choice.length >= len(known)
-            assert choice.tail(len(known)) == choice.text[len(known) :]
+            assert choice.piece(len(known), choice.length) == choice.text[len(known) :]
             assert choice.text.startswith(known)
             seen[delta.index] = choice.text
     assert transcript.usage == {"total_tokens": 9}
@@ -255,7 +264,7 @@ def test_texts_of_a_stream_are_rebuilt(
     for choice in transcript.choices.values():
         assert choice.finished
         start = data.draw(st.integers(0, choice.length))
-        assert choice.tail(start) == choice.text[start:]
+        assert choice.piece(start, choice.length) == choice.text[start:]
 
 
 def test_identity_is_the_first_that_was_not_empty() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bench.detection.merge_fit import fit_merge
-from truthlens.detection.encoder.merging import combine, statistics
-from truthlens.training.train.batches import IGNORED
+from truthlens.detection.detectors.encoder.merging import combine, statistics
+from truthlens.lab.train.batches import IGNORED
 
 
 def _answers(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

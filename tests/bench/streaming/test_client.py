@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bench.streaming.backend import Connection
 from bench.streaming.client import Lane, Stream, _read, request_bytes
-from bench.streaming.report import BASE, ECHO, compare, figures, spread
+from bench.streaming.report import figures, lost, spread
 from bench.streaming.texts import REQUEST
 
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -25,12 +25,12 @@ def frame(value: object) -> bytes:
 
 
 def token(number: int) -> bytes:
-    return frame({"choices": [{"delta": {"content": f"word{number} "}}], "sent": number})
+    return frame({"choices": [{"delta": {"content": f"word{number} "}}]})
 
 
 FRAMES = [
     *[token(number) for number in range(6)],
-    frame({"choices": [{"delta": {}, "finish_reason": "stop"}], "sent": 9}),
+    frame({"choices": [{"delta": {}, "finish_reason": "stop"}], "sent": [*range(6)]}),
     frame({"choices": [], "truthlens": {"status": "checked"}}),
     frame("[DONE]"),
 ]
@@ -122,26 +122,44 @@ async def test_a_stream_may_stall_before_its_end(port: int) -> None:
     lane.close()
 
 
-def test_figures_are_told_against_envoy_alone_and_the_bare_processor() -> None:
-    alone = Stream(0, (10_000_000, 20_000_000), (11_000_000, 22_000_000), 23_000_000, "", 100)
-    checked = Stream(0, (12_000_000, 22_000_000), (14_000_000, 25_000_000), 52_000_000, "checked", 100)
-    rows = {BASE: figures([alone]), ECHO: figures([alone]), "observe": figures([checked])}
-    for row, cpu in zip(rows.values(), (None, 4.0, 12.0), strict=True):
-        row["processor_cpu_ms"] = cpu
-    compare(rows)
-    row = rows["observe"]
-    assert row["verdicts"] == {"checked": 1}
-    assert row["gap_ms"]["p50"] == 11.0
-    assert row["cpu_ratio"] == 3.0
-    assert row["added"] == {
-        "first_token_p50_ms": 3.0,
-        "request_p50_ms": 2.0,
-        "token_delay_p50_ms": 1.0,
-        "token_delay_p99_ms": 1.0,
-        "verdict_lag_p50_ms": 27.0,
-        "verdict_lag_p99_ms": 27.0,
-    }
-    assert "cpu_ratio" not in rows[BASE]
+@pytest.mark.parametrize(
+    ("status", "refused", "missing"),
+    [
+        ("checked", 0, 0),
+        ("unchecked overloaded", 1, 0),
+        ("unchecked timeout", 1, 0),
+        ("unchecked unavailable", 0, 1),
+        ("pending", 0, 1),
+        ("", 0, 1),
+    ],
+)
+def test_what_has_no_verdict_of_ours_is_lost(status: str, refused: int, missing: int) -> None:
+    """A stream that must be checked, and an answer of the other client that left with 200."""
+    stream = Stream(0, (10_000_000, 20_000_000), (11_000_000, 22_000_000), 23_000_000, status, 100)
+    row = figures([stream], checked=True)
+    assert (row["refused"], row["lost"]) == (refused, missing)
+    assert figures([stream], checked=False)["lost"] == 0
+    assert row["token_delay_ms"]["p50"] == 1.5
+    others = {"ends": {"200 checked": 3, "200 unchecked unavailable": 2, "424 unchecked overloaded": 1}}
+    paths = {"observe": {**row, "others": others}, "bare echo": {**row, "lost": 0, "others": others}}
+    assert lost({"tree": {"loads": [{"paths": paths}]}}) == missing + 2
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ("", ""),
+        ("x-truthlens-status: pending\r\n", "pending"),
+        (
+            "X-TruthLens-Status: unchecked\r\nX-TruthLens-Reason: unavailable\r\n",
+            "unchecked unavailable",
+        ),
+    ],
+)
+def test_a_stream_without_a_verdict_says_what_its_headers_do(headers: str, said: str) -> None:
+    body = b"".join(FRAMES[:-2]) + FRAMES[-1]
+    head = f"HTTP/1.1 200 OK\r\n{headers}content-length: {len(body)}\r\n\r\n"
+    assert _read(0, [(1, head.encode() + body)]).status == said
 
 
 def test_a_spread_has_the_middle_and_the_far_end() -> None:

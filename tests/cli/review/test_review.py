@@ -17,10 +17,10 @@ from tests.fakes.other_users import another_user, let_in
 from tests.fakes.review_entries import change, content, new_entry, with_texts
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.cli import main
+from truthlens.lab.data.dataset import read_folder
 from truthlens.review.records import ReviewStatus
 from truthlens.review.store.database import ReviewDatabase, checked_url
 from truthlens.review.store.queue import ReviewQueue
-from truthlens.training.data.dataset import read_folder
 
 HOSTILE = "a\x1b[31mred\x07\u202ekcab\u2066\x9b1m\x00[bold]\nID  forged\r\x7f"
 """What a terminal would obey."""
@@ -270,16 +270,16 @@ def test_migrate_says_the_versions(file: Path) -> None:
         return run("review", "migrate", "--database", url, *options)
 
     assert migrate("--to", "base", "--down").status == 2
-    assert "none -> 0002 (newest: 0002)" in migrate().stdout
-    assert "0002 already" in migrate().stdout
+    assert "none -> 0003 (newest: 0003)" in migrate().stdout
+    assert "0003 already" in migrate().stdout
     assert migrate("--to", "0001").status == 2
     assert migrate("--to", "7").status == 2
     assert migrate("--down").status == 2
-    assert "0002 -> 0001" in migrate("--to", "0001", "--down").stdout
+    assert "0003 -> 0001" in migrate("--to", "0001", "--down").stdout
     old = run("review", "list", "--database", url)
     assert (old.status, "truthlens review migrate" in old.stderr) == (2, True)
-    assert "0001 -> 0002" in migrate().stdout
-    assert "0002 -> none" in migrate("--to", "base", "--down").stdout
+    assert "0001 -> 0003" in migrate().stdout
+    assert "0003 -> none" in migrate("--to", "base", "--down").stdout
 
 
 def missing(file: Path) -> str:

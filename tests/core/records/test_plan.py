@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from truthlens.core.records.enums import Mode
-from truthlens.core.records.plan import MARGIN_S, MitigationSettings, Plan
+from truthlens.core.records.plan import MARGIN_S, Plan
+from truthlens.core.records.settings import AutoSettings, MitigationSettings
 
 CALLING = [mode for mode in Mode if mode is not Mode.LIGHTWEIGHT]
 
@@ -19,12 +20,18 @@ def test_lightweight_lives_on_one_detection() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "seconds"), [(Mode.STANDARD, 30), (Mode.PREMIUM, 60), (Mode.AGENTIC, 60), (Mode.AUTO, 60)]
+    ("mode", "seconds"), [(Mode.STANDARD, 30), (Mode.PREMIUM, 60), (Mode.AGENTIC, 300), (Mode.AUTO, 60)]
 )
 def test_each_mode_that_calls_models_has_a_default(mode: Mode, seconds: float) -> None:
     """Envoy is asked for the hold and a margin."""
     plan = Plan("p", mode=mode)
     assert (plan.hold_s, plan.override_s) == (seconds, seconds + MARGIN_S)
+
+
+def test_auto_has_the_time_of_the_longest_mode_that_it_may_choose() -> None:
+    """Listed, agentic is given its time."""
+    plan = Plan("p", mode=Mode.AUTO, auto=AutoSettings(modes=(Mode.STANDARD, Mode.AGENTIC)))
+    assert (plan.hold_s, plan.override_s) == (300, 302)
 
 
 @pytest.mark.parametrize("mode", CALLING)

@@ -6,9 +6,9 @@ import pytest
 
 from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
-from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.explain.differences import SentenceComparison
 from truthlens.detection.explain.evidence_search import EvidenceSentences
+from truthlens.detection.models.inputs.lexical import keys_of
 from truthlens.text.opposites import OPPOSITES, OPPOSITES_ZH
 from truthlens.text.words import words
 

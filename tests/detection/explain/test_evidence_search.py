@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
-from truthlens.detection.encoder.inputs.lexical import keys_of
 from truthlens.detection.explain.evidence_search import EvidenceSentences
+from truthlens.detection.models.inputs.lexical import keys_of
 from truthlens.text.words import words
 
 PASSAGES = (

@@ -1,6 +1,8 @@
-"""Tests of ``truthlens.detection.explain.explainer``, ``span_kind`` and ``explanation_text``."""
+"""Tests of ``truthlens.detection.explain.explainer`` and ``span_kind``."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,10 +10,9 @@ from hypothesis import strategies as st
 
 from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
-from truthlens.core.records.explanation import DifferenceKind, Explanation, SpanKind
+from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.verdict import Span
-from truthlens.detection.explain.explainer import Explainer
-from truthlens.detection.explain.explanation_text import reason_for
+from truthlens.detection.explain.explainer import Explainer, reason_for
 from truthlens.detection.explain.span_kind import Standing, probabilities
 
 PASSAGES = (
@@ -52,6 +53,102 @@ def test_a_wrong_figure_is_contradicted_and_named() -> None:
     assert difference.evidence is not None
     assert PASSAGES[0].text[slice(*difference.evidence)] == "54 mg"
     assert explanation.reason == "the nearest sentence gives another number"
+
+
+FEES = (
+    Passage("Wires ordered before 3 p.m. are sent the same day.", Provenance.DOCUMENTS),
+    Passage(
+        "Brightwater Bank charges 12 dollars for a domestic wire transfer and 75 dollars for an international one. "
+        "Abroad, 90 dollars is the most.",
+        Provenance.DOCUMENTS,
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "meant"),
+    [
+        ("Brightwater Bank charges 40 dollars for an international wire transfer.", "40", "75 dollars"),
+        ("Brightwater Bank charges 40 dollars for a domestic wire transfer.", "40", "12 dollars"),
+        ("An international wire transfer costs 40 dollars.", "40", "75 dollars"),
+        ("A domestic wire transfer costs 40 dollars.", "40", "12 dollars"),
+    ],
+)
+def test_of_several_values_the_one_that_is_meant_is_named(text: str, wrong: str, meant: str) -> None:
+    """What a list of values begins with is said of each of them."""
+    _, explanation = explained(wrong, text=text, passages=FEES)
+    (difference,) = explanation.differences
+    assert difference.evidence is not None
+    assert FEES[1].text[slice(*difference.evidence)] == meant
+
+
+@pytest.mark.parametrize("given", ["75 dollars", "90 dollars"])
+def test_what_a_detector_of_values_has_compared_is_explained_alike(given: str) -> None:
+    """The words alone would name another value, of another sentence; values that it did not compare are found as before."""
+    text = "It costs 40 dollars to send a wire transfer abroad before 5 p.m."
+    start, there = text.index("40 dollars"), FEES[1].text.index(given)
+    own = Explanation(
+        SpanKind.CONTRADICTED, 0.6, "why", (0, 106), 0.5,
+        (Difference(DifferenceKind.NUMBER, start, start + 10, (there, there + len(given))),),
+    )  # fmt: skip
+    compared = Span(start, start + 10, 0.6, "numbers", passage=1, explanation=own)
+    first, second = Explainer(FEES).explain(text, [Span(start, start + 30, 0.96), compared])
+    assert second == compared
+    assert first.explanation is not None
+    assert first.explanation.sentence is not None
+    assert given in FEES[1].text[slice(*first.explanation.sentence)]
+    assert (first.passage, first.explanation.differences[0].evidence) == (1, (there, there + len(given)))
+
+
+def test_what_a_detector_of_values_found_nowhere_is_set_against_nothing() -> None:
+    """A sum of something else is not named in its place."""
+    text = "A wire transfer earns a bonus of 40 dollars."
+    start = text.index("40 dollars")
+    given = Difference(DifferenceKind.NUMBER, start, start + 10)
+    absent = Span(
+        start, start + 10, 0.6, "numbers", explanation=Explanation(SpanKind.UNSUPPORTED, 0.6, "why", differences=(given,))
+    )  # fmt: skip
+    span = Span(0, len(text), 0.96)
+    alone, _ = Explainer(FEES).explain(text, [span, replace(absent, explanation=None)])
+    beside, _ = Explainer(FEES).explain(text, [span, absent])
+    assert alone.explanation is not None
+    assert alone.explanation.differences[0].evidence is not None
+    assert beside.explanation is not None
+    assert beside.explanation.differences == (given,)
+
+
+def test_another_weekday_is_contradicted() -> None:
+    """A date is told by itself, as a number is by its unit: the sentence has one, and another one."""
+    passages = (Passage("The meeting is on Tuesday.", Provenance.DOCUMENTS),)
+    for part in ("Wednesday", "The meeting is on Wednesday"):
+        _, explanation = explained(part, text="The meeting is on Wednesday.", passages=passages)
+        assert explanation.kind is SpanKind.CONTRADICTED
+        assert explanation.reason == "the nearest sentence gives another date"
+        assert 0.5 <= explanation.confidence <= 1.0
+
+
+@pytest.mark.parametrize("kind", [SpanKind.UNSUPPORTED, SpanKind.CONTRADICTED, SpanKind.OVER_EXTRAPOLATION])
+@pytest.mark.parametrize("part", ["45 mg", "a small restaurant"])
+def test_the_kind_that_a_detector_states_is_shown(kind: SpanKind, part: str) -> None:
+    """Whatever the words look like: a judge's "unsupported" is not made "contradicted"."""
+    start = ANSWER.index(part)
+    given = Span(start, start + len(part), 0.8, "judge", kind=kind)
+    (span,) = Explainer(PASSAGES).explain(ANSWER, [given])
+    assert span.explanation is not None
+    assert (span.explanation.kind, span.explanation.confidence) == (kind, 0.8)
+    assert span.explanation.sentence is not None
+
+
+def test_what_a_detector_states_goes_before_a_guess_about_the_same_words() -> None:
+    start = ANSWER.index("a small restaurant")
+    guessed, elsewhere = Span(start, start + 18, 0.9), Span(0, 6, 0.9)
+    stated = Span(start, start + 7, 0.7, "judge", kind=SpanKind.CONTRADICTED)
+    kinds = [
+        [span.explanation.kind for span in Explainer(PASSAGES).explain(ANSWER, spans) if span.explanation]
+        for spans in ([guessed, elsewhere], [guessed, elsewhere, stated])
+    ]
+    assert kinds[0][0] is not SpanKind.CONTRADICTED
+    assert kinds[1] == [SpanKind.CONTRADICTED, kinds[0][1], SpanKind.CONTRADICTED]
 
 
 def test_a_lost_negation_is_contradicted() -> None:

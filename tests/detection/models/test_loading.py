@@ -1,4 +1,4 @@
-"""Tests of ``truthlens.detection.models.loading``."""
+"""Tests of ``truthlens.detection.detectors.encoder.loading``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from tests.fakes.tiny_encoder import word_tokenizer, write_encoder
 from truthlens.core.errors import ModelError
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance
 from truthlens.core.records.exchange import Answer, Exchange, Passage
-from truthlens.detection.models.loading import load_encoder
-from truthlens.settings import models_folder
+from truthlens.detection.detectors.encoder.loading import load_encoder
+from truthlens.process.model_store import BUNDLED_MODEL
+from truthlens.process.settings import models_folder
 
 
 def test_a_folder_of_our_own_is_loaded(tmp_path: Path) -> None:
@@ -90,11 +91,11 @@ def test_features_have_to_be_agreed_on(tmp_path: Path, inputs: tuple[str, ...], 
 def test_the_columns_of_features_have_to_be_those_of_the_graph(tmp_path: Path) -> None:
     """A manifest that names another feature set than the model was trained with is refused when it is loaded."""
     folder = tmp_path / "bundled"
-    shutil.copytree(models_folder() / "truthlens-minilm-en-v1", folder)
+    shutil.copytree(models_folder() / BUNDLED_MODEL, folder)
     path = folder / "manifest.json"
-    path.write_text(path.read_text().replace("lexical-v1", "lexical-v2"))
+    path.write_text(path.read_text().replace("lexical-v2", "lexical-v1"))
     with pytest.raises(
-        ModelError, match=r"takes 27 columns of features, but lexical-v2.* has 41; set input\.features"
+        ModelError, match=r"takes 41 columns of features, but lexical-v1.* has 27; set input\.features"
     ):
         load_encoder(folder)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.tiny_encoder import CALM, word_tokenizer, write_encoder, write_graph
 from truthlens.core.errors import DetectorError, ModelError
-from truthlens.detection.encoder.inputs.windows import Window
+from truthlens.detection.models.inputs.windows import Window
 from truthlens.detection.models.onnx_runtime import OnnxModel
 from truthlens.detection.models.runtime import batches, collate, cpu_quota, run_batched
 

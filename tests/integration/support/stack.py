@@ -18,10 +18,14 @@ import httpx
 from tests.fakes.ports import free_port
 from tests.integration.support.backend import Backend
 from truthlens.core.net import Address, Upstream
-from truthlens.envoy.config import EnvoySettings, render
-from truthlens.envoy.process import envoy_binary, is_listening
+from truthlens.envoy.config import EnvoySettings, envoy_config
+from truthlens.envoy.ports import is_listening
+from truthlens.envoy.process import envoy_binary
 
 PATIENCE_S = 90.0
+# How long a patient deployment's health check may take: the cores are shared with other tests, and a sidecar that
+# waits for them is not dead. One that is gone, or says so, fails the check at once all the same.
+_HEALTH_TIMEOUT = "30s"
 
 
 def wait_for(condition: Any, what: str) -> None:
@@ -34,7 +38,10 @@ def wait_for(condition: Any, what: str) -> None:
 
 
 class Stack:
-    """Starts in ``start``, ends in ``stop``; ``sidecar`` may be killed and started again in between."""
+    """Starts in ``start``, ends in ``stop``; ``sidecar`` may be killed and started again in between.
+
+    ``patient`` is for tests whose subject is not what happens when the sidecar answers Envoy's health check late.
+    """
 
     def __init__(
         self,
@@ -44,16 +51,20 @@ class Stack:
         backend: Backend | None = None,
         arguments: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
+        patient: bool = False,
         **envoy: Any,
     ) -> None:
         self.folder = folder
         self.arguments = arguments
         self.environ = dict(environ or {})
-        self.policy = folder / "policy.yaml"
+        self.patient = patient
+        # Alone in its folder, which the sidecar watches: logs beside it would wake the watcher with every line.
+        self.policy = folder / "policy" / "policy.yaml"
+        self.policy.parent.mkdir(exist_ok=True)
         self.policy.write_text(policy)
         self.backend = backend or Backend()
-        self.listen, self.extproc, self.console, self.admin = (
-            Address("127.0.0.1", free_port()) for _ in range(4)
+        self.listen, self.extproc, self.health, self.console, self.admin = (
+            Address("127.0.0.1", free_port()) for _ in range(5)
         )
         self._options = envoy
         self.sidecar: subprocess.Popen[bytes] | None = None
@@ -75,6 +86,7 @@ class Stack:
         settings = EnvoySettings(
             listen=self.listen,
             extproc=[self.extproc],
+            health=[self.health],
             upstream=Upstream("127.0.0.1", self.backend.port, tls=False),
             admin=self.admin,
             concurrency=1,
@@ -95,7 +107,15 @@ class Stack:
 
     def bootstrap(self, settings: EnvoySettings) -> str:
         """The text of Envoy's configuration; where a test needs one that no settings give, it has a stack of its own."""
-        return render(settings)
+        config = envoy_config(settings)
+        checks = [
+            check
+            for each in config["static_resources"]["clusters"]
+            for check in each.get("health_checks", ())
+        ]
+        for check in checks if self.patient else ():
+            check["timeout"] = _HEALTH_TIMEOUT
+        return json.dumps(config)
 
     def _envoy_listens(self) -> bool:
         assert self.envoy is not None
@@ -108,11 +128,11 @@ class Stack:
         log = (self.folder / "sidecar.log").open("ab")
         self.sidecar = subprocess.Popen(
             [sys.executable, "-m", "truthlens", "serve", "--config", str(self.policy), "--extproc", str(self.extproc),
-             "--console", str(self.console), "--workers", "2", "--drain-notice", "2.5",
+             "--console", str(self.console), "--workers", "2", "--desk", "--drain-notice", "2.5",
              "--upstream", f"http://127.0.0.1:{self.backend.port}", *self.arguments],
             stdout=log,
             stderr=log,
-            env={**os.environ, "TRUTHLENS_LOG_LEVEL": "info", **self.environ},
+            env={**os.environ, "TRUTHLENS_LOG_LEVEL": "info", "TRUTHLENS_HEALTH": str(self.health), **self.environ},
         )  # fmt: skip
         log.close()
         wait_for(self._ready, "sidecar ready")

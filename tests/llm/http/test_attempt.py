@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import tracemalloc
 from collections.abc import AsyncIterator
 from email.utils import formatdate
 
@@ -14,10 +15,10 @@ import pytest
 from tests.fakes.llm_backends import Backend, head, tcp_server
 from truthlens.core.errors import CallError
 from truthlens.core.records.calls import CallFailure
+from truthlens.llm.client import open_pool
 from truthlens.llm.errors import AttemptError
 from truthlens.llm.http import attempt
 from truthlens.llm.http.attempt import post
-from truthlens.llm.http.connections import open_pool
 
 NOW = 1_700_000_000.0
 JSON = {"content-type": "application/json"}
@@ -36,15 +37,17 @@ class Bytes(httpx.AsyncByteStream):
             yield chunk
 
 
-async def posted(answer: httpx.Response | Exception) -> bytes:
+async def posted(answer: httpx.Response | Exception, *, most_bytes: int = attempt.MOST_BYTES) -> bytes:
     async with open_pool(None, Backend(answer).transport) as http:
         url = httpx.URL("http://backend/v1")
-        return await post(http, url, b"{}", {}, wall_clock=lambda: NOW)
+        return await post(http, url, b"{}", {}, most_bytes=most_bytes, wall_clock=lambda: NOW)
 
 
-async def failure(answer: httpx.Response | Exception) -> AttemptError:
+async def failure(
+    answer: httpx.Response | Exception, *, most_bytes: int = attempt.MOST_BYTES
+) -> AttemptError:
     with pytest.raises(AttemptError) as caught:
-        await posted(answer)
+        await posted(answer, most_bytes=most_bytes)
     return caught.value
 
 
@@ -133,11 +136,11 @@ async def test_an_answer_without_a_content_type_is_left_to_the_reader() -> None:
     assert await posted(httpx.Response(200, stream=Bytes(b"{}"))) == b"{}"
 
 
-async def test_a_body_is_read_no_further_than_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "MOST_BYTES", 1000)
+async def test_a_body_is_read_no_further_than_its_bound() -> None:
     body = Bytes(b" " * 300, repeat=1000)
-    assert (await failure(httpx.Response(200, stream=body, headers=JSON))).failure is CallFailure.BAD_RESPONSE
-    assert body.taken == 4
+    error = await failure(httpx.Response(200, stream=body, headers=JSON), most_bytes=1000)
+    assert (error.failure, body.taken) == (CallFailure.BAD_RESPONSE, 4)
+    assert await posted(httpx.Response(200, stream=Bytes(b" " * 1000), headers=JSON), most_bytes=1000)
 
 
 async def test_a_body_that_is_announced_as_too_large_is_not_read() -> None:
@@ -158,6 +161,25 @@ async def test_a_gzip_answer_is_inflated_and_a_bomb_is_not() -> None:
         CallFailure.BAD_RESPONSE,
         f"the answer is larger than {attempt.MOST_BYTES} bytes",
     )
+
+
+async def test_what_one_chunk_of_gzip_becomes_is_bounded() -> None:
+    """A bomb in one chunk costs about its bound in memory, also where it stands in the body of a refusal."""
+    headers, bomb = {**JSON, "content-encoding": "gzip"}, gzip.compress(bytes(64 << 20))
+    for status in (200, 400):
+        tracemalloc.start()
+        await failure(httpx.Response(status, stream=Bytes(bomb), headers=headers), most_bytes=1 << 20)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 16 << 20
+
+
+async def test_what_follows_the_end_of_gzip_is_not_read() -> None:
+    body = Bytes(gzip.compress(b"{}"), *[b"garbage"] * 1000)
+    assert (
+        await posted(httpx.Response(200, stream=body, headers={**JSON, "content-encoding": "gzip"})) == b"{}"
+    )
+    assert body.taken == 1
 
 
 async def test_damaged_gzip_is_a_bad_response() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.core.records.enums import Mode
-from truthlens.core.records.plan import AutoSettings, Plan, PremiumSettings
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import AutoSettings, PremiumSettings
 from truthlens.mitigation.auto.bandit import (
     PRIOR_STRENGTH,
     Arm,
@@ -89,7 +90,6 @@ async def test_an_arm_drifts_back_to_its_prior_by_half_every_half_life() -> None
         arm = bandit.snapshot()["medical"][Mode.STANDARD]
         assert arm.alpha == pytest.approx(before.alpha + 30.0 / 2**halvings)
         assert arm.beta == pytest.approx(before.beta + 10.0 / 2**halvings)
-        assert arm.updated_at == clock.now
         clock.now += DAY
 
 
@@ -125,12 +125,11 @@ async def test_premium_is_never_chosen_without_a_verification_model() -> None:
 
 
 async def test_only_modes_that_are_both_in_the_plan_and_feasible_are_chosen() -> None:
-    plan = Plan(decision="medical", auto=AutoSettings(modes=(Mode.STANDARD, Mode.PREMIUM)), premium=PANEL)
+    plan = Plan(decision="medical", auto=AutoSettings(modes=(Mode.STANDARD, Mode.PREMIUM)))
     bandit = Bandit(MemoryArms(), rng=random.Random(3))
-    able = {Mode.LIGHTWEIGHT, Mode.STANDARD}
-    assert {await bandit.choose(plan, able) for _ in range(50)} == {Mode.STANDARD}
+    assert {await bandit.choose(plan) for _ in range(50)} == {Mode.STANDARD}
     with pytest.raises(ValueError, match="no feasible mode"):
-        await bandit.choose(plan, {Mode.LIGHTWEIGHT})
+        await bandit.choose(Plan(decision="medical", auto=AutoSettings(modes=(Mode.PREMIUM,))))
 
 
 async def test_the_snapshot_has_the_arms_of_the_plan_for_the_decisions_of_the_policy() -> None:
@@ -159,8 +158,8 @@ def test_a_mode_outside_the_table_starts_uniform() -> None:
 
 
 @given(
-    latency=st.floats(0.0, 100.0),
-    tokens=st.floats(0.0, 100.0),
+    latency=st.floats(0.0, 10.0),
+    tokens=st.floats(0.0, 10.0),
     successes=st.floats(0.0, 1e9),
     failures=st.floats(0.0, 1e9),
     age=st.floats(-1e6, 1e12),

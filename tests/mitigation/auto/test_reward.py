@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truthlens.core.records.enums import Mode
-from truthlens.core.records.plan import AutoSettings
+from truthlens.core.records.settings import AutoSettings
 from truthlens.mitigation.auto.reward import AWARENESS, expected_reward, priced, review_reward, reward
 
 FREE = AutoSettings(latency_weight=0.0, token_weight=0.0)
@@ -21,11 +21,10 @@ SHARES = st.floats(0.0, 1.0)
         (0.9, 0.59, 1.0),  # mended
         (0.9, 0.0, 1.0),
         (0.9, 0.9, AWARENESS),  # as it was, but the client was told
-        (
-            0.8,
-            0.6,
-            AWARENESS + (1 - AWARENESS) * 0.25,
-        ),  # a quarter of the score is gone, the threshold is reached
+        # Three of four findings of 0.95 are gone, and half of two of 0.8; Noisy-OR shows little of it.
+        (1 - 0.05**4, 0.95, AWARENESS + (1 - AWARENESS) * 0.75),
+        (1 - 0.2**2, 0.8, AWARENESS + (1 - AWARENESS) * 0.5),
+        (1.0, 1.0, AWARENESS),
         (0.7, 0.9, AWARENESS),  # worse is no less than unmended: modes do not deliver it
     ],
 )

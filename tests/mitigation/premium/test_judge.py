@@ -21,7 +21,7 @@ from truthlens.core.records.calls import CallFailure, Completion, Role
 from truthlens.mitigation.premium.consensus.answer_diff import compare
 from truthlens.mitigation.premium.consensus.comparison import Comparison, Voice
 from truthlens.mitigation.premium.judge import arbitrate, labels_of
-from truthlens.mitigation.prompts.questions import Opinion
+from truthlens.mitigation.questions import Opinion
 
 FIRST = f"{WRONG_HEIGHT} {BUILDER}"
 OTHER = f"{HEIGHT} {CITY}"

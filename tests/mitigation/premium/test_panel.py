@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.judged_answers import judged
 from tests.fakes.premium_panel import (
     BUILDER,
     CITY,
@@ -29,11 +30,11 @@ from tests.fakes.premium_panel import (
 )
 from truthlens.core.records.calls import CallFailure, Completion, ModelSpec, Role
 from truthlens.core.records.enums import Mode, Reason, Status
-from truthlens.core.records.plan import Consensus
+from truthlens.core.records.settings import Consensus
 from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.mitigation.interfaces import Attempt, CandidateFate, Correction, Stop, Task
-from truthlens.mitigation.premium.opinions import Opinion
 from truthlens.mitigation.premium.panel import premium
+from truthlens.mitigation.questions import Opinion
 from truthlens.mitigation.standard.loop import standard
 
 FIRST = f"{BUILDER} {WRONG_HEIGHT} {CITY}"
@@ -554,3 +555,43 @@ async def test_the_first_answer_with_one_more_invention_never_wins(consensus: Co
     corrected = await run(ask, task, more, more, scorer=scorer)
     assert (corrected.text, corrected.verdict.score) == (FIRST, 1.0)
     assert CandidateFate.BETTER not in {each.fate for each in corrected.attempts}
+
+
+class ByClaims(Scorer):
+    """Scores by claims as well: a sentence that is no fact is contradicted, the others are supported."""
+
+    def verdict(self, text: str) -> Verdict:
+        found = super().verdict(text)
+        wrong = [text[span.start : span.end] for span in found.spans]
+        return replace(found, claims=judged(text, *wrong).claims)
+
+
+_ALL = f"{HEIGHT} {BUILDER} {CITY}"
+_REWORDED = "The tower is 330 metres tall. The tower was once built by the company of Gustave Eiffel. In the city of Paris the tower stands."
+
+
+async def test_a_ruling_leaves_supported_claims_that_nobody_disputes() -> None:
+    """In their own words; what is scored and delivered is that text."""
+    scorer = ByClaims()
+    first = f"{WRONG_HEIGHT} {BUILDER} {CITY}"
+    corrected = await run(Script(judge=_REWORDED), task_of(first, scorer=scorer), _ALL, _ALL, scorer=scorer)
+    assert (corrected.text, corrected.stop, corrected.notes) == (_ALL, Stop.DECIDED, ())
+    assert _REWORDED not in scorer.texts
+
+
+async def test_a_ruling_that_leaves_out_what_is_supported_says_so() -> None:
+    scorer = ByClaims()
+    first = f"{WRONG_HEIGHT} {BUILDER} {CITY}"
+    ruling = f"{HEIGHT} {BUILDER}"
+    corrected = await run(Script(judge=ruling), task_of(first, scorer=scorer), ruling, ruling, scorer=scorer)
+    assert (corrected.text, corrected.notes) == (ruling, ("supported-reworded",))
+
+
+async def test_a_ruling_may_change_what_others_dispute() -> None:
+    """However well detection thinks of it: that is what the judge was asked."""
+    scorer = ByClaims((*FACTS, WRONG_OPENING))
+    first = f"{WRONG_HEIGHT} {WRONG_OPENING}"
+    right = f"{HEIGHT} {OPENING}"
+    task = task_of(first, facts=(*FACTS, WRONG_OPENING), scorer=scorer)
+    corrected = await run(Script(judge=right), task, right, right, scorer=scorer)
+    assert corrected.text == right

@@ -4,11 +4,13 @@ import asyncio
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.judged_answers import judged
 from tests.fakes.standard_tools import (
     FIRST,
     PASSAGE,
@@ -24,11 +26,13 @@ from tests.fakes.standard_tools import (
 )
 from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, Role
 from truthlens.core.records.enums import Endpoint, Mode, Reason, Status
-from truthlens.core.records.plan import Plan, StandardSettings
-from truthlens.core.records.verdict import Coverage, Verdict, unchecked
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import StandardSettings
+from truthlens.core.records.verdict import Coverage, DetectorResult, Verdict, unchecked
+from truthlens.core.risk import Decision
 from truthlens.mitigation.gain import ScoredDraft, less_checked
 from truthlens.mitigation.interfaces import Attempt, CandidateFate, Correction, Stop, Tools
-from truthlens.mitigation.standard.loop import correct, standard, target_of
+from truthlens.mitigation.standard.loop import RELEASED, REWORDED, correct, standard, target_of
 
 _HALF = "The pump runs at 600 rpm. It was built in Ulm. The housing is made of cast iron."
 _GOOD = "The pump runs at 600 rpm. The housing is made of cast iron."
@@ -64,6 +68,18 @@ async def test_an_answer_that_is_good_enough_after_one_round_is_delivered() -> N
         Endpoint.CHAT,
         True,
     )
+
+
+async def test_an_answer_that_is_wrong_as_a_whole_gives_way_to_one_that_declines() -> None:
+    """That claims nothing, so that it has no score and nothing is left to mend."""
+    wrong, declined = "It was built in Ulm.", "The passages do not say."
+    ask = ScriptedAsk(declined)
+    verdict = unchecked(Reason.EMPTY_ANSWER, threshold=0.5)
+    corrected = await standard(
+        task(wrong, flagged=["It was built in Ulm"]), tools(ask, ScriptedRescore({declined: verdict}))
+    )
+    assert (corrected.text, corrected.verdict, corrected.stop) == (declined, verdict, Stop.CONVERGED)
+    assert len(ask.requests) == 1
 
 
 async def test_each_round_corrects_the_best_text_so_far() -> None:
@@ -117,6 +133,42 @@ def test_the_target_is_never_above_the_threshold(convergence: float | None, targ
     assert target_of(plan) == target
 
 
+def _judged(score: float, decision: Decision) -> Verdict:
+    return replace(
+        verdict_of(score, _HALF, "built in Ulm"), results=(DetectorResult("judge", score, decision=decision),)
+    )
+
+
+@pytest.mark.parametrize(
+    ("decision", "iterations", "asked", "stop"),
+    [
+        (Decision.REJECT, 4, 2, Stop.RELEASED),  # at the second of four it misses, and two are left
+        (Decision.REJECT, 9, 3, Stop.NO_GAIN),  # looped on: a miss is forgiven
+        (Decision.REFINE_SEARCH, 4, 3, Stop.NO_GAIN),
+    ],
+)
+async def test_what_a_judge_rejects_is_released_near_the_limit(
+    decision: Decision, iterations: int, asked: int, stop: Stop
+) -> None:
+    """Rather than looped on; it stays marked as of high risk."""
+    scores: dict[str, float | Verdict] = {_HALF: _judged(0.7, decision), _GOOD: 0.95, _OTHER: 0.96}
+    settings = StandardSettings(max_iterations=iterations)
+    corrected, ask = await _mend(_HALF, _GOOD, _OTHER, scores=scores, settings=settings)
+    assert (corrected.text, corrected.stop, len(ask.requests)) == (_HALF, stop, asked)
+    assert (RELEASED in corrected.notes) is (iterations == 4)
+
+
+@pytest.mark.parametrize(
+    ("decision", "stop"), [(Decision.SYNTHESIZE, Stop.CONVERGED), (Decision.CONTINUE, Stop.MAX_ITERATIONS)]
+)
+async def test_what_a_judge_accepts_is_good_enough_below_the_threshold(
+    decision: Decision, stop: Stop
+) -> None:
+    settings = StandardSettings(convergence_threshold=0.2, max_iterations=1)
+    corrected, _ = await _mend(_HALF, scores={_HALF: _judged(0.4, decision)}, settings=settings)
+    assert (corrected.text, corrected.stop, corrected.notes) == (_HALF, stop, ())
+
+
 async def test_a_worse_text_is_never_delivered() -> None:
     """Candidates that score higher, or the same, end the loop with the second, and the best text stays."""
     for score in (0.95, 0.9):
@@ -138,14 +190,28 @@ async def test_one_miss_is_forgiven() -> None:
     assert (corrected.text, corrected.stop, len(ask.requests)) == (_GOOD, Stop.CONVERGED, 2)
 
 
-async def test_small_gains_are_kept_where_a_finding_is_gone() -> None:
-    """A gain below ``min_gain`` is taken where nothing new is flagged; the second one in a row is the last."""
-    scores: dict[str, float | Verdict] = {
-        _HALF: verdict_of(0.895, _HALF, "It was built in Ulm"),
-        _GOOD: Verdict(Status.CHECKED, None, 0.89, 0.5),
-    }
-    corrected, ask = await _mend(_HALF, _GOOD, scores=scores)
-    assert (corrected.text, corrected.stop, len(ask.requests)) == (_GOOD, Stop.NO_GAIN, 2)
+_WRONG = ("It runs at 900 rpm.", "It weighs 80 kg.", "It was built in Ulm.", "It costs 700 euros.")
+_RIGHT = ("It runs at 600 rpm.", "It weighs 60 kg.", "It was built in Kiel.", "It costs 500 euros.")
+_STAGES = [" ".join((*_RIGHT[:mended], *_WRONG[mended:])) for mended in range(5)]
+
+
+@pytest.mark.parametrize("aggregate", ["noisy-or", "maximum", "saturated"])
+async def test_it_goes_on_while_findings_are_removed(aggregate: str) -> None:
+    """Four wrong sentences, one mended a round: the loop goes on to the end, however little the score falls."""
+
+    def found(mended: int) -> Verdict:
+        left = 4 - mended
+        score = {"noisy-or": 1.0 - 0.05**left, "maximum": 0.95, "saturated": 1.0}[aggregate] if left else 0.1
+        return verdict_of(score, _STAGES[mended], *(each.rstrip(".") for each in _WRONG[mended:]))
+
+    ask = ScriptedAsk(*_STAGES[1:])
+    scores = {text: found(mended) for mended, text in enumerate(_STAGES)}
+    corrected = await standard(
+        task(_STAGES[0], found(0), passage=_STAGES[4], settings=StandardSettings(max_iterations=4)),
+        tools(ask, ScriptedRescore(scores)),
+    )
+    assert [each.fate for each in corrected.attempts] == [CandidateFate.BETTER] * 4
+    assert (corrected.text, corrected.stop, len(ask.requests)) == (_STAGES[4], Stop.CONVERGED, 4)
 
 
 async def test_a_small_gain_with_other_findings_is_none() -> None:
@@ -169,7 +235,7 @@ async def test_the_best_text_is_delivered_after_a_setback() -> None:
     ]
 
 
-@pytest.mark.parametrize("most", [0, 1, 2])
+@pytest.mark.parametrize("most", [1, 2])
 async def test_no_more_than_max_iterations_are_asked_for(most: int) -> None:
     """The number of corrections is bounded; the best one so far is delivered."""
     settings = StandardSettings(max_iterations=most)
@@ -401,7 +467,7 @@ async def test_a_chinese_answer_is_corrected_in_chinese() -> None:
     )
     assert (corrected.text, corrected.stop) == (good, Stop.CONVERGED)
     assert corrected.attempts[0].reason == "language"
-    assert "对照证据核实每一处标出的文字" in ask.prompts[0]
+    assert "对照证据核实每一个标出的说法" in ask.prompts[0]
     assert "换成了另一种语言" in ask.prompts[1]
 
 
@@ -503,7 +569,7 @@ _REPLIES = st.lists(
 
 
 @given(
-    replies=_REPLIES, first=st.floats(0, 1), most=st.integers(0, 6), convergence=st.none() | st.floats(0, 1)
+    replies=_REPLIES, first=st.floats(0, 1), most=st.integers(1, 6), convergence=st.none() | st.floats(0, 1)
 )
 def test_whatever_happens_the_answer_is_never_worse_and_the_loop_ends(
     replies: list[object], first: float, most: int, convergence: float | None
@@ -536,3 +602,55 @@ def test_whatever_happens_the_answer_is_never_worse_and_the_loop_ends(
         assert scores[corrected.text] == corrected.verdict.score < first
     if corrected.stop is Stop.CONVERGED:
         assert corrected.verdict.score < min(0.5, 0.5 if convergence is None else convergence)
+
+
+_LIBRARY = "It opens at nine. A card costs 75 euros. Loans can be renewed twice."
+_REWORDED = "It is open from nine. A card costs 12 euros. Loans can be renewed two times."
+_MENDED = "It opens at nine. A card costs 12 euros. Loans can be renewed twice."
+_LIBRARY_PASSAGE = "The library opens at nine. A card costs 12 euros. Loans can be renewed twice."
+
+
+async def _corrected(
+    *replies: str, scores: dict[str, float | Verdict], first: str = _LIBRARY
+) -> tuple[Correction, ScriptedAsk, ScriptedRescore]:
+    ask, rescore = ScriptedAsk(*replies), ScriptedRescore(scores)
+    given_ = task(
+        first, judged(first, "ten", "75"), passage=_LIBRARY_PASSAGE, query="Tell me of the library."
+    )
+    return await standard(given_, tools(ask, rescore)), ask, rescore
+
+
+async def test_supported_claims_leave_as_they_came() -> None:
+    """What is scored, and delivered, has them in their own words; the prompt names the whole doubtful claim."""
+    corrected, ask, rescore = await _corrected(_REWORDED, scores={_MENDED: judged(_MENDED)})
+    assert (corrected.text, corrected.stop, corrected.notes) == (_MENDED, Stop.CONVERGED, ())
+    assert rescore.texts == [_MENDED]
+    assert '<truthlens:span n="1" confidence="0.90">A card costs 75 euros.</truthlens:span>' in ask.prompts[0]
+
+
+async def test_a_correction_that_changes_only_what_is_supported_changes_nothing() -> None:
+    """It is not scored, and counts as the same text again."""
+    again = "It is open from nine. A card costs 75 euros. Loans can be renewed two times."
+    corrected, _, rescore = await _corrected(again, again, scores={})
+    assert (corrected.text, corrected.stop, rescore.texts) == (_LIBRARY, Stop.NO_GAIN, [])
+    assert corrected.attempts == (_attempt(CandidateFate.UNCHANGED),) * 2
+
+
+async def test_what_cannot_be_put_back_is_noted_if_it_is_delivered() -> None:
+    """The correction stays as it is, and whether it is better decides."""
+    merged = "It opens at nine, a card costs 12 euros, and loans can be renewed twice."
+    corrected, _, rescore = await _corrected(merged, scores={merged: judged(merged)})
+    assert (corrected.text, rescore.texts, corrected.notes) == (merged, [merged], (REWORDED,))
+    corrected, *_ = await _corrected(merged, merged, scores={merged: judged(merged, "opens")})
+    assert corrected.text == _LIBRARY
+    assert REWORDED not in corrected.notes
+
+
+async def test_each_round_keeps_what_the_best_text_has_supported() -> None:
+    """Not only what the first answer had: what one round corrected, the next leaves alone."""
+    first = "It opens at ten. A card costs 75 euros. Loans can be renewed twice."
+    half = "It opens at nine. A card costs 75 euros. Loans can be renewed twice."
+    corrected, *_ = await _corrected(
+        half, _REWORDED, first=first, scores={half: judged(half, "75"), _MENDED: judged(_MENDED)}
+    )
+    assert (corrected.text, len(corrected.attempts)) == (_MENDED, 2)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truthlens.policy import compile_policy
-from truthlens.policy.plans.threshold_edit import EditError, with_threshold
+from truthlens.policy.plans.threshold_edit import EditError, with_key
 
 RULES = "rules: {type: domain, name: finance}"
 RECORD = {"max_miss_rate": 0.05, "calibration": "a b/r.json"}
@@ -37,7 +37,7 @@ FLOW = "{max_miss_rate: 0.05, calibration: a b/r.json}"
 )  # fmt: skip
 def test_default(before: str, after: str) -> None:
     """Only the threshold changes: comments, order, spacing and line ends stay."""
-    assert with_threshold(before, 0.25, decision="default", file="f") == after
+    assert with_key(before, 0.25, decision="default", file="f") == after
 
 
 PLUGIN = f"    plugins: [{{type: hallucination, configuration: {{threshold: {FLOW}}}}}]\n"
@@ -70,7 +70,7 @@ def test_decision(plugins: str, after: str) -> None:
         "decisions:\n  - name: other\n    rules: {type: domain, name: legal}\n  - name: one # n\n    " + RULES
     )
     tail = "models: [] # last\n"
-    text = with_threshold(f"{head}\n{plugins}{tail}", RECORD, decision="one", file="f")
+    text = with_key(f"{head}\n{plugins}{tail}", RECORD, decision="one", file="f")
     assert text == f"{head}\n{after}{tail}"
 
 
@@ -100,20 +100,20 @@ ROUTER = "decisions: [{name: one, RULES, plugins: [{type: router}]}]\n"
 def test_refused(text: str) -> None:
     """Where more than the threshold would change, or a comment would be lost, the line to write is told."""
     with pytest.raises(EditError, match=r"by hand: threshold: 0\.3"):
-        with_threshold(text.replace("RULES", RULES), 0.3, decision="one", file="f")
+        with_key(text.replace("RULES", RULES), 0.3, decision="one", file="f")
 
 
 def test_an_anchor_that_others_use_is_not_changed() -> None:
     """The threshold that is replaced may not be the anchor of another one."""
     with pytest.raises(EditError, match="anchor"):
-        with_threshold(ALIAS.replace("RULES", RULES), 0.3, decision="default", file="f")
+        with_key(ALIAS.replace("RULES", RULES), 0.3, decision="default", file="f")
 
 
 def test_unknown_decision() -> None:
     """The message names those that there are."""
     text = f"decisions: [{{name: one, {RULES}}}]"
     with pytest.raises(EditError, match="no decision 'two'; known: one, default"):
-        with_threshold(text, 0.3, decision="two", file="f")
+        with_key(text, 0.3, decision="two", file="f")
 
 
 KEYS = {
@@ -142,7 +142,7 @@ def test_any_layout(keys: list[str], flow: bool, indent: int, threshold: float) 
     if "&id" in text:
         text = yaml.safe_dump(yaml.safe_load(yaml.safe_dump(entry)), sort_keys=False, default_flow_style=True)
         text = f"decisions:\n  - {text}"
-    changed = with_threshold(text, threshold, decision="one", file="f")
+    changed = with_key(text, threshold, decision="one", file="f")
     assert compile_policy(changed, file="f").plans[0].threshold == threshold
     expected = yaml.safe_load(text)
     expected["decisions"][0]["plugins"][0]["configuration"]["threshold"] = threshold

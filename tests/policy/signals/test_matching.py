@@ -73,6 +73,14 @@ def test_terms(term: str, text: str, found: bool) -> None:
         "𝖻𝗎𝗍𝖼𝗁𝖾𝗋",
         "ⓑⓤⓣⓒⓗⓔⓡ",
         "BUTCΗER",
+        "ʙᴜᴛᴄʜᴇʀ",
+        "🅱🆄🆃🅲🅷🅴🆁",
+        "\U0001f1e7\U0001f1fa\U0001f1f9\U0001f1e8\U0001f1ed\U0001f1ea\U0001f1f7",
+        "\u202erehctub\u202c",
+        "but\u202erehc\u202c",
+        "\u202e\u202dbutcher\u202c\u202c",
+        "bu\u2066tc\u2069her",
+        "bu\u3164tch\U000e0101er",
         "b u t c h e r",
         "b.u.t.c.h.e.r",
         "b-u-t-c-h-e-r",
@@ -88,6 +96,40 @@ def test_terms_are_found_as_a_reader_sees_them(text: str) -> None:
 def test_whole_words_of_look_alikes() -> None:
     """A word of which no letter is Latin is read as it looks, too."""
     assert Terms(["dose"]).found_in(UserText("Is the ԁоѕе safe?"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dia\ngnosis",
+        "my\ndia\ngno\nsis\nplease",
+        "dia\r\ngnosis",
+        "dia-\ngnosis",
+        "dia-\r\n  gnosis",
+        "dia\u2011\ngnosis",
+        "dia\u00ad\ngnosis",
+        "dia\u200b\ngnosis",
+        "dia\u2028gnosis",
+        "dia\n\ngnosis",
+        "⒟⒤⒜⒢⒩⒪⒮⒤⒮",
+        "🄓⒤⒜ⓖⓝⓞⓢⓘⓢ",
+    ],
+)
+def test_a_word_over_two_lines_or_in_brackets_is_found(text: str) -> None:
+    """A line end, with or without a hyphen, parts no word for who looks for it, and letters in brackets are letters."""
+    assert Terms(["diagnos*"]).found_in(UserText(f"Is the {text} right?"))
+    assert Terms(["diagnosis"]).found_in(UserText(f"Is the {text} right?"))
+
+
+def test_a_text_of_one_long_word_is_read_once() -> None:
+    """A word that no line end follows is not looked at again from each of its letters, which would take hours."""
+    assert not Terms(["insulin"]).found_in(UserText("a" * 1_000_000))
+
+
+def test_a_long_list_of_words_is_put_together_in_linear_time() -> None:
+    """Each line end costs a few words and no more."""
+    assert not Terms(["diagnos*"]).found_in(UserText("word\n" * 200_000))
+    assert Terms(["诊断"]).found_in(UserText("诊\n断"))
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.reviewed import ANSWER, EXCHANGE, queued, with_claims
+from truthlens.core.records.claims import ClaimOutcome, JudgedClaim, NearestSentence
 from truthlens.core.records.exchange import Passage
 from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.verdict import Span
 from truthlens.core.review_settings import Redaction, ReviewSettings
-from truthlens.review.entry.content import MOST_TEXT, entry_of
+from truthlens.review.entry.content import MOST_TEXT, entry_of, judged_claims
 from truthlens.review.records import NewEntry
 
 WITH_TEXT = ReviewSettings(keep_text=True)
@@ -26,7 +28,7 @@ def entry(given: Outcome | None = None, settings: ReviewSettings = WITH_TEXT, **
 
 
 def test_the_record_of_the_source() -> None:
-    """Confidence is 1 − score, adjusted by the absolute penalty; claims are counted; the scope keys are there."""
+    """Confidence before and after values were compared; claims are counted; the scope keys are there."""
     made = entry(with_claims(queued(0.1)))
     assert (made.original_confidence, made.adjusted_confidence) == (pytest.approx(0.9), pytest.approx(0.7))
     assert (made.total_claims, made.verified_claims, made.unverified_claims) == (2, 1, 1)
@@ -34,7 +36,8 @@ def test_the_record_of_the_source() -> None:
     assert made.detectors == {"numbers": 0.8}
     (wrong, right) = made.content["choices"][0]["claims"]
     assert (wrong["claim_type"], wrong["verified"], wrong["value"]) == ("count", False, 90.0)
-    assert ANSWER[wrong["start"] : wrong["end"]] == "ninety cars"
+    assert ANSWER[wrong["start"] : wrong["end"]] == wrong["original_text"] == "ninety cars"
+    assert [each.get("for_review") for each in made.content["choices"][0]["detectors"]] == [None, True]
     assert right["verified"] is True
 
 
@@ -49,6 +52,30 @@ def test_texts_stand_beside_positions_that_fit() -> None:
     assert made.excerpt in ANSWER
 
 
+def test_an_excerpt_ends_with_a_word() -> None:
+    """It says that the answer goes on; what has no spaces is cut where it must be."""
+    words = "The ferry carries ninety cars. " * 20
+    for text, end in ((words, "cars. The …"), ("x" * 900, "xx …"), (ANSWER, ANSWER[-9:])):
+        given = replace(queued(), answers=(replace(queued().answers[0], text=text),))
+        excerpt = entry(replace(given, verdicts=(replace(given.verdict, spans=()),))).excerpt
+        assert excerpt.endswith(end), excerpt
+        assert len(excerpt) <= 160
+
+
+def test_an_excerpt_is_of_the_claim_of_the_highest_risk() -> None:
+    """Not of what a detector finds strange in a claim that is supported all the same."""
+    text = "The ferry sails at nine. " * 12 + "It carries ninety cars. " + "The ferry sails at ten. " * 12
+    place = text.index("It carries")
+    claims = (
+        JudgedClaim(0, 24, ClaimOutcome.SUPPORTED, 0.2),
+        JudgedClaim(place, place + 23, ClaimOutcome.CONTRADICTED, 0.8),
+    )
+    given = replace(queued(), answers=(replace(queued().answers[0], text=text),))
+    spans = (Span(0, 9, 0.99), Span(place + 11, place + 22, 0.8))
+    made = entry(replace(given, verdicts=(replace(given.verdict, spans=spans, claims=claims),)))
+    assert "ninety cars" in made.excerpt
+
+
 def test_no_text_without_leave() -> None:
     """Not in the content, not in the excerpt: only lengths, hashes and positions, by which it is found elsewhere."""
     made = entry(with_claims(queued()), ReviewSettings())
@@ -56,12 +83,15 @@ def test_no_text_without_leave() -> None:
     for text in ("ferry", "ninety", "cars", "Ferry", "ann@", "a model's note", "90.0"):
         assert text not in told
     assert not made.has_text
+    assert all(
+        claim.keys().isdisjoint(("value", "original_text")) for claim in made.content["choices"][0]["claims"]
+    )
     assert made.content["choices"][0]["sha256"] == hashlib.sha256(ANSWER.encode()).hexdigest()
 
 
 def test_redacted_texts_keep_their_positions() -> None:
     """E-mail and phone are gone from question, passage and answer; the hash is of what was there."""
-    settings = replace(WITH_TEXT, redact=(Redaction.EMAIL, Redaction.PHONE))
+    settings = ReviewSettings(keep_text=True, redact=(Redaction.EMAIL, Redaction.PHONE))
     made = entry(settings=settings)
     texts = made.content["texts"]
     assert "ann@" not in json.dumps(texts)
@@ -70,12 +100,20 @@ def test_redacted_texts_keep_their_positions() -> None:
     assert made.content["choices"][0]["sha256"] == hashlib.sha256(ANSWER.encode()).hexdigest()
 
 
+def test_what_redaction_takes_out_is_in_no_claim() -> None:
+    """Neither its words nor its value."""
+    settings = ReviewSettings(keep_text=True, redact_patterns=("ninety",))
+    (wrong, right) = entry(with_claims(queued()), settings).content["choices"][0]["claims"]
+    assert wrong.keys().isdisjoint(("value", "original_text"))
+    assert (right["value"], right["original_text"]) == (1.0, "The")
+
+
 @pytest.mark.parametrize(
     ("settings", "exchange", "why"),
     [
         (WITH_TEXT, replace(EXCHANGE, query="x" * MOST_TEXT), "too large"),
         (
-            replace(WITH_TEXT, redact_patterns=("(a|aa)+$",)),
+            ReviewSettings(keep_text=True, redact_patterns=("(a|aa)+$",)),
             replace(EXCHANGE, query="a" * 60 + "b"),
             "redaction took too long",
         ),
@@ -97,7 +135,7 @@ def test_any_text_can_be_stored(query: str, passage: str, name: str) -> None:
         passages=(Passage(passage + "\x00", EXCHANGE.passages[0].provenance, title=name),),
     )
     made = entry(
-        settings=replace(WITH_TEXT, user_header="x-user"),
+        settings=ReviewSettings(keep_text=True, user_header="x-user"),
         exchange=exchange,
         headers={"x-user": name + "\x00"},
     )
@@ -125,4 +163,26 @@ def test_a_user_is_named_only_by_the_trusted_header() -> None:
     """Which the policy names; nothing else of the request says who asked."""
     headers = {"x-user": "ann"}
     assert entry(headers=headers).user_id == ""
-    assert entry(settings=replace(WITH_TEXT, user_header="x-user"), headers=headers).user_id == "ann"
+    assert (
+        entry(settings=ReviewSettings(keep_text=True, user_header="x-user"), headers=headers).user_id == "ann"
+    )
+
+
+def test_claims_are_kept_by_positions_alone() -> None:
+    """They come back as they were, but for what may be text: a key of JSON, what a database gives. Older entries have none."""
+    claims = (
+        JudgedClaim(
+            0, 9, ClaimOutcome.CONTRADICTED, 0.91, "numbers", 0, (0, 5), reason="90 in the table", path="/ann"
+        ),
+        JudgedClaim(9, 12, ClaimOutcome.UNJUDGED, None),
+        JudgedClaim(12, 20, ClaimOutcome.PROVED, 0.05, "numbers", source="cars"),
+        JudgedClaim(20, 29, ClaimOutcome.SUPPORTED, 0.2, "encoder", nearest=NearestSentence(0, 4, 9, 0.5)),
+    )
+    given = queued()
+    given = replace(given, verdicts=(replace(given.verdicts[0], claims=claims),))
+    (choice,) = json.loads(json.dumps(entry(given, ReviewSettings()).content))["choices"]
+    assert judged_claims(choice) == (replace(claims[0], reason="", path=""), *claims[1:])
+    assert "ann" not in json.dumps(choice["judged"])
+    assert "judged" not in entry().content["choices"][0]
+    assert judged_claims(entry().content["choices"][0]) == ()
+    assert judged_claims({"judged": [{"start": 0, "end": 1, "outcome": "of another version"}]}) == ()

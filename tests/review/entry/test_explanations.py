@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.fakes.reviewed import EXCHANGE, queued
+from truthlens.core.records.claims import ClaimOutcome, JudgedClaim
+from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
+from truthlens.core.records.verdict import Span
 from truthlens.core.review_settings import ReviewSettings
-from truthlens.review.entry.content import entry_of
+from truthlens.review.entry.content import entry_of, judged_claims
 from truthlens.review.entry.explanations import explained_content, explained_outcome
 from truthlens.review.intake.intake import _BURST, _Budget
 from truthlens.review.store.database import ReviewDatabase, checked_url
@@ -29,6 +33,27 @@ def test_a_late_explanation_is_the_early_one(tmp_path: Path) -> None:
     database.dispose()
 
 
+def test_an_entry_that_is_read_tells_the_nearest_sentence_of_its_claims() -> None:
+    """Of one whose spans were explained when it was made, and only where its texts were kept."""
+    claims = (
+        JudgedClaim(0, 30, ClaimOutcome.NOT_STATED, 0.9, "encoder"),
+        JudgedClaim(31, 56, ClaimOutcome.SUPPORTED, 0.2, "encoder"),
+    )
+    (span,) = explained_outcome(queued(), EXCHANGE).verdicts[0].spans
+    verdict = replace(queued().verdict, spans=(span,), claims=claims)
+    given = replace(queued(), verdict=verdict, verdicts=(verdict,))
+    made = entry_of(given, EXCHANGE, KEPT, created=1.0)
+    read = explained_content(made.content)
+    first, second = judged_claims(read["choices"][0])
+    assert span.explanation is not None
+    assert first.nearest is not None
+    assert (first.nearest.passage, first.nearest.start, first.nearest.end) == (0, 0, 49)
+    assert second == claims[1]
+    assert read == entry_of(explained_outcome(given, EXCHANGE), EXCHANGE, KEPT, created=1.0).content
+    hashed = entry_of(given, EXCHANGE, HASHED, created=1.0).content
+    assert explained_content(hashed) is hashed
+
+
 def test_what_is_explained_or_has_no_texts_stays() -> None:
     """Nothing is computed twice, and nothing of texts that are not there."""
     outcome = explained_outcome(queued(), EXCHANGE)
@@ -38,6 +63,26 @@ def test_what_is_explained_or_has_no_texts_stays() -> None:
         entry_of(queued(), EXCHANGE, HASHED, created=1.0),
     ):
         assert explained_content(made.content) is made.content
+
+
+def test_what_a_detector_explained_stays_beside_a_late_explanation() -> None:
+    """Of an entry that was made in a hurry the values that ``numbers`` compared are still those, for all detectors."""
+    (encoder,) = queued().verdict.spans
+    own = Explanation(
+        SpanKind.CONTRADICTED,
+        0.7,
+        "why",
+        (0, 49),
+        0.5,
+        (Difference(DifferenceKind.NUMBER, 18, 29, (38, 48)),),
+    )
+    numbers = Span(18, 29, 0.8, "numbers", passage=0, explanation=own)
+    verdict = replace(queued().verdict, spans=(encoder, numbers))
+    made = entry_of(replace(queued(), verdict=verdict, verdicts=(verdict,)), EXCHANGE, KEPT, created=1.0)
+    first, second = explained_content(made.content)["choices"][0]["spans"]
+    assert second == made.content["choices"][0]["spans"][1]
+    assert first["kind"]
+    assert first["differences"] == second["differences"]
 
 
 def test_only_so_many_are_explained_a_second() -> None:

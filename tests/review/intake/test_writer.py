@@ -106,6 +106,24 @@ def test_no_id_is_promised_without_room(database: ReviewDatabase, monkeypatch: p
     assert writer.figures().lost == {"full": 2}
 
 
+def test_ten_thousand_flagged_answers_at_once_are_written_or_counted(database: ReviewDatabase) -> None:
+    """A storm of them costs entries, each counted; what waits stays within its bound, and every promised id is kept."""
+    queue = ReviewQueue(database)
+    writer = ReviewWriter(queue, lambda: SETTINGS)
+    intake = ReviewIntake(writer)
+    writer.start()
+    promised = 0
+    for _ in range(10_000):
+        chosen = intake.chosen(outcome(0.9), SETTINGS)
+        if chosen.review_id:
+            promised += 1
+            intake.queue(chosen, EXCHANGE, SETTINGS, query_id="", headers={})
+        assert writer.figures().waiting <= writer_module.MOST_WAITING + writer_module.BATCH
+    wait_for(lambda: writer.figures().written == promised)
+    assert writer.figures().lost.get("full", 0) == 10_000 - promised
+    writer.stop()
+
+
 def test_memory_is_bounded_by_size_too(database: ReviewDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few long answers fill it like many short ones."""
     monkeypatch.setattr(writer_module, "MOST_WAITING_CHARS", 10)

@@ -35,7 +35,7 @@ def test_migrations_go_down_and_up_with_data(database: ReviewDatabase) -> None:
     )
     queue.change(change("a", ReviewStatus.REJECTED), actor="ann")
     before = (queue.get("a"), queue.get("b"), queue.choices())
-    assert database.revision() == "0002"
+    assert database.revision() == "0003"
     database.downgrade("0001")
     assert database.revision() == "0001"
     database.upgrade()
@@ -77,7 +77,7 @@ def test_several_processes_migrate_at_the_same_time(url: str) -> None:
     for each in threads:
         each.join(120)
     assert failed == []
-    assert {each.revision() for each in databases} == {"0002"}
+    assert {each.revision() for each in databases} == {"0003"}
     for each in databases:
         each.dispose()
 
@@ -109,10 +109,24 @@ def test_what_is_no_database_is_refused(text: str) -> None:
         checked_url(text)
 
 
-def test_the_default_is_in_the_users_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_each_checkout_has_a_queue_of_its_own(tmp_path: Path) -> None:
+    """In a folder that git ignores."""
+    checkouts = [Path(__file__).parents[3], tmp_path / "clone"]
+    checkouts[1].mkdir()
+    (checkouts[1] / "pyproject.toml").touch()
+    assert [default_url(each) for each in checkouts] == [
+        f"sqlite:///{each}/.truthlens/reviews.db" for each in checkouts
+    ]
+    assert default_url() == default_url(checkouts[0])
+    assert ".truthlens/" in (checkouts[0] / ".gitignore").read_text().splitlines()
+
+
+def test_an_installed_one_is_in_the_users_state_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """It is made with it, for this user alone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    database = ReviewDatabase(checked_url(default_url()))
+    database = ReviewDatabase(checked_url(default_url(tmp_path)))
     database.upgrade()
     database.dispose()
     file = tmp_path / "state" / "truthlens" / "reviews.db"

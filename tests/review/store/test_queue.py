@@ -249,6 +249,16 @@ def test_texts_go_and_the_entry_stays(queue: ReviewQueue) -> None:
     )
 
 
+def test_what_claims_say_goes_with_the_texts(queue: ReviewQueue) -> None:
+    """A value of an answer is a part of its text."""
+    new = with_texts("one")
+    claim = {"claim_type": "count", "outcome": "absent", "verified": False, "start": 0, "end": 3}
+    new.content["choices"][0]["claims"] = [{**claim, "value": 90.0, "original_text": "Tea"}]
+    queue.add([new])
+    queue.drop_texts(before=CREATED + 1)
+    assert queue.get("one").content["choices"][0]["claims"] == [claim]
+
+
 def test_numbers_are_not_given_again(queue: ReviewQueue) -> None:
     """A page of a list goes on by number, also after the newest entry was deleted."""
     queue.add([new_entry("a", created=CREATED - 5)])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.review_entries import change, new_entry, with_texts
-from truthlens.review.learning.labelled import labelled_rows
+from truthlens.desk.labelled import labelled_rows
 from truthlens.review.records import Correction, Filters, ReviewStatus
 from truthlens.review.store.database import ReviewDatabase, checked_url
 from truthlens.review.store.queue import ReviewQueue

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truthlens.text.values.quantities import Bound, TypedValue, ValueKind, typed_values
+from truthlens.text.values.quantities import figures, typed_values
+from truthlens.text.values.typed import Bound, TypedValue, ValueKind
 
 CURRENCY, PERCENT, DATE, TIME = ValueKind.CURRENCY, ValueKind.PERCENTAGE, ValueKind.DATE, ValueKind.TIME
 RATIO, MEASURE, COUNT, LABEL, VERSION = (
@@ -37,15 +38,32 @@ def only(text: str) -> TypedValue:
         ("a hundred and one pounds", "a hundred and one pounds", CURRENCY, "101", "pound"),
         ("It is six dollars fifty.", "six dollars fifty", CURRENCY, "6.5", "dollar"),
         ("worth 1.4 million crowns", "1.4 million crowns", CURRENCY, "1400000", "crown"),
-        ("营收为12亿元", "12亿元", CURRENCY, "1200000000", "yen"),
-        ("费用为3万元", "3万元", CURRENCY, "30000", "yen"),
+        ("营收为12亿元", "12亿元", CURRENCY, "1200000000", "yuan"),
+        ("费用为3万元", "3万元", CURRENCY, "30000", "yuan"),
         ("費用は1万2千円です", "1万2千円", CURRENCY, "12000", "yen"),
         ("Die Miete ist 1.234,50 Euro und das ist viel", "1.234,50 Euro", CURRENCY, "1234.50", "euro"),
         ("Le prix est de 1 234,50 euros", "1 234,50 euros", CURRENCY, "1234.50", "euro"),
         ("El precio es de 1.500 euros", "1.500 euros", CURRENCY, "1500", "euro"),
         ("Occupancy is 85%.", "85%", PERCENT, "85", "%"),
         ("a rise of 12.5 percent", "12.5 percent", PERCENT, "12.5", "%"),
-        ("12.5 percentage points", "12.5 percentage points", PERCENT, "12.5", "%"),
+        ("12.5 percentage points", "12.5 percentage points", PERCENT, "12.5", "points"),
+        ("a rise of 25 bps", "25 bps", PERCENT, "0.25", "points"),
+        ("a rise of 25 basis points", "25 basis points", PERCENT, "0.25", "points"),
+        ("half a percentage point", "half a percentage point", PERCENT, "0.5", "points"),
+        ("ein Plus von 2 Prozentpunkten und mehr", "2 Prozentpunkten", PERCENT, "2", "points"),
+        ("It is ¥500.", "¥500", CURRENCY, "500", "yen or yuan"),
+        ("5 crore rupees", "5 crore rupees", CURRENCY, "50000000", "rupee"),
+        ("It is ₹5 lakh.", "₹5 lakh", CURRENCY, "500000", "rupee"),
+        ("14.2 m³", "14.2 m³", MEASURE, "14200000", "volume"),
+        ("5 cubic metres", "5 cubic metres", MEASURE, "5000000", "volume"),
+        ("15 nautical miles", "15 nautical miles", MEASURE, "27780", "length"),
+        ("6 knots", "6 knots", MEASURE, "11.112", "speed"),
+        ("20 m/s", "20 m/s", MEASURE, "72", "speed"),
+        ("100 Mbps", "100 Mbps", MEASURE, "12500000", "data"),
+        ("100 Mbit/s", "100 Mbit", MEASURE, "12500000", "data"),
+        ("five degrees below zero", "five degrees below zero", MEASURE, "-5", "degree"),
+        ("at minus 5 degrees", "minus 5 degrees", MEASURE, "-5", "degree"),
+        ("a cell of 12XQ", "12XQ", MEASURE, "12", "XQ?"),
         ("It fell by 7 per cent.", "7 per cent", PERCENT, "7", "%"),
         ("Die Rate ist 3,5 Prozent", "3,5 Prozent", PERCENT, "3.5", "%"),
         ("增长百分之八十五", "百分之八十五", PERCENT, "85", "%"),
@@ -169,14 +187,79 @@ def test_a_version_is_no_number() -> None:
     assert (only("The version is 2.3.1.").kind, only("The version is 2.3.1.").unit) == (VERSION, "2.3.1")
 
 
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("5-7 kg", [5000, 7000]),
+        ("from -7 to -5 kg", [-7000, -5000]),
+        ("10 -15 kg", [10000, 15000]),
+        ("- 5 kg of flour", [5000]),
+        ("10 minus 5", [10, 5]),
+        ("| -5 | +7 |", [-5, 7]),
+        ('{"low": -5, "high":-7}', [-5, -7]),
+        ("-$200, −€300 and (-4 %)", [-200, -300, -4]),
+    ],
+)
+def test_a_dash_is_a_sign_only_where_it_parts_nothing(text: str, amounts: list[int]) -> None:
+    """It touches the number or its currency, and stands behind a gap or a mark that opens."""
+    assert [value.amounts[0] for value in typed_values(text, language="en")] == amounts
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("It closes at 18.00.", {"time": 360, "half": 1}),
+        ("It opens at 9.30 and closes late", {"time": 570}),
+        ("bis 18.00", {"time": 360, "half": 1}),
+        ("twenty minutes before noon", {"time": 700, "half": 0}),
+        ("ten minutes after midnight", {"time": 10, "half": 0}),
+        ("It is sold at 18.00 euros", {}),
+        ("It grew by 18.00", {}),
+    ],
+)
+def test_a_time_of_day_with_a_point_stands_behind_its_preposition(text: str, parts: dict[str, int]) -> None:
+    """With nothing behind it that says another thing; it stays a number as well."""
+    assert dict(only(text).parts) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "per"),
+    [
+        ("5 ml/kg", ("mass", 1000)),
+        ("5 ml/day", ("time", 86400)),
+        ("5 g per 100 ml", ("volume", 100)),
+        ("2 euros a litre", ("volume", 1000)),
+        ("3 m3/s", ("time", 1)),
+        ("5 kg a m.", None),
+        ("5 dollars per 0 kg", None),
+    ],
+)
+def test_a_rate_says_what_it_is_for(text: str, per: object) -> None:
+    """A time or a measure, with how much of it."""
+    assert typed_values(text, language="en")[0].per == per
+
+
+def test_a_count_has_its_noun_in_front() -> None:
+    """The first plural of the words behind the number; no word of another column."""
+    assert only("It has 12 senior engineers today.").nouns[0] == only("It has 3 engineers.").nouns[0]
+    assert only("200 full-time staff").nouns == ("full", "tim", "staff")
+    assert only("min 25    expiry").nouns == ()
+
+
 def test_a_year_is_a_date_and_a_counted_number_is_none() -> None:
     """By what stands behind it."""
     assert only("It was founded in 1990.").parts == {"year": 1990}
-    assert only("It has 2000 calories.").kind is COUNT
+    assert only("It has 2000 visitors.").kind is COUNT
     assert only("It is 1500 metres long.").kind is MEASURE
 
 
-@given(st.text(alphabet=st.sampled_from("0123456789.,:/-%$€ 年月日时三百万 aMaypx'\n"), max_size=60))
+def test_a_month_has_no_more_days_than_a_calendar_gives_it() -> None:
+    """At the end of a sentence "May 45." is a month and a number."""
+    month, number = typed_values("It was read in May 45. Then it was shelved.")
+    assert (dict(month.parts), number.kind) == ({"month": 5}, COUNT)
+
+
+@given(st.text(alphabet=st.sampled_from("0123456789.,:/-%$€ 年月日时三百万分之 aMaypx'\n"), max_size=60))
 def test_any_text_is_read_without_failure(text: str) -> None:
     """Values lie within the text, in order, and do not overlap."""
     found = typed_values(text)
@@ -188,3 +271,44 @@ def test_any_text_is_read_without_failure(text: str) -> None:
 def test_digits_that_are_no_decimals_are_no_mistake(text: str) -> None:
     """Superscripts and circled figures say nothing, and reading goes on."""
     assert all(value.end <= len(text) for value in typed_values(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("分之五十的人同意。", "zh"),
+        ("分之五", "zh"),
+        (f"He is 6'{'1' * 5000}\" tall.", "en"),
+        (f"On 12.{'1' * 5000}.2024.", "en"),
+        ("In the " + "19th, " * 2000 + "century.", "en"),
+        ("At 9 " + "o'clock " * 2000, "en"),
+        ("tausend" * 3000, "de"),
+        ("5" + "兆" * 90_000, "zh"),
+        ("5 " + "兆 " * 100_000, "zh"),
+    ],
+    ids=lambda each: each[:12],
+)
+def test_what_is_longer_than_any_number_is_no_mistake(text: str, language: str) -> None:
+    """Nor is a share that the text begins within: passages are often cut by length."""
+    assert all(each.start < each.end for each in typed_values(text, language=language))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It costs $1.25M, or 40 %.", ["$1.25M,", "40"]),
+        ("You have two weeks for nine books.", ["two weeks", "nine"]),
+        ("Half of 40 seats, on 3 May.", ["Half", "40", "3"]),
+        ("The two of them left.", []),
+        ("Nothing here.", []),
+    ],
+)
+def test_figures_are_words_with_a_digit_and_numbers_in_words(text: str, found: list[str]) -> None:
+    """A number in words with its unit; each once, in order."""
+    assert [text[start:end] for start, end in figures(text)] == found
+
+
+def test_figures_of_a_part_have_the_places_of_the_whole() -> None:
+    """Start and end are characters of the text."""
+    text = "It has 12 seats and two doors."
+    assert [text[start:end] for start, end in figures(text, 15, len(text))] == ["two"]

@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from truthlens.api.answer_citations import awaits_citations
-from truthlens.api.responses import check_answers, with_notes
+from truthlens.api.responses import check_answers, known_texts, with_notes
 from truthlens.api.sse.chunk_edits import final_chunk
 from truthlens.api.sse.chunks import Chunk, ChunkKind, Transcript, choice_answer, parse_chunk
 from truthlens.api.sse.frames import MAX_FRAME_BYTES, Decoder, Frame, encode
 from truthlens.api.sse.rewriter import StreamRewriter
 from truthlens.api.sse.text_replace import retell
 from truthlens.core.cancellation import checkpoint
-from truthlens.core.errors import DialectError
+from truthlens.core.errors import DialectError, check
 from truthlens.core.json_size import check_values
-from truthlens.core.limits import Limits, check
-from truthlens.core.records.enums import AnswerKind, Endpoint
+from truthlens.core.limits import Limits
+from truthlens.core.records.enums import Endpoint
 from truthlens.core.records.exchange import Answer, Exchange
 
 _DEFAULTS = Limits()
@@ -133,11 +133,7 @@ def rewrite_stream(
         DialectError: A chunk that is to be changed nests too deeply.
         ValueError: ``texts`` names a choice that the response lacks or that holds no text.
     """
-    known = {answer.index: answer.text for answer in response.answers if answer.kind is AnswerKind.TEXT}
-    if not set(known).issuperset(texts):
-        raise ValueError(
-            f"choices {sorted(set(texts) - set(known))} cannot be changed; with text: {sorted(known)}"
-        )
+    known = known_texts(response.answers, texts)
     changed = {index: text for index, text in texts.items() if text != known[index]}
     if not changed and truthlens is None and not response.forged:
         return b"".join(frame.raw for frame in response.frames)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 
-from truthlens.api import json_edit
-from truthlens.api.content import text_of_part
-from truthlens.api.responses import OWN_MEMBER
-from truthlens.api.sse.chunks import Transcript, index_of, join_pairs, parse_chunk
+from truthlens.api.responses import OWN_MEMBER, edit_choices, edit_parts, text_parts
+from truthlens.api.sse.chunks import Transcript, index_of, is_object, join_pairs, parse_chunk
 from truthlens.api.sse.frames import Frame, encode, reread, set_data
 from truthlens.core.errors import DialectError
 from truthlens.core.records.enums import Endpoint
+from truthlens.text import json_edit
 
 _OBJECTS = {Endpoint.CHAT: "chat.completion.chunk", Endpoint.COMPLETIONS: "text_completion"}
 
@@ -69,9 +68,7 @@ def strip(frame: Frame, *, members: Collection[str] = (), logprobs: Collection[i
         return frame
 
     def top(key: str, raw: str) -> str | None:
-        if key in members:
-            return None
-        return json_edit.edit_array(raw, choice) if key == "choices" and raw.startswith("[") else raw
+        return None if key in members else edit_choices(key, raw, choice)
 
     def choice(place: int, raw: str) -> str:
         if not raw.startswith("{") or index_of(json.loads(raw), place) not in logprobs:
@@ -80,9 +77,7 @@ def strip(frame: Frame, *, members: Collection[str] = (), logprobs: Collection[i
             raw, lambda key, value: None if key == "logprobs" and value != "null" else value
         )
 
-    try:
-        json_edit.load_object(data)
-    except DialectError:
+    if not is_object(data):
         return frame
     text = _edited(data, top)
     return frame if text == data else reread(frame, set_data(frame, text))
@@ -170,23 +165,11 @@ class _ContentEdit:
             return None if new is None else json_edit.dump(new)
         if not raw.startswith("["):
             return raw
-        parts = json.loads(raw)
-        places = [place for place, part in enumerate(parts) if text_of_part(part) is not None]
+        places = list(text_parts(raw))
         if not places:
             return raw
         self._found = True
-
-        def edit_part(place: int, part: str) -> str | None:
-            if place not in places:
-                return part
-            if new is None or place != places[0]:
-                return None
-            value = json_edit.dump(new)
-            if part.startswith('"'):
-                return value
-            return json_edit.edit_object(part, lambda key, member: value if key == "text" else member)
-
-        return json_edit.edit_array(raw, edit_part)
+        return edit_parts(raw, {**dict.fromkeys(places), places[0]: new})
 
 
 def _envelope(transcript: Transcript, choices: list[object]) -> dict[str, object]:

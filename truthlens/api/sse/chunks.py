@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from truthlens.api import json_edit
 from truthlens.api.answer_citations import split_citations
 from truthlens.api.members.bookkeeping import is_identifier
-from truthlens.api.reasoning import AnswerStart, Place
+from truthlens.api.reasoning import AnswerStart, ReasoningPlace
 from truthlens.api.responses import OWN_MEMBER, answer_of, usage_counts
 from truthlens.api.sse.frames import Frame
-from truthlens.api.visible_text import show_delta, unread_of, without_copies
+from truthlens.api.visible_text import load_shown, show_delta, unread_of, without_copies
 from truthlens.core.errors import DialectError
 from truthlens.core.records.enums import AnswerKind, Endpoint
 from truthlens.core.records.exchange import Answer
 from truthlens.llm.token_estimate import text_tokens
+from truthlens.text import json_edit
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HIGH = re.compile("[\ud800-\udbff]\\Z")
@@ -106,15 +106,6 @@ def parse_chunk(frame: Frame, endpoint: Endpoint, *, cites: bool = False) -> Chu
     ``Delta.index`` is the choice's own ``index``, else its place. An error object's deltas are given where
     it has some, because there are clients that show them. ``cites``: evidence may come with the answer.
     """
-    chunk = _parse_chunk(frame, endpoint, cites=cites)
-    if chunk.kind is not ChunkKind.OPAQUE:
-        return chunk
-    # Of a frame that cannot be read, nobody knows how much of it is text.
-    size = text_tokens(frame.data) if frame.data is not None else len(frame.raw) // 4 + 1
-    return replace(chunk, unread_tokens=size)
-
-
-def _parse_chunk(frame: Frame, endpoint: Endpoint, *, cites: bool) -> Chunk:
     data = frame.data
     if data is None or not data.startswith("{"):
         found = _without_object(frame)
@@ -122,26 +113,24 @@ def _parse_chunk(frame: Frame, endpoint: Endpoint, *, cites: bool) -> Chunk:
             return found
     assert data is not None
     try:
-        body = json_edit.load_object(data)
+        body, repeated = load_shown(data)
     except DialectError as error:
-        return Chunk(ChunkKind.OPAQUE, problem=str(error))
-    is_error = bool(body.get("error")) or body.get("object") == "error"
-    choices = body.get("choices")
-    is_error = is_error or (frame.event == "error" and choices is None)
-    usage = usage_counts(body["usage"]) if "usage" in body else {}
+        return _opaque(frame, str(error))
     forged = OWN_MEMBER in body
+    is_error = _is_error(frame, body)
     try:
-        deltas = _deltas(choices, endpoint, cites=cites)
+        deltas = _deltas(body.get("choices"), endpoint, cites=cites)
     except DialectError as error:
         if not is_error:
-            return Chunk(ChunkKind.OPAQUE, problem=str(error), forged=forged)
+            return _opaque(frame, str(error), forged=forged)
         deltas = ()
+    usage = usage_counts(body.get("usage"))
     if is_error:
         kind = ChunkKind.ERROR
     elif not deltas and usage:
         kind = ChunkKind.USAGE
     elif "choices" not in body:
-        return Chunk(ChunkKind.OPAQUE, problem="chunk has no choices; expected a list", forged=forged)
+        return _opaque(frame, "chunk has no choices; expected a list", forged=forged)
     else:
         kind = ChunkKind.CHOICES
     created = body.get("created")
@@ -155,19 +144,22 @@ def _parse_chunk(frame: Frame, endpoint: Endpoint, *, cites: bool) -> Chunk:
         usage,
         forged=forged,
         # What an error says alone is no answer; beside choices there are clients that show it with them.
-        unread_tokens=0 if is_error and not deltas else _unread_tokens(body, deltas),
+        unread_tokens=0 if is_error and not deltas else _unread_tokens(body, repeated, deltas),
     )
 
 
 def is_torn(frame: Frame, chunk: Chunk) -> bool:
     """Whether a last frame was cut in its middle, so that nothing may follow it; it may lack its blank line alone."""
-    if frame.whole or chunk.kind is not ChunkKind.OPAQUE:
-        return False
+    return not frame.whole and chunk.kind is ChunkKind.OPAQUE and not is_object(frame.data or "")
+
+
+def is_object(data: str) -> bool:
+    """Whether ``data`` is a JSON object, of any API."""
     try:
-        json_edit.load_object(frame.data or "")
+        json_edit.load_object(data)
     except DialectError:
-        return True
-    return False
+        return False
+    return True
 
 
 def skimmed(frame: Frame, endpoint: Endpoint) -> Chunk:
@@ -194,7 +186,6 @@ class Choice:
         self.elsewhere = False
         """Whether some of the text stands in another place than the content: nothing can be put in beside it."""
         self.length = 0
-        self.reasoning_length = 0
         self.unread_tokens = 0
         """An estimate of what else a client can show, and nobody reads."""
         self.call_tokens = 0
@@ -214,21 +205,17 @@ class Choice:
     @property
     def begins(self) -> bool:
         """Whether the text so far may still turn out to be an opening mark of reasoning."""
-        return self._start.place is Place.BEFORE
+        return self._start.place is ReasoningPlace.BEFORE
 
     @property
     def text(self) -> str:
         """The answer text so far."""
-        if len(self._texts) > 1:
-            self._texts = ["".join(self._texts)]
-        return self._texts[0] if self._texts else ""
+        return _joined(self._texts)
 
     @property
     def reasoning(self) -> str:
         """The reasoning so far that came in fields of its own."""
-        if len(self._reasoning) > 1:
-            self._reasoning = ["".join(self._reasoning)]
-        return self._reasoning[0] if self._reasoning else ""
+        return _joined(self._reasoning)
 
     @property
     def finished(self) -> bool:
@@ -250,17 +237,6 @@ class Choice:
         if not self.elsewhere:
             return AnswerKind.TEXT
         return AnswerKind.REFUSAL if self._only_refused else AnswerKind.OTHER
-
-    def tail(self, start: int) -> str:
-        """Return the text from character ``start`` on, at the cost of the tail's length alone."""
-        found: list[str] = []
-        begin = self.length
-        for text in reversed(self._texts):
-            if begin <= start:
-                break
-            begin -= len(text)
-            found.append(text)
-        return "".join(reversed(found))[start - begin :]
 
     def piece(self, start: int, end: int) -> str:
         """Return the characters ``start`` to ``end`` of the text.
@@ -286,7 +262,6 @@ class Choice:
         self.call_tokens += delta.call_tokens
         if delta.reasoning:
             self._reasoning.append(delta.reasoning)
-            self.reasoning_length += len(delta.reasoning)
         if delta.text:
             self._only_refused = self._only_refused and delta.only_refused
             self._add_text(delta.text)
@@ -388,10 +363,15 @@ class Transcript:
             choice.end()
 
 
-def choice_answer(
-    choice: Choice, transcript: Transcript, *, echoed: str = "", splits: bool = True
-) -> tuple[Answer, str]:
-    """Return the answer of a choice that has ended, and the echo before it; arguments as of ``answer_of``."""
+def _joined(pieces: list[str]) -> str:
+    """Return the text of ``pieces``, which become one: it is asked for again."""
+    if len(pieces) > 1:
+        pieces[:] = ["".join(pieces)]
+    return pieces[0] if pieces else ""
+
+
+def choice_answer(choice: Choice, transcript: Transcript, *, echoed: str = "") -> tuple[Answer, str]:
+    """Return the answer of a choice that has ended, and the echo before it; see ``answer_of``."""
     answer = Answer(
         choice.index,
         choice.kind,
@@ -401,7 +381,7 @@ def choice_answer(
         unread_tokens=choice.unread_tokens + transcript.unread_tokens,
         call_tokens=choice.call_tokens,
     )
-    return answer_of(answer, echoed=echoed, splits=splits)
+    return answer_of(answer, echoed=echoed)
 
 
 def end_of(kinds: Sequence[ChunkKind]) -> int:
@@ -424,19 +404,31 @@ def _without_object(frame: Frame) -> Chunk | None:
     if frame.data is not None:
         bare = frame.data.strip()
         if bare.startswith("[DONE]"):
-            return Chunk(ChunkKind.DONE)
+            # What stands behind the marker in its frame.
+            return Chunk(ChunkKind.DONE, unread_tokens=text_tokens(bare.removeprefix("[DONE]").strip()))
         return None if bare else Chunk(ChunkKind.BLANK)
     if frame.oversize:
-        return Chunk(ChunkKind.OPAQUE, problem="frame is larger than its limit")
+        return _opaque(frame, "frame is larger than its limit")
     if frame.invalid:
-        return Chunk(ChunkKind.OPAQUE, problem="frame is not UTF-8")
+        return _opaque(frame, "frame is not UTF-8")
     if frame.foreign:
-        return Chunk(ChunkKind.OPAQUE, problem="frame has a field that is not of the format, and no data")
+        return _opaque(frame, "frame has a field that is not of the format, and no data")
     return Chunk(ChunkKind.BLANK)
 
 
-def _unread_tokens(body: Mapping[str, object], deltas: Sequence[Delta]) -> int:
-    unread = without_copies(unread_of(body), [delta.text for delta in deltas])
+def _opaque(frame: Frame, problem: str, *, forged: bool = False) -> Chunk:
+    # Nobody knows how much of it is text.
+    size = text_tokens(frame.data) if frame.data is not None else len(frame.raw) // 4 + 1
+    return Chunk(ChunkKind.OPAQUE, problem=problem, forged=forged, unread_tokens=size)
+
+
+def _is_error(frame: Frame, body: Mapping[str, object]) -> bool:
+    named = body.get("object") == "error" or (frame.event == "error" and body.get("choices") is None)
+    return named or bool(body.get("error"))
+
+
+def _unread_tokens(body: Mapping[str, object], repeated: Sequence[str], deltas: Sequence[Delta]) -> int:
+    unread = without_copies([*unread_of(body), *repeated], [delta.text for delta in deltas])
     return sum(map(text_tokens, unread))
 
 

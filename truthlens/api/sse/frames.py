@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from truthlens.api.json_edit import show
+from truthlens.text.json_edit import show
 
 MAX_FRAME_BYTES = 1_048_576
 

@@ -10,13 +10,13 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from truthlens.api import json_edit
 from truthlens.api.content import text_of_part
 from truthlens.api.members.copies import repeats
 from truthlens.api.members.filter import LOGPROBS_DROPPED, Level, Members, said_aside
 from truthlens.api.responses import OWN_MEMBER
 from truthlens.api.sse.chunk_edits import content_chunk, edit_texts, final_chunk, strip
-from truthlens.api.sse.chunks import Chunk, ChunkKind, Delta, Transcript, end_of, index_of, is_torn
+from truthlens.api.sse.chunks import Chunk, ChunkKind, Delta, Transcript, end_of, index_of, is_object, is_torn
+from truthlens.api.sse.fields import without_asides
 from truthlens.api.sse.frames import Frame, encode, reread, set_data
 from truthlens.core.errors import DialectError
 
@@ -51,6 +51,13 @@ class StreamRewriter:
         self._gone: set[int] = set()
         self._before: defaultdict[int, list[str]] = defaultdict(list)
         self._after: defaultdict[int, list[str]] = defaultdict(list)
+        # Where each choice says its role first.
+        self._role_at = {
+            delta.index: place
+            for place, chunk in reversed(list(enumerate(chunks)))
+            for delta in chunk.deltas
+            if delta.role
+        }
         self._newline = next((frame.newline for frame in frames if frame.whole), b"\n")
 
     @property
@@ -108,12 +115,14 @@ class StreamRewriter:
         self._members.forbid(text)
         aside = "".join(self._said_aside(place, index) for place in range(len(self._frames)))
         level = Level.CHANGED if repeats(text, aside) else Level.REPLACED
-        for place, frame in enumerate(self._frames):
+        for place, own in enumerate(self._frames):
             chunk = self.chunks[place]
+            frame = reread(own, without_asides(own.raw, self._members, lead=own.lead))
+            self._frames[place] = frame
             if frame.data is None or chunk.kind in (ChunkKind.BLANK, ChunkKind.DONE):
                 continue
             if chunk.kind is ChunkKind.OPAQUE:
-                if not _is_object(frame.data):
+                if not is_object(frame.data):
                     continue
                 # Whose text it holds, and where, nobody knows.
                 level_of, top = (lambda _place: Level.UNREAD), Level.UNREAD
@@ -165,11 +174,8 @@ class StreamRewriter:
         if chunk.kind is not ChunkKind.CHOICES or len(chunk.deltas) != 1:
             return False
         lines = frame.raw[frame.lead :].splitlines()
-        if any(line and line.partition(b":")[0] != b"data" for line in lines):
-            return False
-        (delta,) = chunk.deltas
-        if delta.role and not any(
-            earlier.role for before in range(place) for earlier in self.deltas(before, index)
+        if self._role_at.get(index) == place or any(
+            line and line.partition(b":")[0] != b"data" for line in lines
         ):
             return False
         body = json.loads(frame.data or "")
@@ -183,14 +189,6 @@ class StreamRewriter:
             and _holds_only(holder, _DELTA)
             and all(text_of_part(part) is not None for part in parts)
         )
-
-
-def _is_object(data: str) -> bool:
-    try:
-        json_edit.load_object(data)
-    except DialectError:
-        return False
-    return True
 
 
 def _holds_only(members: Mapping[str, object], names: frozenset[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain, repeat
 from typing import Annotated, Any
 
 import typer
@@ -23,9 +24,7 @@ def list_entries(
     database: options.QueueDatabase = None,
     order: Annotated[Order, typer.Option(help="How they are sorted.")] = Order.NEWEST,
     limit: Annotated[int, typer.Option(min=1, help="Entries at most.")] = 50,
-    cursor: Annotated[
-        str | None, typer.Option(help="Go on where a list ended, as it says.", show_default=False)
-    ] = None,
+    cursor: Annotated[str | None, typer.Option(help="Go on where a list ended, as it says.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """List the entries of the queue."""
@@ -54,7 +53,7 @@ def list_entries(
 def show(
     entry_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the entry.")],
     database: options.QueueDatabase = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show all that is kept of an entry."""
     with opened(database) as queue:
@@ -87,14 +86,13 @@ def _lines(entry: Entry) -> list[str]:
     if texts:
         lines += ["query", harmless_lines(texts["query"])]
         for place, passage in enumerate(texts["passages"]):
-            title = f"  {harmless(passage['title'])}" if passage["title"] else ""
-            lines += [f"passage {place}{title}", harmless_lines(passage["text"])]
+            title = harmless(passage["title"])
+            lines += [f"passage {place}  {title}".rstrip(), harmless_lines(passage["text"])]
     elif why := entry.content.get("texts_dropped"):
         lines.append(f"{'texts dropped':20} {harmless(str(why))}")
-    for place, choice in enumerate(entry.content.get("choices", ())):
+    answers = chain(texts.get("answers", ()), repeat(""))
+    for place, (choice, answer) in enumerate(zip(entry.content.get("choices", ()), answers, strict=False)):
         lines.append(f"answer {place}  score {choice.get('score', '-')}  {choice.get('status', '-')}")
-        answers = texts.get("answers", ())
-        answer = answers[place] if place < len(answers) else ""
         if answer:
             lines.append(harmless_lines(answer))
         lines += [f"  mark {_mark(span, answer)}" for span in choice.get("spans", ())]
@@ -102,19 +100,15 @@ def _lines(entry: Entry) -> list[str]:
             f"  detector {each.get('name')}  score {each.get('score')}  {harmless(str(each.get('explanation', '')))}"
             for each in choice.get("detectors", ())
         ]
-    if entry.spans is not None:
-        for each in entry.spans:
-            lines.append(f"reviewer's mark  answer {each.choice}  {each.start}-{each.end}")
-    lines += [
-        f"{moment(each.at)}  {harmless(each.actor)}  {harmless(each.action)}  -> {each.status} (version {each.version})"
-        + (f"  {harmless(each.note)}" if each.note else "")
-        for each in entry.events
-    ]
+    lines += [f"reviewer's mark  answer {each.choice}  {each.start}-{each.end}" for each in entry.spans or ()]
+    for each in entry.events:
+        step = f"{moment(each.at)}  {harmless(each.actor)}  {harmless(each.action)}"
+        lines.append(f"{step}  -> {each.status} (version {each.version})  {harmless(each.note)}".rstrip())
     return lines
 
 
 def _mark(span: dict[str, Any], answer: str) -> str:
-    start, end = span.get("shown") or (span["start"], span["end"])
+    start, end = span["start"], span["end"]
     words = f"  {harmless(answer[start:end])}" if answer else ""
     kind = f"  {harmless(str(span['kind']))}" if "kind" in span else ""
     return f"{start}-{end}  {span['score']:.2f}  {harmless(str(span['detector']))}{kind}{words}"

@@ -1,13 +1,15 @@
-"""Open the database of the review queue for one command; where that fails, one line and exit status 2."""
+"""``review migrate``, and the queue's database opened for a command; if that fails, a line and exit status 2."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from truthlens.cli import options
 from truthlens.cli.review.terminal import harmless
 from truthlens.core.errors import StartError
 from truthlens.review.records import QueueUnavailableError
@@ -44,18 +46,14 @@ def opened(url: str | None) -> Iterator[ReviewQueue]:
         typer.Exit: it cannot be used; why is on standard error.
     """
     with opened_database(url) as database:
-        if not is_there(database):
+        if not _is_there(database):
             raise QueueUnavailableError(f"the review database {database.shown} is not there; {MIGRATE}")
         current, known = database.revision(), REVISIONS
         if current is None:
             raise QueueUnavailableError(
                 f"the review database {database.shown} has no tables of the queue; {MIGRATE}"
             )
-        if current not in known:
-            raise QueueUnavailableError(
-                f"the review database {database.shown} has tables of a newer version ({current}; known: up to {known[-1]}); use that version of"
-                " TruthLens"
-            )
+        _demand_known(database, current, known)
         if current != known[-1]:
             raise QueueUnavailableError(
                 f"the review database {database.shown} has tables of version {current}, expected {known[-1]}; upgrade it with: truthlens review"
@@ -64,6 +62,53 @@ def opened(url: str | None) -> Iterator[ReviewQueue]:
         yield ReviewQueue(database)
 
 
-def is_there(database: ReviewDatabase) -> bool:
+def _is_there(database: ReviewDatabase) -> bool:
     """Return whether there is a file; a database behind an address is asked only when it is used."""
     return not database.is_sqlite or Path(database.shown).exists()
+
+
+def _demand_known(database: ReviewDatabase, revision: str, known: Sequence[str]) -> None:
+    if revision not in known:
+        raise QueueUnavailableError(
+            f"the review database {database.shown} has tables of a newer version ({revision}; known: up to {known[-1]}); use that version of"
+            " TruthLens"
+        )
+
+
+def migrate(
+    database: options.QueueDatabase = None,
+    to: Annotated[
+        str | None, typer.Option(help="Version of the tables, such as 0001 (default: the newest).")
+    ] = None,
+    down: Annotated[
+        bool,
+        typer.Option(
+            "--down", help="Allow going back to an older version: what only newer ones keep is lost."
+        ),
+    ] = False,
+) -> None:
+    """Make the tables of the queue, or bring them to this version's. `--to base --down` drops them with all entries."""
+    order = ("base", *REVISIONS)
+    newest = order[-1]
+    wanted = newest if to is None else to
+    if wanted not in order:
+        raise typer.BadParameter(f"there is no version {wanted!r}; known: {', '.join(order)}")
+    if down and to is None:
+        raise typer.BadParameter("--down needs --to VERSION")
+    with opened_database(database) as found:
+        exists = _is_there(found)
+        if down and not exists:
+            raise QueueUnavailableError(f"the review database {found.shown} is not there")
+        before = (found.revision() if exists else None) or "base"
+        _demand_known(found, before, order)
+        older = order.index(wanted) < order.index(before)
+        if older and not down:
+            raise typer.BadParameter(f"{wanted} is older than {before}; going back needs --down")
+        if older:
+            found.downgrade(wanted)
+        elif wanted != "base":
+            found.upgrade(wanted)
+        after = found.revision() or "base"
+    shown = f"{before} -> {after}" if before != after else f"{after} already"
+    shown = shown.replace("base", "none")
+    typer.echo(f"review database {found.shown}: tables of version {shown} (newest: {newest})")

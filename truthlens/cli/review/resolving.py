@@ -14,10 +14,7 @@ from truthlens.review.records import Change, Changed, ReviewStatus, UnknownEntry
 from truthlens.review.store.queue import MOST_CHANGED, ReviewQueue
 
 Reviewer = Annotated[
-    str | None,
-    typer.Option(
-        "--reviewer", help="Name for the audit trail (default: the login name).", show_default=False
-    ),
+    str | None, typer.Option("--reviewer", help="Name for the audit trail (default: the login name).")
 ]
 
 
@@ -30,12 +27,9 @@ def resolve(
     reject: Annotated[bool, typer.Option("--reject", help="The answer is a hallucination.")] = False,
     take_up: Annotated[bool, typer.Option("--take-up", help="You are looking at it.")] = False,
     put_back: Annotated[bool, typer.Option("--put-back", help="It awaits review again.")] = False,
-    note: Annotated[str | None, typer.Option(help="Note to keep with it.", show_default=False)] = None,
+    note: Annotated[str | None, typer.Option(help="Note to keep with it.")] = None,
     version: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Only if the entry is still at this version (with one ID).", show_default=False
-        ),
+        int | None, typer.Option(min=1, help="Only if the entry is still at this version (with one ID).")
     ] = None,
     reviewer: Reviewer = None,
 ) -> None:

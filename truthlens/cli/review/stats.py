@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -12,12 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from truthlens.cli import options
-from truthlens.cli.accuracy import accuracy_figures, report_text
+from truthlens.cli.accuracy import accuracy_figures, report_text, target_percent
 from truthlens.cli.review.filters import filtered
 from truthlens.cli.review.opening import opened
 from truthlens.cli.review.terminal import harmless, moment
-from truthlens.review.figures.estimates import Estimate
-from truthlens.review.figures.report import Report, report
+from truthlens.desk.accuracy import Estimate
+from truthlens.desk.report import ReviewReport, report
+from truthlens.detection.detectors.numbers.options import Options as NumberOptions
 from truthlens.review.records import Filters
 
 out = Console(highlight=False, markup=False, emoji=False)
@@ -28,16 +29,15 @@ _DAYS = 14
 def stats(
     filters: Filters,
     database: options.QueueDatabase = None,
-    target_rate: Annotated[
-        float,
-        typer.Option("--target", min=0, max=100, help="Highest share of unverified claims, in percent."),
-    ] = 5.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    target_rate: options.TargetRate = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say how right the flags were, what passed unflagged, and how much awaits review."""
     with opened(database) as queue:
         found = report(queue.summaries(filters))
-    figures = accuracy_figures(found.counts, target_percent=target_rate)
+    # Entries of many policies are counted together: of the options only the environment holds for all of them.
+    target = target_percent(target_rate, NumberOptions())
+    figures = accuracy_figures(found.counts, target_percent=target)
     if as_json:
         typer.echo(json.dumps(_as_object(found, figures)))
         return
@@ -60,13 +60,13 @@ def stats(
     typer.echo(report_text(figures))
 
 
-def _as_object(found: Report, figures: dict[str, Any]) -> dict[str, Any]:
+def _as_object(found: ReviewReport, figures: dict[str, Any]) -> dict[str, Any]:
     days = {day: asdict(each) | {"unverified_rate": each.unverified_rate} for day, each in found.days.items()}
     kept = {name: value for name, value in asdict(found).items() if name != "counts"}
     return {**kept, "backlog": found.backlog, "days": days, "accuracy": figures}
 
 
-def _rates(found: Report) -> Table:
+def _rates(found: ReviewReport) -> Table:
     table = Table()
     for column in ("share", "of", "value", "95 %", "settled"):
         table.add_column(column, justify="left" if column in ("share", "of") else "right")
@@ -87,7 +87,7 @@ def _rates(found: Report) -> Table:
     return table
 
 
-def _days(found: Report) -> Table:
+def _days(found: ReviewReport) -> Table:
     table = Table()
     for column in ("day (UTC)", "approved", "rejected", "claims", "unverified"):
         table.add_column(column, justify="left" if column.startswith("day") else "right")

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
-from truthlens.cli.calibration_target import set_value
-from truthlens.cli.plan_target import find_target
+from truthlens.cli.calibration_target import CalibrationJob
 from truthlens.cli.review.filters import moment_of
 from truthlens.cli.review.opening import opened
-from truthlens.core.net import Address
-from truthlens.core.thresholds import EVEN_ODDS
-from truthlens.review.learning.proposal import Effect, Goal, Interval, Proposal, Target, effect, propose
+from truthlens.desk.proposal import Effect, Goal, Interval, Proposal, ThresholdTarget, effect, propose
 from truthlens.review.records import Filters
-from truthlens.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings
-
-out = Console(highlight=False, soft_wrap=True, markup=False)
 
 WEEK_S = 7 * 86_400.0
 _SAID = {
@@ -52,21 +44,17 @@ def check_source(
 
 def goal_of(
     max_miss_rate: float | None, max_false_alarms: float | None, cost_ratio: float | None, *, best_f1: bool
-) -> Target:
+) -> ThresholdTarget:
     """Return what the options ask for.
 
     Raises:
         typer.BadParameter: it is not exactly one goal.
         ReviewError: its number is out of range.
     """
-    given = {
-        Goal.MISS_RATE: max_miss_rate,
-        Goal.FALSE_ALARMS: max_false_alarms,
-        Goal.COST: cost_ratio,
-    }
-    chosen = [Target(goal, value) for goal, value in given.items() if value is not None]
+    given = {Goal.MISS_RATE: max_miss_rate, Goal.FALSE_ALARMS: max_false_alarms, Goal.COST: cost_ratio}
+    chosen = [ThresholdTarget(goal, value) for goal, value in given.items() if value is not None]
     if best_f1:
-        chosen.append(Target())
+        chosen.append(ThresholdTarget())
     if len(chosen) != 1:
         raise typer.BadParameter(
             "give one of --best-f1, --max-miss-rate, --max-false-alarms and --cost-ratio"
@@ -75,53 +63,32 @@ def goal_of(
 
 
 def from_queue(
-    target: Target,
+    target: ThresholdTarget,
+    job: CalibrationJob,
     *,
     prior: float | None,
     database: str | None,
     since: str | None,
-    config: Path | None,
-    decision: str,
-    models: Path | None,
-    write: bool,
-    as_json: bool,
 ) -> None:
-    """Propose a threshold for ``decision``, say what it would change on the last week's entries, and with ``write`` set it."""
+    """Propose a threshold, say what it would change on the last week's entries, and with ``write`` set it."""
     if prior is not None:
         raise typer.BadParameter(
             "--prior goes without --from-review: the share is that of the settled entries"
         )
-    if write and config is None:
+    if job.write and job.config is None:
         raise typer.BadParameter("--write needs --config POLICY")
-    settings = Settings(
-        Address.parse(DEFAULT_EXTPROC, name="--extproc"),
-        Address.parse(DEFAULT_CONSOLE, name="--console"),
-        models=models,
-    )
-    plan = None if config is None else find_target(settings, config, decision, None)
+    plan = job.target()
+    plan.announce()
     with opened(database) as queue:
         found = propose(
-            queue.settled(Filters(decision=decision, since=moment_of(since))),
+            queue.settled(Filters(decision=job.decision, since=moment_of(since))),
             target,
-            rate=EVEN_ODDS if plan is None else plan.plan.expected_rate,
+            rate=plan.plan.expected_rate,
         )
-        week = Filters(decision=decision, since=time.time() - WEEK_S)
+        week = Filters(decision=job.decision, since=time.time() - WEEK_S)
         changes = effect(queue.summaries(week), found.even.value)
-    remaining = 0
-    if write:
-        assert plan is not None
-        remaining = set_value(plan, found.threshold.value, settings)
-    if as_json:
-        policy = str(config) if write else None
-        typer.echo(json.dumps({**asdict(found), "last_week": asdict(changes), "policy": policy}))
-        return
-    now = None if plan is None else plan.threshold
-    for line in _lines(found, changes, now):
-        out.print(line)
-    if write:
-        out.print(f"policy     {config}: threshold of {decision} set")
-    if remaining:
-        out.print(f"           it still has {remaining} other error(s): truthlens check {config}")
+    data = asdict(found) | {"last_week": asdict(changes)}
+    job.finish(plan, found.threshold.value, data, _lines(found, changes, plan.threshold))
 
 
 def _lines(found: Proposal, changes: Effect, now: float | None) -> list[str]:

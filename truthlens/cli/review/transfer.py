@@ -19,7 +19,7 @@ from truthlens.cli.review.filters import filtered
 from truthlens.cli.review.opening import opened
 from truthlens.cli.review.resolving import Reviewer, reviewer_name
 from truthlens.cli.review.terminal import harmless
-from truthlens.review.learning.labelled import labelled_rows
+from truthlens.desk.labelled import labelled_rows
 from truthlens.review.records import Filters
 from truthlens.review.store.transfer import MOST_LINE, entry_lines, import_lines
 
@@ -30,9 +30,7 @@ def export(
     database: options.QueueDatabase = None,
     to: Annotated[
         Path | None,
-        typer.Option(
-            help="File to write, in one step (default: standard output).", show_default=False, dir_okay=False
-        ),
+        typer.Option(help="File to write, in one step (default: standard output).", dir_okay=False),
     ] = None,
     entries: Annotated[
         bool,
@@ -58,7 +56,7 @@ def import_(
     file: Annotated[
         Path,
         typer.Argument(
-            help="JSON lines of `truthlens review export --entries`, or verdicts: {id, label} or {id, status}; - for standard input.",
+            help="JSON lines of `truthlens review export --entries`, or verdicts: {id, label} or {id, status}; - for standard input."
         ),
     ],
     database: options.QueueDatabase = None,

@@ -25,6 +25,9 @@ class Role(StrEnum):
     JUDGE = "judge"
     JUDGE_DETECTOR = "judge-detector"
     BUDGET_DETECTOR = "budget-detector"
+    VERIFY_DETECTOR = "verify-detector"
+    AGENT = "agent"
+    SYNTHESIZER = "synthesizer"
 
 
 class CallFailure(StrEnum):
@@ -139,6 +142,10 @@ class TokenLogprob:
     token: str
     logprob: float
     top: tuple[tuple[str, float], ...] = ()
+
+
+CUT_OFF = frozenset(("length", "max_tokens", "content_filter"))
+"""Finish reasons of an answer that is not whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,25 @@ from __future__ import annotations
 from enum import StrEnum
 
 
+class Stricter(StrEnum):
+    """Which of two values of a setting is the stricter one. Each setting declares it (``Annotated[int, Stricter.LOWER]``).
+
+    ``LOWER``, ``HIGHER``: of numbers; ``true`` is higher than ``false``, and where a bound may be left out, no bound is the
+    highest. ``LATER``: the member that stands later in its enumeration. ``MORE``: the list that holds all of the other.
+    ``WIDER``: the range that holds the other. ``VISIBLE``: a text that a reader sees; none at all means a built-in one. ``NO_EFFECT``:
+    both are as strict. ``UNKNOWN``: they cannot be compared, so that any difference counts as weaker.
+    """
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    LATER = "later"
+    MORE = "more"
+    WIDER = "wider"
+    VISIBLE = "visible"
+    NO_EFFECT = "no-effect"
+    UNKNOWN = "unknown"
+
+
 class Status(StrEnum):
     """How much of an answer was checked. ``unchecked`` is never reported as clean."""
 
@@ -32,6 +51,15 @@ class Reason(StrEnum):
     OVERLOADED = "overloaded"
     LANGUAGE = "language"
     UNAVAILABLE = "unavailable"
+    RETRIEVAL_FAILED = "retrieval-failed"
+    RETRIEVAL_EMPTY = "retrieval-empty"
+
+
+class LeftOut(StrEnum):
+    """Why tokens of an answer that a model read count for nothing in its score (``Coverage.left_out``)."""
+
+    PHRASES = "phrases"
+    SIGNS = "signs"
 
 
 class Mode(StrEnum):
@@ -86,6 +114,21 @@ class OnUnchecked(StrEnum):
     BLOCK = "block"
 
 
+class Trigger(StrEnum):
+    """When evidence is retrieved: the request holds none, or an answer is not supported by what it holds."""
+
+    NO_CONTEXT = "no-context"
+    UNSUPPORTED = "unsupported"
+
+
+class OnFailure(StrEnum):
+    """What happens to an answer whose evidence could not be searched for."""
+
+    UNCHECKED = "unchecked"
+    WARN = "warn"
+    BLOCK = "block"
+
+
 class OnFlagged(StrEnum):
     """What a gated stream does with a flagged sentence."""
 
@@ -102,13 +145,14 @@ class WarningPosition(StrEnum):
 
 
 class Provenance(StrEnum):
-    """Where in the request a passage came from."""
+    """Where a passage came from: a part of the request, the answer, or a source that was searched."""
 
     TOOL = "tool"
     SYSTEM = "system"
     DOCUMENTS = "documents"
     USER = "user"
     ANSWER = "answer"
+    RETRIEVED = "retrieved"
 
 
 class SystemEvidence(StrEnum):
@@ -195,3 +239,5 @@ class DetectorName(StrEnum):
     CONTRADICTIONS = "contradictions"
     JUDGE = "judge"
     BUDGET = "budget"
+    VERIFY = "verify"
+    READER = "reader"

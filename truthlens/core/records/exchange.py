@@ -12,7 +12,7 @@ and what was done to get there · *decision* a named policy of the YAML · *plan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -25,6 +25,7 @@ class Passage:
 
     ``text`` is data, never an instruction. ``id`` is the label the request gave it (``S0``,
     ``doc_7``), or ``""``; ``parent_id`` the id of the document that it is a piece of. ``rule`` is the code of what made it evidence (``docs/evidence.md``).
+    ``source`` names the source that gave it, of one that was retrieved.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Passage:
     title: str = ""
     rule: str = field(default="", compare=False)
     parent_id: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Exchange:
 
     @property
     def not_checkable(self) -> Reason | None:
-        """Return why no answer can be checked, ``None`` where there is evidence to check it against."""
+        """Return why no answer can be checked against text, ``None`` where there is some to check it against."""
         if self.unchecked is not None:
             return self.unchecked
         return None if any(each.text.strip() for each in self.passages) else Reason.NO_CONTEXT
@@ -159,3 +161,10 @@ class Answer:
     reasoning: str = ""
     unread_tokens: int = 0
     call_tokens: int = 0
+
+
+def plain_exchange(query: str, passages: Sequence[str], response: str) -> tuple[Exchange, Answer]:
+    """Return the records of an answer that comes with its evidence, as a request's ``documents`` are; blank texts count as none."""
+    evidence = tuple(Passage(text, Provenance.DOCUMENTS) for text in passages if text.strip())
+    kind = AnswerKind.TEXT if response.strip() else AnswerKind.EMPTY
+    return Exchange(Endpoint.CHAT, "", query, evidence), Answer(0, kind, response)

@@ -8,8 +8,11 @@ from enum import StrEnum
 
 from truthlens.core.records.calls import CallRecord, Role
 from truthlens.core.records.enums import Mode
-from truthlens.core.records.exchange import Answer
+from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.verdict import Verdict
+
+OWN_VERIFIER = "own-verifier"
+"""Note of an exchange in which a model is to judge the answer that it gave."""
 
 
 class Stop(StrEnum):
@@ -18,6 +21,7 @@ class Stop(StrEnum):
     CLEAN = "clean"
     CONVERGED = "converged"
     NO_GAIN = "no-gain"
+    RELEASED = "released"
     MAX_ITERATIONS = "max-iterations"
     DEADLINE = "deadline"
     BUDGET = "budget"
@@ -57,12 +61,23 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectedSource:
+    """What an answer of mode agentic could cite, by its id there; source ``request`` is the client."""
+
+    id: str
+    source: str
+    title: str = ""
+    cited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Correction:
     """The answer to deliver, without any disclaimer.
 
     ``text`` and ``verdict`` are the first answer's own where nothing better was found. ``replaced`` says that another
     model's words stand in ``text``. ``consensus`` is whether the models agreed on it, ``None`` where none was asked.
-    ``notes`` are codes for ``truthlens.notes``.
+    ``notes`` are codes for ``truthlens.notes``. Of mode agentic ``cause`` is why its run ended (``AgenticStop``),
+    ``iterations`` how many decisions it took, and ``sources`` what it had to cite.
     """
 
     text: str
@@ -73,14 +88,18 @@ class Correction:
     replaced: bool = False
     consensus: bool | None = None
     notes: tuple[str, ...] = ()
+    cause: str = ""
+    iterations: int = 0
+    sources: tuple[CollectedSource, ...] = ()
 
     @property
     def rounds(self) -> int:
         """Return the refinement rounds: how often a model wrote a text to stand in the answer's place.
 
-        Second opinions, checks and turns of a debate are calls and no rounds, nor is a call that gave nothing.
+        Of mode agentic it is the decisions. Second opinions, checks and turns of a debate are calls and no
+        rounds, nor is a call that gave nothing.
         """
-        return sum(
+        return self.iterations or sum(
             each.role in _REWRITERS and each.fate is not CandidateFate.FAILED for each in self.attempts
         )
 
@@ -91,7 +110,8 @@ class Assessment:
 
     ``first`` are the verdicts on the backend's own answers, ``mode`` the one that ran; ``corrections`` has one entry per
     answer, ``None`` where no mode worked on it, or is empty. ``mitigation_s`` is the time after the first detection.
-    ``reasoning`` has the verdict on each answer's reasoning, ``None`` where none was scored, or is empty.
+    ``reasoning`` has the verdict on each answer's reasoning, ``None`` where none was scored, or is empty. ``exchange`` is the
+    request half with the evidence that was retrieved for the answers, ``None`` where nobody looked for any.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -102,6 +122,7 @@ class Assessment:
     mitigation_s: float = 0.0
     notes: tuple[str, ...] = ()
     reasoning: tuple[Verdict | None, ...] = ()
+    exchange: Exchange | None = None
 
     def delivered(self, answers: Sequence[Answer]) -> tuple[Answer, ...]:
         """The backend's ``answers`` with the corrected texts in their place."""

@@ -1,27 +1,39 @@
-"""A compiled decision and the settings of what it runs, with what follows from them alone.
+"""A compiled decision, with what follows from it alone.
 
 Records: nothing here reads YAML, does I/O or counts time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 
+from truthlens.core.records.agentic_settings import AgenticSettings
+from truthlens.core.records.coefficients import Coefficients
 from truthlens.core.records.enums import (
     Aggregation,
-    AskWhen,
     DetectorName,
     IntermediateCalls,
     Mode,
+    OnFailure,
     OnFlagged,
     OnUnchecked,
+    Reason,
     Reasoning,
-    Rescoring,
     Streaming,
-    SystemEvidence,
+    Trigger,
     WarningPosition,
+)
+from truthlens.core.records.exchange import Exchange
+from truthlens.core.records.settings import (
+    AutoSettings,
+    CascadeSettings,
+    EvidenceRules,
+    MitigationSettings,
+    PremiumSettings,
+    RetrievalSettings,
+    StandardSettings,
+    StreamSettings,
 )
 from truthlens.core.thresholds import EVEN_ODDS, at_rate
 
@@ -30,7 +42,11 @@ MARGIN_S = 2.0
 
 _STANDARD_HOLD_S = 30.0
 _HOLD_S = 60.0
-_CALLING = frozenset({Mode.STANDARD, Mode.PREMIUM, Mode.AUTO})
+_AGENTIC_HOLD_S = 300.0
+_LACKING = frozenset(
+    {Reason.NO_CONTEXT, Reason.UNSURE_CONTEXT, Reason.RETRIEVAL_FAILED, Reason.RETRIEVAL_EMPTY}
+)
+_CALLING = frozenset({Mode.STANDARD, Mode.PREMIUM, Mode.AGENTIC, Mode.AUTO})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,145 +61,22 @@ class DetectorSpec:
     options: Hashable = None
     models: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class CascadeSettings:
-    """When the detectors that ask models run, after those that ask nobody (hallucination-guidelines, "multi-layer detection").
-
-    ``band`` are the lowest and the highest score of the first stage, 0..1 at the plan's rate, at which ``when: band`` asks;
-    ``sample`` is the share (0..1) of the other answers that are asked about all the same. An answer that the first
-    stage could not score is always asked about. All asking of one answer takes ``timeout_s`` at most.
-    """
-
-    when: AskWhen = AskWhen.BAND
-    band: tuple[float, float] = (0.3, 0.6)
-    sample: float = 0.0
-    in_loop: Rescoring = Rescoring.END
-    timeout_s: float = 20.0
+    def looks_up(self, scope: Mapping[str, str]) -> bool:
+        """Return whether databases of the detector may know values of what an exchange is about (``Exchange.scope``)."""
+        scopes: tuple[frozenset[str], ...] = getattr(self.options, "scopes", ())
+        return any(scope.keys() >= names for names in scopes)
 
 
-class Consensus(StrEnum):
-    """How premium mode makes one answer of several (white paper 3.3.3, 5.5.4).
-
-    ``judge``: the judge arbitrates the differences. ``segment_vote``: claims are kept by majority, weighed by their
-    grounding. ``weighted_fusion``: the answer nearest to all others, weighted by reliability. ``replacement``: single
-    claims are replaced by a more reliable model's (Finch-Zk). ``debate``: proposer and critic argue, the judge
-    writes what survives.
-    """
-
-    JUDGE = "judge"
-    SEGMENT_VOTE = "segment_vote"
-    WEIGHTED_FUSION = "weighted_fusion"
-    REPLACEMENT = "replacement"
-    DEBATE = "debate"
-
-
-@dataclass(frozen=True, slots=True)
-class StandardSettings:
-    """Settings of the standard mode (white paper 6.1).
-
-    ``convergence_threshold`` is the score (0..1) at which an answer counts as corrected, ``None`` the plan's threshold.
-    An iteration that gains less than ``min_gain`` is the last one. ``self_check`` lets the model answer verification
-    questions from the evidence before it corrects (Chain-of-Verification). ``min_retention`` is the share (0..1) of
-    the answer's unflagged content that a rewrite must keep.
-    """
-
-    max_iterations: int = 3
-    convergence_threshold: float | None = None
-    min_gain: float = 0.01
-    self_check: bool = False
-    min_retention: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class PremiumSettings:
-    """Settings of the premium mode (white paper 6.1).
-
-    ``consensus`` ``None`` means ``judge`` where there is a judge, else ``replacement``. ``significance`` is the share
-    (0..1) of the answer's claims that other models must dispute before anything is done about it;
-    ``debate_rounds`` is 1 to 3. ``side_by_side`` false asks other models only once an answer was flagged.
-    """
-
-    verification_models: tuple[str, ...] = ()
-    judge_model: str | None = None
-    max_iterations: int = 5
-    require_consensus: bool = False
-    consensus: Consensus | None = None
-    significance: float = 0.1
-    debate_rounds: int = 3
-    side_by_side: bool = True
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Return the names of the models that are called."""
-        return (*self.verification_models, *((self.judge_model,) if self.judge_model else ()))
-
-
-@dataclass(frozen=True, slots=True)
-class AutoSettings:
-    """Settings of mode auto.
-
-    ``modes`` are the arms. The reward (0..1) of an exchange is what ``mitigation.auto.reward`` says; the two weights
-    price its latency (per 10 s) and its extra tokens (per 10,000). Evidence loses half of its weight every
-    ``half_life_s``.
-    """
-
-    modes: tuple[Mode, ...] = (Mode.LIGHTWEIGHT, Mode.STANDARD, Mode.PREMIUM)
-    latency_weight: float = 0.2
-    token_weight: float = 0.2
-    half_life_s: float = 7 * 86400.0
-
-
-@dataclass(frozen=True, slots=True)
-class MitigationSettings:
-    """Bounds of every mode that calls models, for one exchange.
-
-    ``deadline_s`` bounds all that is done about an answer, detection included; ``None`` means 30 s in standard and
-    60 s in the modes above it. ``max_tokens`` counts prompts and completions of all extra calls. ``max_cost_usd``
-    counts models that have a price. ``forward_authorization`` lets the client's own Authorization header go to the
-    model that gave the answer, and to no other.
-    """
-
-    deadline_s: float | None = None
-    max_tokens: int = 50_000
-    max_cost_usd: float | None = None
-    forward_authorization: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSettings:
-    """How streamed answers are treated under ``observe`` and ``gate``.
-
-    ``warning`` lets a flagged answer end with the warning as its last content. The rest is ``gate``'s: ``on_flagged``
-    says what becomes of a flagged sentence; ``mark_template`` is put behind it, ``notice_template`` in its place
-    (``None``: built in, by the script of the answer). Text is held at most ``max_hold_s`` seconds before it is scored
-    as far as it has come, and at most ``max_hold_bytes`` of the stream are held before no more is read.
-    """
-
-    warning: bool = True
-    on_flagged: OnFlagged = OnFlagged.MARK
-    mark_template: str | None = None
-    notice_template: str | None = None
-    max_hold_s: float = 3.0
-    max_hold_bytes: int = 65_536
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceRules:
-    """How passages are taken out of a request (``docs/evidence.md``).
-
-    ``system`` says what of system messages may be evidence; text without a mark needs ``system_min_chars`` characters. ``roles`` are
-    roles besides ``tool`` and its like whose messages are evidence as a whole, ``marks`` names of tags and labels besides the
-    built-in ones behind which evidence stands. ``user_patterns`` are regular expressions; each has one group that captures
-    a passage. ``intermediate_calls`` says which exchanges are no answers to users.
-    """
-
-    system: SystemEvidence = SystemEvidence.AUTO
-    system_min_chars: int = 120
-    roles: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ()
-    user_patterns: tuple[str, ...] = ()
-    intermediate_calls: IntermediateCalls = IntermediateCalls.DETECT
+DEFAULT_DETECTORS = tuple(
+    DetectorSpec(name)
+    for name in (
+        DetectorName.ENCODER,
+        DetectorName.NUMBERS,
+        DetectorName.CONTRADICTIONS,
+        DetectorName.READER,
+    )
+)
+"""What scores where a policy does not say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +84,14 @@ class Plan:
     """A compiled decision: all that the stages need to know of the policy for one exchange.
 
     ``threshold`` is resolved to a number in 0..1, for scores that are probabilities where ``expected_rate`` (0..1,
-    both excluded) of the answers are unsupported. ``aggregation`` ``None`` means the model's own default,
+    both excluded) of the answers are unsupported. ``aggregation`` ``None`` means the model's own default, ``coefficients`` ``None`` the shipped fusion,
     ``model_id`` ``None`` the bundled model, ``warning_template`` ``None`` the built-in one for the answer's
-    script. ``policy_version`` names the file contents that it came from.
+    script. ``require_disclaimer`` ``False`` puts no disclaimer on a flagged answer of the modes that correct, ``True`` one
+    on every answer that was not found clean, those not fully checked among them, in all modes. ``policy_version`` names
+    the file contents that it came from. ``max_unscored`` (0..1) is the share of an answer that may claim nothing before
+    its verdict is ``partial``.
+
+    The defaults are those of every policy and command: what ``config/truthlens.yaml`` says of detectors and threshold.
     """
 
     decision: str
@@ -203,15 +101,18 @@ class Plan:
     expected_rate: float = EVEN_ODDS
     aggregation: Aggregation | None = None
     streaming: Streaming = Streaming.BUFFER
+    on_flagged: OnFlagged = OnFlagged.MARK
     on_unchecked: OnUnchecked = OnUnchecked.ANNOTATE
+    max_unscored: float = 1.0
     reasoning: Reasoning = Reasoning.PASS
     details: bool = False
-    detectors: tuple[DetectorSpec, ...] = (DetectorSpec(DetectorName.ENCODER),)
+    detectors: tuple[DetectorSpec, ...] = DEFAULT_DETECTORS
+    coefficients: Coefficients | None = None
     model_id: str | None = None
     use_cpu: bool = True
     warning_template: str | None = None
     warning_position: WarningPosition = WarningPosition.BEFORE
-    require_disclaimer: bool = True
+    require_disclaimer: bool | None = None
     disclaimer_template: str | None = None
     timeout_s: float = 4.0
     standard: StandardSettings = StandardSettings()
@@ -221,8 +122,32 @@ class Plan:
     stream: StreamSettings = StreamSettings()
     evidence: EvidenceRules = EvidenceRules()
     cascade: CascadeSettings = CascadeSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    # Its defaults are read from the environment, which may change.
+    agentic: AgenticSettings = field(default_factory=AgenticSettings)
     model_refs: tuple[str, ...] = ()
     policy_version: str = ""
+
+    def not_checkable(self, exchange: Exchange) -> Reason | None:
+        """Return why no answer can be checked, ``None`` where there is text to check it against, or a database that may know of it."""
+        reason = exchange.not_checkable
+        if reason in _LACKING and any(spec.looks_up(exchange.scope) for spec in self.detectors):
+            return None
+        return reason
+
+    def lacks_evidence(self, reason: Reason | None) -> bool:
+        """Return whether mode agentic looks for evidence for an answer not checked for ``reason``."""
+        return self.enabled and self.mode is Mode.AGENTIC and reason in _LACKING
+
+    def retrieves(self, trigger: Trigger) -> bool:
+        """Return whether evidence is retrieved when ``trigger`` holds."""
+        return self.enabled and trigger in self.retrieval.when
+
+    def on_unchecked_for(self, reason: Reason | None) -> OnUnchecked:
+        """Return what happens to an answer that was not fully checked for ``reason``; a failed retrieval has a setting of its own."""
+        if reason is Reason.RETRIEVAL_FAILED and self.retrieval.on_failure is OnFailure.BLOCK:
+            return OnUnchecked.BLOCK
+        return self.on_unchecked
 
     @property
     def even_threshold(self) -> float:
@@ -240,6 +165,8 @@ class Plan:
             return self.detection_s
         if self.mitigation.deadline_s is not None:
             return self.mitigation.deadline_s
+        if self.may_search:
+            return _AGENTIC_HOLD_S
         return _STANDARD_HOLD_S if self.mode is Mode.STANDARD else _HOLD_S
 
     @property
@@ -249,7 +176,8 @@ class Plan:
         Source: ``ProcessingResponse.override_message_timeout``. Envoy takes one for each message, and ignores one that is
         longer than the filter's ``max_message_timeout`` (left out: every one).
         """
-        return self.hold_s + MARGIN_S if self.mode is not Mode.LIGHTWEIGHT or self.asking else None
+        longer = self.mode is not Mode.LIGHTWEIGHT or self.asking or self.retrieves(Trigger.UNSUPPORTED)
+        return self.hold_s + MARGIN_S if longer else None
 
     @property
     def streamed_hold_s(self) -> float | None:
@@ -278,13 +206,24 @@ class Plan:
 
     @property
     def detection_s(self) -> float:
-        """Return the most seconds that one detection takes, of both stages."""
-        return self.timeout_s + (self.cascade.timeout_s if self.asking else 0.0)
+        """Return the most seconds that one detection takes, of both stages, with what is retrieved for flagged answers."""
+        again = self.retrieval.timeout_s + self.timeout_s if self.retrieves(Trigger.UNSUPPORTED) else 0.0
+        return self.timeout_s + again + (self.cascade.timeout_s if self.asking else 0.0)
 
     @property
     def corrects(self) -> bool:
         """Whether the mode asks models for other answers, so that the request has to be kept."""
         return self.enabled and self.mode in _CALLING
+
+    @property
+    def keeps_request(self) -> bool:
+        """Whether the client's JSON is needed when the answer comes; mode agentic makes its requests anew."""
+        return self.corrects and self.mode is not Mode.AGENTIC
+
+    @property
+    def may_search(self) -> bool:
+        """Whether mode agentic may run: it is the plan's, or one that ``auto`` may choose."""
+        return self.mode is Mode.AGENTIC or (self.mode is Mode.AUTO and Mode.AGENTIC in self.auto.modes)
 
     @property
     def calls_models(self) -> bool:
@@ -312,4 +251,4 @@ class Plan:
     def named_models(self) -> tuple[str, ...]:
         """Return the models that the configuration names."""
         asked = (name for spec in self.detectors for name in spec.models)
-        return (*self.model_refs, *self.premium.models, *asked)
+        return (*self.model_refs, *self.premium.models, *self.agentic.models, *asked)

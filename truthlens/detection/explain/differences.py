@@ -13,15 +13,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from truthlens.core.records.explanation import Difference, DifferenceKind
-from truthlens.detection.encoder.inputs.lexical import keys_of
-from truthlens.detection.explain.evidence_search import EvidenceSentences, Match, Sentence
+from truthlens.detection.explain.evidence_search import EvidenceSentence, EvidenceSentences, Match
+from truthlens.detection.models.inputs.lexical import keys_of
 from truthlens.text.opposites import OPPOSITES, OPPOSITES_ZH
-from truthlens.text.values.entities import Mention, mentions, same_value
+from truthlens.text.values.mentions import Mention, mentions, same_mention
 from truthlens.text.words import HAN, Word
 
 _AROUND = 5  # words on either side that are a value's surroundings
 _SCOPE = 3  # words that a negation reaches
-_REFERENCES = ("#passag", "#step", "#question", "#item")
 _NAMED = (DifferenceKind.NUMBER, DifferenceKind.DATE, DifferenceKind.NAME)
 _CLAUSE_END = re.compile(r"[,;:.!?()]")
 _NEGATION_ZH = re.compile(rf"[不没未无非](?:有|是|会|能|被|曾)?(?P<scope>[{HAN}]{{2}})")
@@ -37,6 +36,7 @@ class SentenceComparison:
         evidence: all of it: what occurs elsewhere in it is not invented.
         match: the nearest sentence, or ``None``.
         known: keys that are no invention although the evidence lacks them, such as the query's.
+        compared: what a detector of values has set against values of the claim, in the passage of the sentence.
     """
 
     def __init__(
@@ -48,9 +48,11 @@ class SentenceComparison:
         evidence: EvidenceSentences,
         match: Match | None,
         known: frozenset[str] = frozenset(),
+        compared: Sequence[Difference] = (),
     ) -> None:
         self._text, self._claim, self._span = text, claim, span
         self._evidence, self._match, self._known = evidence, match, known
+        self._compared = [each for each in compared if self._flagged(each.start, each.end)]
         self._claim_keys = frozenset(key for word in claim for key in keys_of(word))
         self._theirs: Sequence[Word] = match.sentence.words if match else ()
         self._passage = evidence.passages[match.sentence.passage].text if match else ""
@@ -61,7 +63,7 @@ class SentenceComparison:
 
         Values that occur nowhere have no ``evidence``.
         """
-        found = [*self._values(), *self._opposites(), *self._negations()]
+        found = [*self._compared, *self._values(), *self._opposites(), *self._negations()]
         if self._match is not None:
             found += self._han(self._match.sentence)
         return tuple(dict.fromkeys(sorted(found, key=lambda each: (each.start, each.end, each.kind))))
@@ -69,11 +71,17 @@ class SentenceComparison:
     def _values(self) -> Iterator[Difference]:
         mine = mentions(self._text, self._claim, names=self._evidence.names)
         theirs = mentions(self._passage, self._theirs, names=self._evidence.names)
-        free = [other for other in theirs if not any(same_value(other, own) for own in mine)]
+        free = [
+            other
+            for other in theirs
+            if not any(same_mention(other, own) for own in mine) and not self._is_compared(other)
+        ]
         for own in mine:
-            if not self._flagged(own.start, own.end) or own.unit in _REFERENCES:
+            if any(each.start < own.end and own.start < each.end for each in self._compared):
                 continue
-            if any(same_value(own, other) for other in theirs):
+            if not self._flagged(own.start, own.end):
+                continue
+            if any(same_mention(own, other) for other in theirs):
                 continue
             other = self._counterpart(own, free)
             if other is not None:
@@ -82,19 +90,28 @@ class SentenceComparison:
             elif self._is_nowhere(own):
                 yield Difference(own.kind, own.start, own.end)
 
+    def _is_compared(self, other: Mention) -> bool:
+        places = [each.evidence for each in self._compared if each.evidence is not None]
+        return any(start < other.end and other.start < end for start, end in places)
+
     def _counterpart(self, own: Mention, others: Sequence[Mention]) -> Mention | None:
         candidates = [
-            other for other in others if other.kind in _NAMED and same_value(own, other) is not None
+            other for other in others if other.kind in _NAMED and same_mention(own, other) is not None
         ]
         if not candidates or self._match is None:
             return None
         around = _around(self._claim, own)
+        # What a list of values begins with is said of each: "charges 12 dollars at home and 75 abroad".
+        begins = _around(self._theirs, candidates[0], behind=False)
         rated = [
-            (len(around & _around(self._theirs, other)) + 2.0 * _alike(own, other), other)
+            (len(around & (begins | _around(self._theirs, other))) + 2.0 * _alike(own, other), other)
             for other in candidates
         ]
         worth, best = max(rated, key=lambda each: each[0])
-        least = 2.0 if own.kind is DifferenceKind.NAME or not own.unit else 1.0
+        # A date says what it is, as a unit or a noun does of a number.
+        value = own.value
+        named = value is not None and bool(value.unit or value.nouns or value.parts)
+        least = 1.0 if named else 2.0
         return best if worth >= least or (worth >= 1.0 and self._match.similarity >= 0.5) else None
 
     def _is_nowhere(self, own: Mention) -> bool:
@@ -143,7 +160,7 @@ class SentenceComparison:
             if self._flagged(start, end):
                 yield Difference(DifferenceKind.NEGATION, start, end, (first, last))
 
-    def _han(self, sentence: Sentence) -> Iterator[Difference]:
+    def _han(self, sentence: EvidenceSentence) -> Iterator[Difference]:
         start, end = max(self._span[0], self._claim[0].start), min(self._span[1], self._claim[-1].end)
         claim = self._text[self._claim[0].start : self._claim[-1].end]
         other = self._passage[sentence.start : sentence.end]
@@ -173,16 +190,19 @@ class SentenceComparison:
 
 def _alike(one: Mention, other: Mention) -> bool:
     """Return whether they count the same things, or are dates that share a part."""
-    return bool(one.unit and one.unit == other.unit) or any(
-        one.parts[part] == other.parts[part] for part in one.parts.keys() & other.parts.keys()
-    )
+    if one.value is None or other.value is None:
+        return False
+    mine, theirs = one.value, other.value
+    same_unit = mine.unit == theirs.unit and bool(mine.unit or set(mine.nouns) & set(theirs.nouns))
+    return same_unit or bool(mine.parts.items() & theirs.parts.items())
 
 
-def _around(listed: Sequence[Word], mention: Mention) -> set[str]:
+def _around(listed: Sequence[Word], mention: Mention, *, behind: bool = True) -> set[str]:
+    """Return the stems of the content words around a value; with ``behind`` false, of those before it."""
     inside = [place for place, word in enumerate(listed) if mention.start <= word.start < mention.end]
     if not inside:
         return set()
-    low, high = max(0, inside[0] - _AROUND), inside[-1] + 1 + _AROUND
+    low, high = max(0, inside[0] - _AROUND), inside[-1] + 1 + (_AROUND if behind else 0)
     return {
         word.stem
         for place, word in enumerate(listed[low:high], start=low)

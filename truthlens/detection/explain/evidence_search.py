@@ -9,7 +9,7 @@ in none of them, so the words around it decide.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truthlens.core.records.exchange import Passage
-from truthlens.detection.encoder.inputs.lexical import keys_of
+from truthlens.detection.models.inputs.lexical import keys_of
 from truthlens.text.sentences import sentences
 from truthlens.text.words import Word, words
 
@@ -28,9 +28,12 @@ _PASSAGE_SHARE = 0.15  # how much the rest of a passage speaks for a sentence of
 _LENGTH_SHARE = 0.12  # how much a long sentence must give back for what it shares by chance
 _MOST_CHARACTERS = 400_000
 
+BEFORE_WEIGHT = 0.25
+"""Of the words before a claim: they say what "it" and a bare list item are about."""
+
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class EvidenceSentence:
     """Characters ``start`` to ``end`` of passage number ``passage``, with the words in them."""
 
     passage: int
@@ -47,8 +50,13 @@ class Match:
     """
 
     number: int
-    sentence: Sentence
+    sentence: EvidenceSentence
     similarity: float
+
+
+def weighted(listed: Iterable[Word], weight: float) -> dict[str, float]:
+    """Return the content words by the first of their keys, all with the same weight."""
+    return {keys_of(word)[0]: weight for word in listed if not word.stop}
 
 
 class EvidenceSentences:
@@ -85,6 +93,21 @@ class EvidenceSentences:
             return None
         return Match(best, self.sentences[best], min(float(held[best]), 1.0))
 
+    def at(self, passage: int, place: int, claim: Mapping[str, float]) -> Match | None:
+        """Return the sentence at character ``place`` of passage number ``passage``, ``None`` if there is none.
+
+        Args:
+            passage: its number.
+            place: a character of it.
+            claim: weights by key, for the similarity.
+        """
+        for number, sentence in enumerate(self.sentences):
+            if sentence.passage == passage and sentence.start <= place < sentence.end:
+                weights = {key: weight * self.idf(key) for key, weight in claim.items()}
+                held = sum(weight for key, weight in weights.items() if key in self.keys(number))
+                return Match(number, sentence, held / (sum(weights.values()) or 1.0))
+        return None
+
     def _held(
         self, claim: Mapping[str, float], whole: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -113,9 +136,9 @@ class EvidenceSentences:
         return (first, second) in self._bigrams
 
     @cached_property
-    def sentences(self) -> tuple[Sentence, ...]:
+    def sentences(self) -> tuple[EvidenceSentence, ...]:
         """The evidence sentence by sentence, long ones in pieces, in order."""
-        found: list[Sentence] = []
+        found: list[EvidenceSentence] = []
         room = _MOST_CHARACTERS
         for number, passage in enumerate(self.passages):
             text = passage.text[:room]
@@ -129,7 +152,7 @@ class EvidenceSentences:
                     piece = tuple(listed[start : min(start + _LONGEST, place)])
                     low = begin if start == first else piece[0].start
                     high = end if start + _LONGEST >= place else piece[-1].end
-                    found.append(Sentence(number, low, high, piece))
+                    found.append(EvidenceSentence(number, low, high, piece))
         return tuple(found)
 
     @cached_property

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from truthlens.core.records.verdict import ModelIdentity
-from truthlens.detection.encoder.inputs.manifest import Manifest, load_manifest
+from truthlens.detection.models.inputs.manifest import Manifest, load_manifest
 
 # What a manifest says about the model without changing a score. The aggregation is compared by itself.
 _DESCRIPTIVE = frozenset(
@@ -76,5 +76,10 @@ def _digest(file: Path, _size: int, _modified_ns: int) -> str:
 
     Size and modification time are arguments so that the cache notices a changed file.
     """
+    return sha256_of(file)
+
+
+def sha256_of(file: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError, ModelError
-from truthlens.detection.encoder.inputs.windows import Window
+from truthlens.detection.models.inputs.windows import Window
 from truthlens.detection.models.runtime import (
     BUDGET_TOKENS_CPU,
     BUDGET_TOKENS_GPU,
-    Device,
     State,
     collate,
     odds_from,
@@ -40,8 +39,8 @@ class OnnxModel:
         head: the ONNX file that makes logits of all that the body gives and of the features; see
             ``PartedModel``.
         label: index of the label "hallucinated".
-        device: ``cpu``, ``cuda``, or ``auto``: CUDA where this onnxruntime has it.
-        budget_tokens: most padded tokens in a batch; left out, it follows the device.
+        use_cpu: otherwise it runs on CUDA.
+        budget_tokens: most padded tokens in a batch; left out, it follows ``use_cpu``.
         threads: threads inside one inference. With one per inference, concurrent answers scale best.
 
     Raises:
@@ -55,32 +54,21 @@ class OnnxModel:
         *,
         head: Path | None = None,
         label: int = 1,
-        device: Device = "cpu",
+        use_cpu: bool = True,
         budget_tokens: int | None = None,
         threads: int = 1,
     ) -> None:
-        has_gpu = _CUDA in ort.get_available_providers()
-        if device == "cuda" and not has_gpu:
+        if not use_cpu and _CUDA not in ort.get_available_providers():
             raise ModelError(
                 f"{file}: this onnxruntime cannot run on a GPU (no {_CUDA}); "
                 "set use_cpu: true, or install onnxruntime-gpu"
             )
-        on_gpu = has_gpu and device != "cpu"
         self._label = label
-        self._budget_tokens = budget_tokens or (BUDGET_TOKENS_GPU if on_gpu else BUDGET_TOKENS_CPU)
+        self._budget_tokens = budget_tokens or (BUDGET_TOKENS_CPU if use_cpu else BUDGET_TOKENS_GPU)
         self._name = f"onnx:{file.name}"
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = _ERRORS_ONLY
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        load = partial(
-            ort.InferenceSession,
-            sess_options=options,
-            providers=[_CUDA if on_gpu else "CPUExecutionProvider"],
-        )
-        self._first = _load(file, load)
-        self._head = _load(head, load) if head else None
+        load = partial(load_session, threads=threads, on_gpu=not use_cpu)
+        self._first = _graph_of(load(file))
+        self._head = _graph_of(load(head)) if head else None
         self.inputs = self._first.inputs
         if self._head is not None:
             if not {*self._first.outputs} <= self._head.inputs or "logits" not in self._head.outputs:
@@ -156,13 +144,27 @@ class _Graph:
     outputs: tuple[str, ...]
 
 
-def _load(file: Path, load: Callable[[str], Any]) -> _Graph:
+def load_session(file: Path, *, threads: int = 1, on_gpu: bool = False) -> ort.InferenceSession:
+    """Load one ONNX file, to be run with ``threads`` threads inside one inference.
+
+    Raises:
+        ModelError: it cannot be loaded.
+    """
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _ERRORS_ONLY
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    provider = _CUDA if on_gpu else "CPUExecutionProvider"
     try:
-        session = load(str(file))
+        return ort.InferenceSession(str(file), options, providers=[provider])
     except Exception as error:  # onnxruntime raises its own kinds, none of them in one public tree
         raise ModelError(
-            f"{file}: not a loadable ONNX model ({type(error).__name__}); export it again"
+            f"{file}: not a loadable ONNX model ({type(error).__name__}); export or fetch it again"
         ) from error
+
+
+def _graph_of(session: Any) -> _Graph:
     widths = {node.name: node.shape[-1] for node in session.get_inputs() if node.shape}
     features = widths.get("features")
     return _Graph(

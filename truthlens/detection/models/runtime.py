@@ -13,17 +13,15 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError
-from truthlens.detection.encoder.inputs.windows import Window
+from truthlens.detection.models.inputs.windows import Window
 
-Device = Literal["auto", "cpu", "cuda"]
-"""Where a model runs; ``auto`` is a GPU where there is one."""
 # On a CPU a batch gains nothing over its windows one by one, and padding costs. And an int8 graph takes one
 # scale for all of a batch, so that a window's scores would depend on its companions: on a CPU windows go one
 # by one.

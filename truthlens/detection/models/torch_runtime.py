@@ -17,18 +17,10 @@ from numpy.typing import NDArray
 
 from truthlens.core.cancellation import StopCheck, never
 from truthlens.core.errors import DetectorError, ModelError
-from truthlens.detection.encoder.inputs.windows import Window
-from truthlens.detection.models.runtime import BUDGET_TOKENS_CPU, BUDGET_TOKENS_GPU, Device, run_batched
+from truthlens.detection.models.inputs.windows import Window
+from truthlens.detection.models.runtime import BUDGET_TOKENS_CPU, BUDGET_TOKENS_GPU, run_batched
 
 Precision = Literal["auto", "float32", "bfloat16"]
-
-
-def torch_sees_gpu() -> bool:
-    """Return whether PyTorch is installed and finds a GPU."""
-    try:
-        return bool(importlib.import_module("torch").cuda.is_available())
-    except ImportError:
-        return False
 
 
 class TorchModel:
@@ -41,10 +33,10 @@ class TorchModel:
     Args:
         folder: the model's folder.
         label: index of the label "hallucinated".
-        device: ``cpu``, ``cuda``, or ``auto``: CUDA where PyTorch sees a GPU.
+        use_cpu: otherwise it runs on CUDA.
         precision: of weights and activations; ``auto`` is bfloat16 on CUDA and float32 on the CPU. Logits are
             float32.
-        budget_tokens: most padded tokens in a batch; left out, it follows the device.
+        budget_tokens: most padded tokens in a batch; left out, it follows ``use_cpu``.
         threads: threads inside one inference on the CPU. PyTorch has one such setting a process.
 
     Raises:
@@ -56,26 +48,24 @@ class TorchModel:
         folder: Path,
         *,
         label: int = 1,
-        device: Device = "cpu",
+        use_cpu: bool = True,
         precision: Precision = "auto",
         budget_tokens: int | None = None,
         threads: int = 1,
     ) -> None:
         self._torch: Any = _libraries(folder)[0]
-        has_gpu = bool(self._torch.cuda.is_available())
-        if device == "cuda" and not has_gpu:
+        if not use_cpu and not self._torch.cuda.is_available():
             raise ModelError(f"{folder}: PyTorch sees no GPU here; set use_cpu: true")
-        on_gpu = has_gpu and device != "cpu"
-        self._device = "cuda" if on_gpu else "cpu"
+        self._device = "cpu" if use_cpu else "cuda"
         if precision == "auto":
-            precision = "bfloat16" if on_gpu else "float32"
+            precision = "float32" if use_cpu else "bfloat16"
         model = load_classifier(folder, precision=precision)
-        if not on_gpu:
+        if use_cpu:
             self._torch.set_num_threads(threads)
         self._model: Any = model.to(self._device)
         self._accepted = frozenset(inspect.signature(self._model.forward).parameters)
         self._label = label
-        self._budget_tokens = budget_tokens or (BUDGET_TOKENS_GPU if on_gpu else BUDGET_TOKENS_CPU)
+        self._budget_tokens = budget_tokens or (BUDGET_TOKENS_CPU if use_cpu else BUDGET_TOKENS_GPU)
         self._name = f"torch-{self._device}:{self._model.config.model_type}"
 
     @property
@@ -114,22 +104,31 @@ class TorchModel:
         return np.asarray(logits, dtype=np.float32)
 
 
-def load_classifier(folder: Path, *, precision: str, attention: str = "sdpa") -> Any:
-    """Load the token classifier of a folder, as ``transformers`` builds it, in evaluation mode on the CPU.
+def load_classifier(
+    folder: Path,
+    *,
+    precision: str,
+    attention: str = "sdpa",
+    kind: Literal["Token", "Sequence"] = "Token",
+) -> Any:
+    """Load the token or sequence classifier of a folder, as ``transformers`` builds it, in evaluation mode on the CPU.
 
     Args:
         folder: ``config.json`` and safetensors weights.
         precision: ``float32`` or ``bfloat16``.
         attention: implementation by its name in ``transformers``; layouts without it take ``eager``.
+        kind: of classifier.
 
     Raises:
-        ModelError: PyTorch is not installed, or the folder holds no complete token classifier.
+        ModelError: PyTorch is not installed, or the folder holds no complete classifier of that kind.
     """
     torch, transformers = _libraries(folder)
     transformers.logging.disable_progress_bar()
+    loader = getattr(transformers, f"AutoModelFor{kind}Classification")
+    what = f"{kind.lower()} classifier"
 
     def load(attention: str) -> Any:
-        return transformers.AutoModelForTokenClassification.from_pretrained(
+        return loader.from_pretrained(
             folder,
             local_files_only=True,
             use_safetensors=True,
@@ -144,16 +143,16 @@ def load_classifier(folder: Path, *, precision: str, attention: str = "sdpa") ->
             model, loading = load(attention)
         except ValueError:
             model, loading = load("eager")
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+    except Exception as error:  # settings and weights of strangers: the libraries raise of many kinds
         raise ModelError(
-            f"{folder}: not a loadable token classifier ({type(error).__name__}); expected config.json and "
-            "safetensors weights of a token-classification model"
+            f"{folder}: not a loadable {what} ({type(error).__name__}); expected config.json and "
+            f"safetensors weights of a {kind.lower()}-classification model"
         ) from error
     if loading["missing_keys"]:
         # transformers fills them with random numbers, and scores made of those would look like any others
         raise ModelError(
             f"{folder}: {len(loading['missing_keys'])} weights are missing, such as "
-            f"{min(loading['missing_keys'])}; expected a trained token classifier, not a bare encoder"
+            f"{min(loading['missing_keys'])}; expected a trained {what}, not a bare encoder"
         )
     return model.eval()
 

@@ -30,7 +30,7 @@ _BODY_MODES = ("NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX_
 
 
 @dataclass(frozen=True, slots=True)
-class Modes:
+class ProcessingModes:
     """What Envoy sends to the sidecar before any override, by the names of Envoy's enumerations."""
 
     request_headers: Setting[str]
@@ -48,7 +48,7 @@ class Neighbour:
 
     name: str
     first: bool
-    modes: Modes
+    modes: ProcessingModes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class RouteClock:
     path: KeyPath
     idle: Setting[float]
     stream: Setting[float]
-    modes: Modes
+    modes: ProcessingModes
     fails_open: Setting[bool]
     timeout: Setting[float] | None = None
     headers: Mapping[str, str] | None = None
@@ -345,11 +345,11 @@ def _levels(places: tuple[ConfigNode, ...], entry: ConfigNode) -> _Levels:
     return _Levels(off, tuple(overrides))
 
 
-def _modes(levels: list[ConfigNode]) -> Modes:
+def _modes(levels: list[ConfigNode]) -> ProcessingModes:
     """Return the modes of the most specific level that has any; a level replaces the others as a whole."""
     written = [level["processing_mode"] for level in levels if level["processing_mode"].written]
     modes = written[-1] if written else levels[0]["processing_mode"]
-    return Modes(
+    return ProcessingModes(
         request_headers=enum(modes["request_header_mode"], _HEADER_MODES),
         request_body=enum(modes["request_body_mode"], _BODY_MODES),
         response_headers=enum(modes["response_header_mode"], _HEADER_MODES),

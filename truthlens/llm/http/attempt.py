@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 
@@ -32,15 +33,17 @@ async def post(
     content: bytes,
     headers: Mapping[str, bytes],
     *,
+    most_bytes: int = MOST_BYTES,
     wall_clock: Callable[[], float] = time.time,
 ) -> bytes:
-    """Post a request and return the body of a 2xx JSON answer, decoded, at most ``MOST_BYTES`` long.
+    """Post a request and return the body of a 2xx JSON answer, decoded, at most ``most_bytes`` long.
 
     Args:
         http: carries the request.
         url: where to.
-        content: the JSON request.
+        content: the request, of the content type that ``headers`` say.
         headers: lower-case names; an ``authorization`` here goes before one in the URL.
+        most_bytes: of a longer answer no more than one read of the network is held, and it is a bad response.
         wall_clock: seconds since the epoch, for answers that name the date of the next attempt.
 
     Raises:
@@ -51,15 +54,15 @@ async def post(
     try:
         async with http.stream("POST", url, content=content, headers=_raw(headers), auth=auth) as response:
             await _check_refusal(response)
-            _check_head(response, wall_clock)
-            return await _read(response)
+            _check_head(response, most_bytes, wall_clock)
+            return await _read(response, most_bytes)
     except CallError:
         raise
     except (httpx.ConnectTimeout, httpx.PoolTimeout):
         raise AttemptError(CallFailure.CONNECTION, "no connection in time", again=True) from None
     except httpx.TimeoutException:
         raise AttemptError(CallFailure.TIMEOUT, "no answer in time") from None
-    except httpx.DecodingError:
+    except zlib.error:
         raise AttemptError(CallFailure.BAD_RESPONSE, "the encoded data are damaged") from None
     except Exception as error:  # noqa: BLE001 - the layers below httpx let errors of their own through
         # The exception's text may quote the URL; its type is all that is told.
@@ -74,11 +77,8 @@ async def _check_refusal(response: httpx.Response) -> None:
     try:
         if response.headers.get("content-encoding", "identity").strip().lower() in ("identity", "gzip"):
             async with asyncio.timeout(_LONGEST_REFUSAL_S):
-                async for chunk in response.aiter_bytes():
-                    body += chunk
-                    if len(body) >= causes.MOST_BYTES:
-                        break
-    except (httpx.HTTPError, TimeoutError):
+                await _fill(body, response, causes.MOST_BYTES)
+    except (httpx.HTTPError, zlib.error, TimeoutError):
         pass  # what came is enough to say that it was refused
     cause = causes.cause_of(response.status_code, bytes(body))
     raise AttemptError(CallFailure.CLIENT_ERROR, f"status {response.status_code}", cause=cause)
@@ -88,7 +88,7 @@ def _raw(headers: Mapping[str, bytes]) -> list[tuple[bytes, bytes]]:
     return [(name.encode("ascii"), value) for name, value in headers.items()]
 
 
-def _check_head(response: httpx.Response, wall_clock: Callable[[], float]) -> None:
+def _check_head(response: httpx.Response, most_bytes: int, wall_clock: Callable[[], float]) -> None:
     status = response.status_code
     if status not in _SUCCESS:
         raise AttemptError(
@@ -100,13 +100,12 @@ def _check_head(response: httpx.Response, wall_clock: Callable[[], float]) -> No
     kind = response.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
         raise AttemptError(CallFailure.BAD_RESPONSE, "the content-type is not JSON")
-    # None was asked for. Gzip is let through, for a chunk of it inflates a thousandfold at most; brotli has
-    # no bound.
+    # None was asked for. Gzip is let through, for it can be inflated within a bound.
     if response.headers.get("content-encoding", "identity").strip().lower() not in ("identity", "gzip"):
         raise AttemptError(CallFailure.BAD_RESPONSE, "a content-encoding that was not asked for")
     length = response.headers.get("content-length", "0")
-    if length.isascii() and length.isdigit() and len(length) < 20 and int(length) > MOST_BYTES:
-        raise _too_large()
+    if length.isascii() and length.isdigit() and len(length) < 20 and int(length) > most_bytes:
+        raise _too_large(most_bytes)
 
 
 def _failure_of(status: int) -> CallFailure:
@@ -140,14 +139,29 @@ def _seconds(text: str) -> float | None:
     return float(text)
 
 
-async def _read(response: httpx.Response) -> bytes:
+async def _read(response: httpx.Response, most_bytes: int) -> bytes:
     body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MOST_BYTES:
-            raise _too_large()
+    await _fill(body, response, most_bytes + 1)
+    if len(body) > most_bytes:
+        raise _too_large(most_bytes)
     return bytes(body)
 
 
-def _too_large() -> AttemptError:
-    return AttemptError(CallFailure.BAD_RESPONSE, f"the answer is larger than {MOST_BYTES} bytes")
+async def _fill(body: bytearray, response: httpx.Response, enough: int) -> None:
+    """Add the decoded body to ``body`` until its end, or until it has ``enough`` bytes or some more."""
+    if response.headers.get("content-encoding", "identity").strip().lower() == "identity":
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) >= enough:
+                return
+        return
+    # Inflated here and not by httpx, which has no bound on what one chunk becomes.
+    gzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    async for chunk in response.aiter_raw():
+        body += gzip.decompress(chunk, enough - len(body))
+        if len(body) >= enough or gzip.eof:
+            return
+
+
+def _too_large(most_bytes: int) -> AttemptError:
+    return AttemptError(CallFailure.BAD_RESPONSE, f"the answer is larger than {most_bytes} bytes")

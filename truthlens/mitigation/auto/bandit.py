@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from truthlens.core.records.enums import Mode
-from truthlens.core.records.plan import AutoSettings, Plan
+from truthlens.core.records.plan import Plan
+from truthlens.core.records.settings import AutoSettings
 from truthlens.mitigation.auto.reward import expected_reward
 
 PRIOR_STRENGTH = 10.0
@@ -65,11 +66,10 @@ class ArmStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A mode's Beta distribution over its mean reward, as of ``updated_at`` (seconds), both above 0."""
+    """A mode's Beta distribution over its mean reward; both are above 0."""
 
     alpha: float
     beta: float
-    updated_at: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -97,20 +97,14 @@ class Bandit:
         self._rng = rng or random.Random()  # noqa: S311 - chance, not secrecy
         self._settings: dict[str, AutoSettings] = {}
 
-    async def choose(self, plan: Plan, feasible: Collection[Mode] | None = None) -> Mode:
-        """Choose the mode to run for one flagged answer.
-
-        Args:
-            plan: a plan of mode auto.
-            feasible: the modes that can be run now; ``None`` for ``feasible_modes(plan)``. Others of the plan
-                wait.
+    async def choose(self, plan: Plan) -> Mode:
+        """Choose the mode to run for one flagged answer of a plan of mode auto.
 
         Raises:
             ValueError: none of the plan's modes is feasible.
         """
         self._settings[plan.decision] = plan.auto
-        able = feasible_modes(plan) if feasible is None else feasible
-        modes = tuple(mode for mode in plan.auto.modes if mode in able)
+        modes = feasible_modes(plan)
         if not modes:
             raise ValueError(f"decision {plan.decision!r} has no feasible mode to choose from")
         if len(modes) == 1:
@@ -159,9 +153,9 @@ def posterior(mode: Mode, settings: AutoSettings, learned: ArmCounts | None, *, 
     """Return the arm of a mode: its prior, and what remains by ``now`` of what was learned."""
     before = prior(mode, settings)
     if learned is None:
-        return Arm(before.alpha, before.beta, now)
+        return before
     left = learned.decayed(now, settings.half_life_s)
-    return Arm(before.alpha + left.successes, before.beta + left.failures, now)
+    return Arm(before.alpha + left.successes, before.beta + left.failures)
 
 
 def prior(mode: Mode, settings: AutoSettings) -> Arm:

@@ -3,7 +3,8 @@
 A reward is in 0..1: the quality that the client got, less the priced time and tokens.
 
 - *Quality* is 1 where the delivered answer scores below the threshold. Where it still reaches it, the client
-  was at least warned: that is worth ``AWARENESS``, plus the share of the rest by which the score fell. So a
+  was at least warned: that is worth ``AWARENESS``, plus the share of the rest that is the share of its findings
+  that is gone. Noisy-OR saturates, so findings are measured by ``−ln(1 − score)``, which is their sum. So a
   mode that corrects nothing is worth less than the warning of the lightweight mode exactly by what it cost,
   and auto stops paying for it.
 - *Prices* are the plan's: ``latency_weight`` per 10 s, ``token_weight`` per 10,000 tokens of extra calls.
@@ -13,16 +14,19 @@ Nothing here looks at an answer's text, and an exchange that was not scored at t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from truthlens.core.records.enums import Mode
-from truthlens.core.records.plan import AutoSettings
+from truthlens.core.records.settings import AutoSettings
 
 AWARENESS = 0.2
 """Worth of an unsupported answer that is delivered as such (warning, disclaimer, headers), 0..1."""
 
+# Nearer to 1, scores differ by rounding.
+_MOST_SCORE = 1.0 - 1e-9
 _LATENCY_UNIT_S = 10.0
 _TOKEN_UNIT = 10_000
 # A retrieval-augmented exchange: some 1,700 tokens of prompt and 300 of answer.
@@ -68,9 +72,14 @@ def reward(
     if final < threshold:
         quality = 1.0
     else:
-        fall = max(0.0, first - final) / first if first > 0.0 else 0.0
+        before, after = _findings(first), _findings(final)
+        fall = max(0.0, before - after) / before if before > 0.0 else 0.0
         quality = AWARENESS + (1.0 - AWARENESS) * fall
     return priced(quality, latency_s=latency_s, tokens=tokens, settings=settings)
+
+
+def _findings(score: float) -> float:
+    return -math.log1p(-min(score, _MOST_SCORE))
 
 
 def review_reward(

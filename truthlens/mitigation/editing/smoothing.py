@@ -78,6 +78,14 @@ def ends_line(rest: str) -> bool:
     return rest.lstrip(" \t").lstrip(_CLOSERS).lstrip(" \t")[:1] in {"", "\n"}
 
 
+def is_finished(text: str) -> bool:
+    """Return whether a sentence ends, or a line begins, at the end of ``text``."""
+    if _starts_line(text):
+        return True
+    bare = text.rstrip().rstrip(_CLOSERS).rstrip()
+    return bare[-1:] in tuple(_TERMINAL + ":：；|")
+
+
 def capitalised(text: str) -> str:
     """Return ``text`` with a capital at its start, unless its first word is special (address, trade name)."""
     match = re.match(r"[*_\"'“‘(]*", text)
@@ -93,8 +101,8 @@ def capitalised(text: str) -> str:
 
 
 def _cut(left: str, original: str, right: str, *, ends_line: bool) -> tuple[str, str]:
-    finished = _is_finished(left)
-    ends = ends_line or _is_finished(original)
+    finished = is_finished(left)
+    ends = ends_line or is_finished(original)
     if finished and ends:
         return _joined(left, without_connective(right.lstrip(" \t"), first=_starts_line(left)))
     if finished:
@@ -116,14 +124,14 @@ def _cut(left: str, original: str, right: str, *, ends_line: bool) -> tuple[str,
 
 
 def _put(left: str, original: str, wording: str, right: str, *, ends_line: bool) -> tuple[str, str]:
-    glue = None if _is_finished(left) else _glue_before(left)
-    if not _is_finished(left) and glue is None and original:
+    glue = None if is_finished(left) else _glue_before(left)
+    if not is_finished(left) and glue is None and original:
         # Words within a sentence: nothing to smooth but what is doubled.
         return left + wording, right
     end = "。" if _CJK.search(wording[-2:]) else "."
     if glue is not None:
         left = left[:glue] + ("。" if _CJK.search(left[:glue][-1:]) else ".")
-    if not original and not _is_finished(left):
+    if not original and not is_finished(left):
         left = left.rstrip(" \t") + end
     wording = without_connective(wording, first=True)
     if glue is not None or not original or _first_letter(original).isupper():
@@ -131,12 +139,12 @@ def _put(left: str, original: str, wording: str, right: str, *, ends_line: bool)
     joint = _GLUE_AFTER.match(right)
     if right.lstrip(" \t")[:1] and right.lstrip(" \t")[0] in _TERMINAL:
         wording = wording.rstrip().rstrip(".。")
-    elif ends_line and original and not _is_finished(original):
+    elif ends_line and original and not is_finished(original):
         wording = wording.removesuffix(".").removesuffix("。")
-    elif not _is_finished(wording):
+    elif not is_finished(wording):
         wording += end
     written, wording = _joined(left, wording)
-    if joint is not None and _is_finished(wording):
+    if joint is not None and is_finished(wording):
         return _joined(written + wording, capitalised(right[joint.end() :]))
     return written + wording, right
 
@@ -174,14 +182,6 @@ def _starts_line(left: str) -> bool:
     while marker := MARKER.match(line, start):
         start = marker.end()
     return _OPENERS.fullmatch(line[start:].lstrip(" \t")) is not None
-
-
-def _is_finished(text: str) -> bool:
-    """Return whether a sentence ends, or a line begins, at the end of ``text``."""
-    if _starts_line(text):
-        return True
-    bare = text.rstrip().rstrip(_CLOSERS).rstrip()
-    return bare[-1:] in tuple(_TERMINAL + ":：；|")
 
 
 def _terminal_of(text: str) -> str:

@@ -10,7 +10,6 @@ anything.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from itertools import pairwise
 
 from truthlens.mitigation.editing.smoothing import capitalised, ends_line, smoothed, without_connective
 from truthlens.mitigation.editing.text_layout import Line, last_below, outline, renumbered, vacated
-from truthlens.text.sentences import sentences
+from truthlens.text.sentences import is_json, sentences
 
 _JOINT = re.compile(
     r"[ \t,;，；]*(?:(?:and|but|yet|so|while|whereas|however|但是?|不过|然而|同时|而且|并且|而)[ \t,，]*)?",
@@ -68,7 +67,7 @@ def splice(text: str, edits: Sequence[Edit]) -> str:
     )
     if not wanted:
         return text
-    assert not _is_json(text), "a JSON answer cannot be spliced"
+    assert not is_json(text), "a JSON answer cannot be spliced"
     assert all(one.end <= other.start for one, other in pairwise(wanted)), "edits overlap"
     lines = outline(text)
     within = _merged(text, [_balanced(text, edit) for edit in wanted])
@@ -81,6 +80,11 @@ def splice(text: str, edits: Sequence[Edit]) -> str:
     seams = [part for edit in [*within, *lead_ins] for part in _outside(text, edit, cuts)]
     seams += _after_cuts(lines, gone, [*seams, *exact])
     return _built(text, seams=seams, exact=exact)
+
+
+def exchanged(text: str, edits: Sequence[Edit]) -> str:
+    """Return ``text`` with ``edits``, which must not overlap, made as they are: nothing is smoothed. JSON is a text like any other."""
+    return _built(text, seams=(), exact=edits)
 
 
 def _built(text: str, *, seams: Sequence[Edit], exact: Sequence[Edit]) -> str:
@@ -288,13 +292,3 @@ def _trimmed_like(text: str, result: str) -> str:
 def _blank_lines(text: str) -> int:
     """Return the length of the blank lines that ``text`` begins with."""
     return text.rfind("\n", 0, len(text) - len(text.lstrip())) + 1
-
-
-def _is_json(text: str) -> bool:
-    if not text.lstrip().startswith(("{", "[")):
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

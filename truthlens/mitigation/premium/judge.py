@@ -21,7 +21,7 @@ from truthlens.mitigation.premium.consensus.answer_diff import (
     differences,
 )
 from truthlens.mitigation.premium.consensus.comparison import Comparison
-from truthlens.mitigation.prompts.questions import Opinion, is_structured, prompted, written
+from truthlens.mitigation.questions import Opinion, is_structured, prompted, written
 from truthlens.prompts import delimiters
 
 _MOST_DIFFERENCES = 40

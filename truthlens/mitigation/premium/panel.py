@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.calls import Role
 from truthlens.core.records.enums import Mode
-from truthlens.core.records.plan import Consensus
+from truthlens.core.records.mitigation_result import OWN_VERIFIER
+from truthlens.core.records.settings import Consensus
 from truthlens.mitigation import candidate_checks
+from truthlens.mitigation.editing.put_back import put_back
 from truthlens.mitigation.gain import ScoredDraft
 from truthlens.mitigation.interfaces import FIRST_SCORING_S, STOPS, Correction, Stop, Task, Tools
 from truthlens.mitigation.premium.candidate_selection import Contest
@@ -29,8 +31,8 @@ from truthlens.mitigation.premium.consensus.vote import segment_vote
 from truthlens.mitigation.premium.consensus.weighted_fusion import weighted_fusion
 from truthlens.mitigation.premium.debate.debate import debate
 from truthlens.mitigation.premium.judge import arbitrate
-from truthlens.mitigation.prompts.questions import Opinion, acceptable, is_structured
-from truthlens.mitigation.standard.loop import correct
+from truthlens.mitigation.questions import Opinion, acceptable, is_structured
+from truthlens.mitigation.standard.loop import RELEASED, REWORDED, Corrected, correct
 
 NO_SECOND_OPINION = "no-second-opinion"
 NOT_SPLICED = "not-spliced"
@@ -87,6 +89,8 @@ class _Panel:
         """
         if self.task.verdict.score is None:
             return Stop.UNDECIDED
+        if self.task.model in self.task.plan.premium.verification_models:
+            self.notes.append(OWN_VERIFIER)
         await self._hear(opinions)
         if not self.others:
             self.notes.append(NO_SECOND_OPINION)
@@ -112,14 +116,20 @@ class _Panel:
 
     async def correct(self) -> Stop:
         """Correct the best draft in a loop, by the judge if there is one; return why the loop ended."""
-        left = self.task.plan.premium.max_iterations
+        done = await self._looped(self.task.plan.premium.max_iterations)
+        if done.released:
+            self.notes.append(RELEASED)
+        return done.stop
+
+    async def _looped(self, left: int) -> Corrected:
         if self.judge is not None:
-            stop, used = await self._corrected(self.judge, own=False, most=left)
-            if stop is not Stop.CALL_FAILED or used >= left:
-                return stop
+            done = await self._corrected(self.judge, own=False, most=left)
+            used = len(done.attempts)
+            if done.stop is not Stop.CALL_FAILED or used >= left:
+                return done
             self._lose_judge()
             left -= used
-        return (await self._corrected(self.task.model, own=True, most=left))[0]
+        return await self._corrected(self.task.model, own=True, most=left)
 
     def correction(self, stop: Stop) -> Correction:
         """Return what is delivered."""
@@ -217,7 +227,7 @@ class _Panel:
         assert self.judge is not None
         opinion = await arbitrate(self.task, self._early, comparison, judge=self.judge)
         if opinion.text is not None:
-            await self._offer_ruling(opinion.text, model=self.judge)
+            await self._offer_ruling(opinion.text, comparison, model=self.judge)
             return True
         self.contest.attempts += opinion.attempts(Role.JUDGE)
         if opinion.failure is None:
@@ -234,7 +244,7 @@ class _Panel:
         self.ended = STOPS.get(done.failure) if done.failure else None
         closing = done.closing
         if closing.text is not None and closing.writer is not None:
-            await self._offer_ruling(closing.text, model=closing.writer)
+            await self._offer_ruling(closing.text, comparison, model=closing.writer)
         elif closing.text is not None:
             await self.contest.offer(
                 closing.text,
@@ -244,7 +254,12 @@ class _Panel:
                 consensus=closing.reached,
             )
 
-    async def _offer_ruling(self, text: str, *, model: str) -> None:
+    async def _offer_ruling(self, text: str, comparison: Comparison, *, model: str) -> None:
+        # What other voices dispute is what the judge was asked about, whatever detection says of it.
+        asked = [(view.claim.start, view.claim.end) for view in comparison.views[0] if view.disputed]
+        first = self.task.answer.text
+        kept = await asyncio.to_thread(put_back, first, self.task.verdict, text, asked=asked)
+        text = kept.text
         await self.contest.offer(
             text,
             model=model,
@@ -254,12 +269,14 @@ class _Panel:
             rules=True,
             passing={candidate_checks.LOST_CONTENT},
         )
-        if self.contest.best.text == text and text != self.task.answer.text:
+        if self.contest.best.text == text and text != first:
+            if not kept.complete:
+                self.notes.append(REWORDED)
             # A judge decides; whether the models agree with it is another question.
             self.contest.consensus = await self._is_still_held()
 
-    async def _corrected(self, model: str, *, own: bool, most: int) -> tuple[Stop, int]:
-        """Return why a loop ended and how many attempts it made; its draft is the best one now."""
+    async def _corrected(self, model: str, *, own: bool, most: int) -> Corrected:
+        """Return what a loop came to; its draft is the best one now."""
         role = Role.REFINER if own else Role.JUDGE
         before = self.contest.best
         done = await correct(
@@ -270,7 +287,7 @@ class _Panel:
         if done.draft.text != before.text:
             self.contest.best = done.draft
             self.contest.consensus = await self._is_still_held()
-        return done.stop, len(done.attempts)
+        return done
 
     async def _is_still_held(self) -> bool:
         """Return whether the models hold the claims of the best draft, which none of them has seen.
@@ -282,14 +299,11 @@ class _Panel:
             return False
         best = self.contest.best
         first = ScoredDraft(self.task.answer.text, self.task.verdict)
-        query = self.task.exchange.query
         try:
             async with asyncio.timeout(self.tools.deadline.remaining_s):
                 if best.replaced:
                     author = Voice("", best.text, 0.0, best.verdict)
-                    comparison = await compare(
-                        (author, self._voice(first), *self.others), self.tools, query=query
-                    )
+                    comparison = await compare((author, self._voice(first), *self.others), self.tools)
                 else:
                     comparison = await self._compared(best)
         except TimeoutError:
@@ -299,8 +313,7 @@ class _Panel:
 
     async def _compared(self, draft: ScoredDraft) -> Comparison:
         """The draft, for the first answer's model, beside the other voices."""
-        query = self.task.exchange.query
-        return await compare((self._voice(draft), *self.others), self.tools, query=query)
+        return await compare((self._voice(draft), *self.others), self.tools)
 
     def _voice(self, draft: ScoredDraft) -> Voice:
         return Voice(self.task.model, draft.text, self._weight(self.task.model), draft.verdict)

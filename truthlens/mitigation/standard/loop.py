@@ -1,7 +1,8 @@
 """The correction loop: the model is shown what is doubtful in its answer until the answer is good enough.
 
 Bounded four ways (attempts, gain, time, and the budget behind ``Ask``), and never worse: a candidate is taken
-only where it is clearly better (``gain``). What this does not do: it brings in no second opinion (``panel``),
+only where it is clearly better (``gain``). What a judge accepts is good enough below the threshold; what it
+rejects is released, marked, and not tried again near the limit. What this does not do: it brings in no second opinion (``panel``),
 and it adds no disclaimer.
 """
 
@@ -12,10 +13,12 @@ from dataclasses import dataclass, field
 
 from truthlens.core.errors import CallError
 from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, Role
-from truthlens.core.records.enums import Endpoint, Mode
+from truthlens.core.records.enums import Endpoint, Mode, Risk
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
-from truthlens.mitigation import candidate_checks
+from truthlens.core.risk import Decision, is_near_limit, risk_of
+from truthlens.mitigation import candidate_checks, follow_up
+from truthlens.mitigation.editing.put_back import put_back
 from truthlens.mitigation.gain import LESS_CHECKED, UNSCORED, ScoredDraft, weighed
 from truthlens.mitigation.interfaces import (
     FIRST_SCORING_S,
@@ -28,20 +31,19 @@ from truthlens.mitigation.interfaces import (
     Tools,
     failed,
 )
-from truthlens.mitigation.prompts import follow_up
 from truthlens.mitigation.standard.correction_prompt import MOST_CHARS, correction_prompt
 from truthlens.mitigation.standard.self_check import self_check
 from truthlens.prompts import model_requests, render
 from truthlens.prompts.model_requests import with_evidence
 
+RELEASED = "released-high-risk"
 UNCHANGED = "unchanged"
+REWORDED = "supported-reworded"
 WORSE = "worse"
 
 # A model that missed once may hit the next time: sampling differs, and the prompt says what was wrong with
 # its last try, so that no model is asked the same twice.
 _MOST_MISSES = 2
-# Below this, figures differ by rounding.
-_LEAST_GAIN = 1e-9
 # Of the time that is left: a check that takes longer would leave no time to correct.
 _SELF_CHECK_SHARE = 0.5
 # About: what is reserved for a text as long as the answer.
@@ -52,12 +54,16 @@ _MOST_WRAPPING = 2
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """The best draft of a loop, why the loop ended, and every candidate in the order in which they came."""
+    """The best draft of a loop, why the loop ended, and every candidate in the order in which they came.
+
+    ``released``: the draft is of high risk, and leaves because hardly an iteration was left.
+    """
 
     draft: ScoredDraft
     stop: Stop
     attempts: tuple[Attempt, ...]
     notes: tuple[str, ...]
+    released: bool = False
 
 
 async def standard(task: Task, tools: Tools) -> Correction:
@@ -78,7 +84,7 @@ async def standard(task: Task, tools: Tools) -> Correction:
         stop=done.stop,
         attempts=done.attempts,
         replaced=done.draft.replaced,
-        notes=done.notes,
+        notes=(*done.notes, RELEASED) if done.released else done.notes,
     )
 
 
@@ -100,7 +106,8 @@ async def correct(
     """
     loop = _Loop(task, tools, draft, model=model, own=own, role=role)
     stop = await loop.run(max_iterations)
-    return Corrected(loop.best, stop, tuple(loop.attempts), tuple(loop.notes))
+    released = stop is not Stop.CLEAN and loop.is_released(max_iterations)
+    return Corrected(loop.best, stop, tuple(loop.attempts), tuple(dict.fromkeys(loop.notes)), released)
 
 
 def target_of(plan: Plan) -> float:
@@ -125,6 +132,7 @@ class _Loop:
     seen: set[str] = field(init=False)
     checks: str = field(init=False, default="")
     scoring_s: float = field(init=False, default=FIRST_SCORING_S)
+    iteration: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         self.first = self.best
@@ -138,25 +146,36 @@ class _Loop:
         if max_iterations > 0 and plan.standard.self_check and self._time_s > 0.0:
             await self._self_check()
         missed, misses = "", 0
-        for _ in range(max_iterations):
+        for self.iteration in range(1, max_iterations + 1):
             if self._time_s <= 0.0:
                 return Stop.DEADLINE
-            before = self._score
             outcome = await self._round(missed)
             if isinstance(outcome, Stop):
                 return outcome
-            if self._score < target_of(plan):
+            # Where scores saturate they tell nothing of a gain: whatever is clearly better is one.
+            missed, misses = outcome, misses + 1 if outcome else 0
+            decision = self.best.verdict.decision
+            target = plan.threshold if decision is Decision.SYNTHESIZE else target_of(plan)
+            if self._score < target:
                 return Stop.CONVERGED
-            gained = before - self._score >= max(plan.standard.min_gain, _LEAST_GAIN)
-            missed, misses = ("", 0) if gained else (outcome, misses + 1)
+            if misses and decision is Decision.REJECT and self.is_released(max_iterations):
+                return Stop.RELEASED
             if misses == _MOST_MISSES:
                 return Stop.NO_GAIN
         return Stop.MAX_ITERATIONS
 
+    def is_released(self, max_iterations: int) -> bool:
+        """Return whether the best draft leaves with a high risk because hardly an iteration is left."""
+        score = self.best.verdict.score
+        is_high = score is not None and risk_of(score) is Risk.HIGH
+        return is_high and max_iterations > 0 and is_near_limit(self.iteration, max_iterations)
+
     @property
     def _score(self) -> float:
-        assert self.best.verdict.score is not None
-        return self.best.verdict.score
+        """Of the best draft; one that claims nothing has nothing left to mend."""
+        verdict = self.best.verdict
+        assert verdict.score is not None or verdict.claims_nothing
+        return verdict.score or 0.0
 
     @property
     def _time_s(self) -> float:
@@ -178,6 +197,9 @@ class _Loop:
             self._note(CandidateFate.REJECTED, reason=candidate_checks.TOO_LONG)
             return candidate_checks.TOO_LONG
         text = candidate_checks.clean(completion.text, first=first)
+        best = self.best
+        kept = await asyncio.to_thread(put_back, best.text, best.verdict, text)
+        text = kept.text
         if text.strip() in self.seen:
             self._note(CandidateFate.UNCHANGED)
             return UNCHANGED
@@ -189,7 +211,10 @@ class _Loop:
         if code is not None:
             self._note(CandidateFate.REJECTED, reason=code)
             return code
-        return await self._assess(text)
+        outcome = await self._assess(text)
+        if self.best.text == text and not kept.complete:
+            self.notes.append(REWORDED)
+        return outcome
 
     async def _assess(self, text: str) -> Stop | str:
         """Score the candidate and keep it where it is better."""

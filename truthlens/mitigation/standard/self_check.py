@@ -14,6 +14,7 @@ from truthlens.core.errors import CallError
 from truthlens.core.records.calls import ModelRequest, Role
 from truthlens.core.records.enums import Endpoint
 from truthlens.core.records.verdict import Verdict
+from truthlens.mitigation.doubts import doubts_shown
 from truthlens.mitigation.interfaces import Task, Tools
 from truthlens.mitigation.standard.correction_prompt import evidence_for, marked_answer
 from truthlens.prompts import delimiters, model_requests, render
@@ -45,7 +46,7 @@ async def self_check(
         "questions",
         chinese=chinese,
         question=delimiters.tag("question", task.exchange.query),
-        answer=marked_answer(text, verdict),
+        answer=marked_answer(text, doubts_shown(text, verdict)),
         most=MOST_QUESTIONS,
     )
 

@@ -1,4 +1,4 @@
-"""Sets one decision's threshold in the text of a policy, leaving every other character as it is.
+"""Sets one decision's threshold, or another key, in the text of a policy, leaving every other character as it is.
 
 Works on the places that the YAML reader gives for each node. What an edit comes to is read back and compared
 with what it should be; where the two differ (a shared anchor, an unusual layout) nothing is changed and the
@@ -18,53 +18,54 @@ from truthlens.core.errors import PolicyError
 from truthlens.policy.policy import DEFAULT_DECISION
 from truthlens.yamlfile.source import read_document
 
-Value = float | dict[str, Any]
+Value = float | str | dict[str, Any]
 _KIND = "hallucination"
 
 
 class EditError(PolicyError):
-    """The threshold cannot be set without touching something else.
+    """The key cannot be set without touching something else.
 
     The message has the line to write by hand.
     """
 
 
-def with_threshold(text: str, value: Value, *, decision: str, file: str) -> str:
-    """Return ``text`` with the threshold of ``decision`` set to ``value``.
+def with_key(text: str, value: Value, *, decision: str, file: str, key: str = "threshold") -> str:
+    """Return ``text`` with ``key`` of ``decision`` set to ``value``.
 
-    A threshold that is there is replaced; otherwise the key is added, with the plugin around it where that is
+    A key that is there is replaced; otherwise it is added, with the plugin around it where that is
     missing.
 
     Args:
         text: a policy, without mistakes.
-        value: a number, or the mapping of another kind of threshold.
+        value: a number, a text, or the mapping of another kind of threshold.
         decision: name of a decision, or ``default`` for the plan of ``hallucination``.
         file: name of the policy, for messages.
+        key: of a decision's configuration.
 
     Raises:
-        EditError: there is no such decision, or it cannot be edited without changing more than the threshold.
+        EditError: there is no such decision, or it cannot be edited without changing more than the key.
     """
     before = read_document(text, file=file).data
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if before is None or not isinstance(root, yaml.MappingNode):
         raise EditError(f"{file}: expected a mapping at the top; fix the file (`truthlens check {file}`)")
     expected = copy.deepcopy(before)
-    path, missing = _place(expected, decision, file)
+    path, missing = _place(expected, decision, file, key)
     _holder(expected, path)[missing[0]] = _wrapped(missing, value)
     changed = _edit(text, root, path, missing, value)
     if changed is None or read_document(changed, file=file).data != expected:
         where = DEFAULT_DECISION if decision == DEFAULT_DECISION else f"the decision {decision!r}"
         raise EditError(
-            f"{file}: the threshold of {where} cannot be set without touching what stands around it (a comment inside"
-            f" it, or a part that is shared by an anchor); write by hand: threshold: {_flow(value)}"
+            f"{file}: the {key} of {where} cannot be set without touching what stands around it (a comment inside"
+            f" it, or a part that is shared by an anchor); write by hand: {key}: {_flow(value)}"
         )
     return changed
 
 
-def _place(data: dict[str, Any], decision: str, file: str) -> tuple[list[str | int], list[str]]:
+def _place(data: dict[str, Any], decision: str, file: str, key: str) -> tuple[list[str | int], list[str]]:
     """Return the path of the nearest existing mapping, and the keys below it that must be created."""
     if decision == DEFAULT_DECISION:
-        return ([_KIND], ["threshold"]) if _KIND in data else ([], [_KIND, "threshold"])
+        return ([_KIND], [key]) if _KIND in data else ([], [_KIND, key])
     decisions = data.get("decisions") or []
     index = next((i for i, entry in enumerate(decisions) if entry.get("name") == decision), None)
     if index is None:
@@ -73,23 +74,23 @@ def _place(data: dict[str, Any], decision: str, file: str) -> tuple[list[str | i
     place: list[str | int] = ["decisions", index]
     plugins = decisions[index].get("plugins")
     if plugins is None:
-        return place, ["plugins", "threshold"]
+        return place, ["plugins", key]
     number = next((i for i, plugin in enumerate(plugins) if plugin.get("type") == _KIND), None)
     if number is None:
-        return [*place, "plugins"], ["threshold"]
+        return [*place, "plugins"], [key]
     place += ["plugins", number]
     if plugins[number].get("configuration") is None:
-        return place, ["configuration", "threshold"]
-    return [*place, "configuration"], ["threshold"]
+        return place, ["configuration", key]
+    return [*place, "configuration"], [key]
 
 
 def _wrapped(missing: Sequence[str], value: Any) -> Any:
-    """Return what must be written for ``missing[0]`` so that the threshold gets to its place."""
+    """Return what must be written for ``missing[0]`` so that the key gets to its place."""
     match missing:
-        case ["plugins", "threshold"]:
-            return [{"type": _KIND, "configuration": {"threshold": value}}]
-        case [_, "threshold"]:
-            return {"threshold": value}
+        case ["plugins", key]:
+            return [{"type": _KIND, "configuration": {key: value}}]
+        case [_, key]:
+            return {key: value}
         case _:
             return value
 

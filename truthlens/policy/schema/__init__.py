@@ -8,25 +8,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from truthlens.core.cache_settings import CacheSettings
+from truthlens.core.limits import Limits
+from truthlens.core.records.settings import HeaderName, Label, Section, Text, Unit
+from truthlens.core.review_settings import ReviewSettings
 from truthlens.policy.schema.behaviour import (
     Behaviour,
     CostThreshold,
+    Detector,
     MissRateThreshold,
     PluginConfiguration,
     WeightedDetector,
 )
-from truthlens.policy.schema.decisions import Condition, DecisionSection, Group, HallucinationPlugin
-from truthlens.policy.schema.process import (
-    CacheSection,
-    LimitsSection,
-    ModelEntry,
-    ReviewSection,
-    TelemetrySection,
+from truthlens.policy.schema.decisions import (
+    Condition,
+    DecisionSection,
+    DomainSignalSection,
+    Group,
+    HallucinationPlugin,
+    SignalsSection,
 )
-from truthlens.policy.schema.signals import DomainSignalSection, SignalsSection
-from truthlens.policy.schema.types import HeaderName, Section
 
 __all__ = [
     "Behaviour",
@@ -42,9 +45,64 @@ __all__ = [
     "PolicyFile",
     "Section",
     "SignalsSection",
+    "SourceEntry",
+    "Telemetry",
     "WeightedDetector",
     "json_schema",
 ]
+
+
+class PriceSection(Section):
+    """USD per million tokens."""
+
+    input: float = Field(ge=0, le=100_000, allow_inf_nan=False)
+    output: float = Field(ge=0, le=100_000, allow_inf_nan=False)
+
+
+class ModelEntry(Section):
+    """A model that can be called."""
+
+    name: Text
+    base_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s]+$",
+        description="Ends before /chat/completions. Default: the gateway's own backend (--upstream).",
+    )
+    api_key_env: str | None = Field(
+        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Environment variable with the key."
+    )
+    price: PriceSection | None = None
+    reliability: Unit | None = Field(
+        default=None, description="Weight of its word among other models. Default 0.5."
+    )
+    max_concurrency: int | None = Field(
+        default=None, ge=1, le=10000, description="Calls in flight of one process. Default 32."
+    )
+    max_model_len: int | None = Field(
+        default=None,
+        ge=256,
+        le=100_000_000,
+        description="Tokens of prompt and answer that it takes together. Default: as its server's /v1/models says.",
+    )
+
+
+class SourceEntry(Section):
+    """A source of evidence; the options of its type are further keys."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Label
+    type: Text = Field(
+        description="folder, vector_store, pgvector, qdrant, opensearch, searxng, mcp, ddgs, or one that is installed."
+    )
+
+
+class Telemetry(Section):
+    """What is logged."""
+
+    log_text: bool = Field(
+        default=False, description="true: texts of users and models are logged and shown on the console."
+    )
 
 
 class PolicyFile(Section):
@@ -58,11 +116,18 @@ class PolicyFile(Section):
         description="Request headers that only an upstream router can set, never a client.",
     )
     models: list[ModelEntry] | None = None
-    limits: LimitsSection = LimitsSection()
-    telemetry: TelemetrySection = TelemetrySection()
-    detectors: Any = Field(default=None, description="Not read by this version.")
-    review: ReviewSection = ReviewSection()
-    cache: CacheSection = CacheSection()
+    sources: list[SourceEntry] = Field(
+        default_factory=list,
+        max_length=64,
+        description="Where evidence can be retrieved from (docs/retrieval.md).",
+    )
+    limits: Limits = Limits()
+    telemetry: Telemetry = Telemetry()
+    detectors: list[Detector] | None = Field(
+        default=None, min_length=1, description="The same as hallucination.detectors, which goes before it."
+    )
+    review: ReviewSettings = ReviewSettings()
+    cache: CacheSettings = CacheSettings()
 
 
 def json_schema() -> dict[str, Any]:

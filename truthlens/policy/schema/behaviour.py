@@ -6,21 +6,31 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
+from truthlens.core.records.agentic_settings import AgenticSettings
 from truthlens.core.records.enums import (
     Aggregation,
-    AskWhen,
-    IntermediateCalls,
     Mode,
     OnFlagged,
     OnUnchecked,
     Reasoning,
-    Rescoring,
     Streaming,
-    SystemEvidence,
     WarningPosition,
 )
-from truthlens.core.records.plan import Consensus
-from truthlens.policy.schema.types import Lax, MarkName, Role, Section, Text, Unit
+from truthlens.core.records.settings import (
+    AutoSettings,
+    CascadeSettings,
+    EvidenceRules,
+    Lax,
+    MitigationSettings,
+    PremiumSettings,
+    RetrievalSettings,
+    Section,
+    StandardSettings,
+    StreamSettings,
+    Text,
+    Unit,
+)
+from truthlens.core.thresholds import LEAST_RATE
 
 
 class CostThreshold(Section):
@@ -76,194 +86,6 @@ Detector = Annotated[
 ]
 
 
-class StandardSection(Section):
-    """Settings of the standard mode."""
-
-    max_iterations: int | None = Field(
-        default=None, ge=1, le=20, description="Corrections that are asked for at most. Default 3."
-    )
-    convergence_threshold: Unit | None = Field(
-        default=None,
-        description="The score below which an answer counts as corrected. Default, and never above: the threshold.",
-    )
-    min_gain: Unit | None = Field(
-        default=None, description="A correction that lowers the score by less is the last one. Default 0.01."
-    )
-    self_check: bool | None = Field(
-        default=None,
-        description="true: before it corrects, the model answers verification questions from the evidence alone. "
-        "Two more calls. Default false.",
-    )
-    min_retention: Unit | None = Field(
-        default=None,
-        description="Share of the supported content of an answer that a rewrite must keep. Default 0.5.",
-    )
-
-
-class PremiumSection(Section):
-    """Settings of the premium mode."""
-
-    verification_models: list[Text] | None = Field(
-        default=None, max_length=8, description="Models that answer the same request."
-    )
-    judge_model: Text | None = Field(
-        default=None, description="Model that arbitrates significant differences."
-    )
-    max_iterations: int | None = Field(
-        default=None, ge=1, le=20, description="Corrections after the consensus at most. Default 5."
-    )
-    require_consensus: bool | None = Field(
-        default=None,
-        description="true: an answer on which the models did not agree carries the disclaimer. Default false.",
-    )
-    consensus: Annotated[Consensus, Lax] | None = Field(
-        default=None, description="Default judge where there is a judge_model, else replacement."
-    )
-    significance: Unit | None = Field(
-        default=None,
-        description="Share of the claims that must be disputed before differences count. Default 0.1.",
-    )
-    debate_rounds: int | None = Field(default=None, ge=1, le=3, description="Default 3.")
-    side_by_side: bool | None = Field(
-        default=None,
-        description="false: other models are asked only once an answer was flagged, for fewer calls and a longer wait. "
-        "Default true.",
-    )
-
-
-class AutoSection(Section):
-    """Settings of mode auto."""
-
-    modes: list[Annotated[Mode, Lax]] | None = Field(
-        default=None,
-        min_length=1,
-        description="Modes to choose from. Default [lightweight, standard, premium].",
-    )
-    latency_weight: float | None = Field(
-        default=None, ge=0, le=10, description="What 10 s cost, in units of a corrected answer. Default 0.2."
-    )
-    token_weight: float | None = Field(
-        default=None, ge=0, le=10, description="What 10,000 extra tokens cost, likewise. Default 0.2."
-    )
-    half_life_s: float | None = Field(
-        default=None,
-        ge=60,
-        allow_inf_nan=False,
-        description="Seconds in which experience halves. Default 7 days.",
-    )
-
-
-class MitigationSection(Section):
-    """Bounds of the modes that call models, for one exchange."""
-
-    deadline_s: float | None = Field(
-        default=None,
-        gt=0,
-        le=600,
-        description="Seconds that an answer may be held, detection included. Default 30 in standard, 60 above.",
-    )
-    max_tokens: int | None = Field(
-        default=None, ge=1, description="Tokens of all extra calls, prompts included. Default 50000."
-    )
-    max_cost_usd: float | None = Field(
-        default=None,
-        gt=0,
-        allow_inf_nan=False,
-        description="Cost of the extra calls to models that have a price.",
-    )
-    forward_authorization: bool | None = Field(
-        default=None,
-        description="true: the client's Authorization header goes to the model that gave the answer (to no other). "
-        "Default false.",
-    )
-
-
-class StreamSection(Section):
-    """How streamed answers are treated under `streaming: observe` and `streaming: gate`."""
-
-    warning: bool | None = Field(
-        default=None, description="false: a flagged answer does not end with the warning. Default true."
-    )
-    mark_template: Text | None = Field(
-        default=None, description="gate, mark: stands behind a flagged sentence. Default built in."
-    )
-    notice_template: Text | None = Field(
-        default=None,
-        description="gate, withhold and stop: stands in the place of the text. Default built in.",
-    )
-    max_hold_s: float | None = Field(
-        default=None,
-        gt=0,
-        le=60,
-        description="gate: seconds after which text is scored although its sentence is not complete. Default 3.",
-    )
-    max_hold_bytes: int | None = Field(
-        default=None,
-        ge=4096,
-        le=524_288,
-        description="gate: bytes of a stream that are held before no more is read. Default 65536.",
-    )
-
-
-class CascadeSection(Section):
-    """When the detectors that ask models run; those that ask nobody always run first."""
-
-    when: Annotated[AskWhen, Lax] | None = Field(
-        default=None,
-        description="band: models are asked about answers whose first score lies in the band, or that got none. "
-        "always: about every answer. Default band.",
-    )
-    band: Annotated[list[Unit], Field(min_length=2, max_length=2)] | None = Field(
-        default=None,
-        description="Lowest and highest first score at which models are asked. Default [0.3, 0.6].",
-    )
-    sample: Unit | None = Field(
-        default=None,
-        description="Share of the other answers that models are asked about all the same, to measure how often they agree. "
-        "Default 0.",
-    )
-    in_loop: Annotated[Rescoring, Lax] | None = Field(
-        default=None,
-        description="end: of the corrections of an answer only the last is judged by models. every: each one. Default end.",
-    )
-    timeout_s: float | None = Field(
-        default=None, gt=0, le=600, description="Seconds that asking about an answer may take. Default 20."
-    )
-
-
-class EvidenceSection(Section):
-    """How passages are taken out of a request, and which requests have no answer for a user."""
-
-    system: Annotated[SystemEvidence, Lax] | None = Field(
-        default=None,
-        description="What of system messages may be evidence: never, what is marked, or (auto) also text without a mark "
-        "that reads as reference text. Default auto.",
-    )
-    system_min_chars: int | None = Field(
-        default=None,
-        ge=0,
-        description="Under system auto, shorter text without a mark is no evidence. Default 120.",
-    )
-    roles: list[Role] | None = Field(
-        default=None,
-        max_length=64,
-        description="Message roles besides `tool` and its like whose messages are evidence as a whole.",
-    )
-    marks: list[MarkName] | None = Field(
-        default=None,
-        max_length=64,
-        description="Names of tags and labels besides the built-in ones behind which evidence stands.",
-    )
-    user_patterns: list[Text] | None = Field(
-        default=None, description="Regular expressions with one group each, which captures a passage."
-    )
-    intermediate_calls: Annotated[IntermediateCalls, Lax] | None = Field(
-        default=None,
-        description="Exchanges that are steps of an application and no answers to users: detect finds them by the request, "
-        "none treats all as answers, all says it of every exchange of the decision. They are not checked. Default detect.",
-    )
-
-
 class Behaviour(Section):
     """What may stand in `hallucination` and in every plugin configuration."""
 
@@ -275,14 +97,23 @@ class Behaviour(Section):
     )
     expected_rate: float | None = Field(
         default=None,
-        gt=0,
-        lt=1,
+        gt=LEAST_RATE,
+        lt=1 - LEAST_RATE,
         description="Share of answers that you expect to be unsupported: scores are probabilities at it. Default 0.5.",
     )
     model_id: Text | None = Field(default=None, description="Model folder. Default: the bundled model.")
-    use_cpu: bool | None = Field(default=None, description="false: run the model on a GPU. Default true.")
+    use_cpu: bool | None = Field(
+        default=None,
+        description="false: run the model of model_id on a GPU; the bundled one runs on the CPU. Default true.",
+    )
+    fusion: Text | None = Field(
+        default=None,
+        description="Weights of the verdict (JSON) that `truthlens calibrate --fusion` wrote, relative to this file; default: those "
+        "of this version.",
+    )
     aggregation: Annotated[Aggregation, Lax] | None = Field(
-        default=None, description="How token scores become one score. Default: the model's own."
+        default=None,
+        description="How token scores become the answer's score (white paper). Default: by claims (docs/verdict.md).",
     )
     streaming: Annotated[Streaming, Lax] | None = Field(
         default=None, description="What is done with a streamed answer. Default buffer."
@@ -294,13 +125,21 @@ class Behaviour(Section):
     on_unchecked: Annotated[OnUnchecked, Lax] | None = Field(
         default=None, description="What is done with an answer not fully checked. Default annotate."
     )
+    max_unscored: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Share of an answer that may be phrases without a claim before it is not fully checked. Default 1: all but all.",
+    )
     reasoning: Annotated[Reasoning, Lax] | None = Field(
         default=None,
         description="What is done about reasoning beside the answer: pass (unscored, and the verdict says so) or score. "
         "Default pass.",
     )
     details: bool | None = Field(default=None, description="Put span detail into the body. Default false.")
-    detectors: list[Detector] | None = Field(default=None, min_length=1, description="Default [encoder].")
+    detectors: list[Detector] | None = Field(
+        default=None, min_length=1, description="Default [encoder, numbers, contradictions, reader]."
+    )
     warning_template: Text | None = Field(
         default=None, description="Default: built in, by the answer's script."
     )
@@ -309,7 +148,8 @@ class Behaviour(Section):
     )
     require_disclaimer: bool | None = Field(
         default=None,
-        description="false: an answer that could not be corrected carries no disclaimer, only headers. Default true.",
+        description="false: an answer that could not be corrected carries no disclaimer, only headers. true: in all modes, "
+        "an answer that was not fully checked carries one as well. Default: one that could not be corrected.",
     )
     disclaimer_template: Text | None = Field(
         default=None, description="Default: warning_template, else built in, by the answer's script."
@@ -322,13 +162,15 @@ class Behaviour(Section):
         description="true: what a client sends may choose this decision although it is weaker than the one "
         "that would apply otherwise. Default false.",
     )
-    standard: StandardSection | None = None
-    premium: PremiumSection | None = None
-    auto: AutoSection | None = None
-    mitigation: MitigationSection | None = None
-    stream: StreamSection | None = None
-    evidence: EvidenceSection | None = None
-    cascade: CascadeSection | None = None
+    standard: StandardSettings | None = None
+    premium: PremiumSettings | None = None
+    auto: AutoSettings | None = None
+    mitigation: MitigationSettings | None = None
+    stream: StreamSettings | None = None
+    evidence: EvidenceRules | None = None
+    cascade: CascadeSettings | None = None
+    retrieval: RetrievalSettings | None = None
+    agentic: AgenticSettings | None = None
 
 
 class PluginConfiguration(Behaviour):

@@ -8,13 +8,62 @@ from dataclasses import dataclass
 from truthlens.core.own_headers import DETAILS_HEADER, own_headers
 from truthlens.policy.schema import DomainSignalSection as DomainSection
 from truthlens.policy.schema import PolicyFile, SignalsSection
-from truthlens.policy.signals import builtin
 from truthlens.policy.signals.conditions import DomainSignal, HeaderMatch, Signals
 from truthlens.policy.signals.matching import Examples, Terms
 from truthlens.policy.signals.rules import Atom, ConditionType
 from truthlens.policy.validation import suggest
 from truthlens.text.language import LANGUAGES
 from truthlens.yamlfile.diagnostics import KeyPath, Report
+
+_MEDICAL = (
+    "diagnos*, contraindication*, dosage*, dose, doses, overdose*, prescription*, prescribed, medication*, "
+    "medicine*, symptom*, side effect*, drug interaction*, antibiotic*, vaccin*, blood pressure, diabet*, "
+    "insulin, pregnan*, patient, patients, clinical, chemotherap*, surgery, paediatric*, pediatric*, "
+    "诊断, 症状, 剂量, 用量, 用药, 药物, 处方, 副作用, 不良反应, 禁忌, 疗程, 抗生素, 疫苗, 血压, 糖尿病, 手术, "
+    "患者, 医嘱, 化疗, 怀孕, 服药"
+)
+_FINANCIAL = (
+    "invest*, portfolio*, mortgage*, interest rate*, dividend*, stock, stocks, shares, bond, bonds, etf, etfs, "
+    "pension*, annual report*, balance sheet*, earnings, revenue, ebitda, capital gains, tax return*, loan, "
+    "loans, credit score*, hedge fund*, mutual fund*, "
+    "投资, 理财, 股票, 基金, 债券, 利率, 贷款, 房贷, 股息, 分红, 财报, 营收, 净利润, 资产负债表, 养老金, 收益率, 信用评分"
+)
+_LEGAL = (
+    "lawsuit*, litigation, plaintiff*, defendant*, contract clause*, breach of contract, indemnif*, liability, "
+    "statute*, jurisdiction*, attorney*, lawyer*, copyright*, trademark*, patent infringement, gdpr, "
+    "non-disclosure, nda, custody, tenancy, power of attorney, "
+    "诉讼, 起诉, 原告, 被告, 合同条款, 违约, 律师, 法律责任, 法规, 判决, 仲裁, 侵权, 著作权, 商标, 专利, 管辖, 保密协议"
+)
+_SUPPORT = (
+    "refund*, return policy, warranty, my order, order status, tracking number, delivery, shipping, "
+    "cancel my*, subscription*, invoice*, password reset, reset my password, cannot log in, can't log in, "
+    "customer service, complaint*, replacement part*, "
+    "退款, 退货, 换货, 保修, 订单, 物流, 快递, 发货, 取消订阅, 发票, 重置密码, 无法登录, 客服, 投诉, 售后"
+)
+
+
+def _terms(text: str) -> tuple[str, ...]:
+    return tuple(term.strip() for term in text.split(","))
+
+
+KEYWORDS: dict[str, tuple[str, ...]] = {
+    "medical_terms": _terms(_MEDICAL),
+    "financial_terms": _terms(_FINANCIAL),
+    "legal_terms": _terms(_LEGAL),
+    "support_terms": _terms(_SUPPORT),
+}
+
+# ``creative`` and ``internal`` have no words on purpose: policies use them to check less, and whether a tool
+# is internal or a text is fiction is for the operator to say (route metadata or a trusted header), not for the
+# author of the prompt. A final ``*`` of a keyword matches any ending.
+DOMAINS: dict[str, tuple[str, ...]] = {
+    "healthcare": KEYWORDS["medical_terms"],
+    "finance": KEYWORDS["financial_terms"],
+    "legal": KEYWORDS["legal_terms"],
+    "support": KEYWORDS["support_terms"],
+    "internal": (),
+    "creative": (),
+}
 
 # The gateway removes these from what a client sends, so a signal on one would never match.
 _STRIPPED_PREFIX = "x-truthlens-"
@@ -57,9 +106,9 @@ def compile_signals(file: PolicyFile, report: Report, *, complete: bool) -> Mean
     _refuse_doubled_names(section, report)
     _check_headers(file, report)
     _check_languages(section, report)
-    domains = {name: _domain(name, None) for name in builtin.DOMAINS}
+    domains = {name: _domain(name, None) for name in DOMAINS}
     domains |= {domain.name: _domain(domain.name, domain) for domain in section.domains}
-    keywords = {name: Terms(terms) for name, terms in builtin.KEYWORDS.items()}
+    keywords = {name: Terms(terms) for name, terms in KEYWORDS.items()}
     keywords |= {signal.name: Terms(signal.terms) for signal in section.keywords}
     signals = Signals(
         domains=domains,
@@ -74,7 +123,7 @@ def compile_signals(file: PolicyFile, report: Report, *, complete: bool) -> Mean
 
 
 def _domain(name: str, section: DomainSection | None) -> DomainSignal:
-    keywords: Sequence[str] = builtin.DOMAINS.get(name, ())
+    keywords: Sequence[str] = DOMAINS.get(name, ())
     if section is not None and section.keywords is not None:
         keywords = section.keywords
     examples = section.examples if section else None

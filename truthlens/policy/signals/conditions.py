@@ -2,7 +2,7 @@
 
 Two kinds of evidence are kept apart all the way: what the operator says (metadata of the Envoy route,
 headers under ``trusted_headers``) and what the client says (its text, its other headers, the language of
-its text). The model's name counts as neither: it is who answers, in whichever way it was chosen.
+its text, the model that it names).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class DomainSignal:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class RequestView:
     """What one evaluation may look at; ``text`` and ``model`` are ``None`` while the body has not come.
 
     ``domains`` and ``tenants`` are what the operator says of them (route, else trusted header); empty where
@@ -90,19 +90,19 @@ class Signals:
         object.__setattr__(self, "header_names", names)
         object.__setattr__(self, "_domain_headers", domain_headers)
 
-    def head_view(self, head: RequestHead, *, with_client: bool, model: str | None = None) -> View:
+    def head_view(self, head: RequestHead, *, with_client: bool, model: str | None = None) -> RequestView:
         """Return the view while no text has been read, with or without what the client says in headers."""
         return self._view(head, with_client=with_client, model=model)
 
-    def full_view(self, facts: Facts, text: UserText) -> View:
+    def full_view(self, facts: Facts, text: UserText) -> RequestView:
         """Return the view of everything that is known of an exchange."""
         return self._view(facts.head, with_client=True, model=facts.model, text=text)
 
-    def neutral_view(self, facts: Facts) -> View:
-        """Return the view of the exchange as if the client had said nothing of use."""
-        return self._view(facts.head, with_client=False, model=facts.model, text=UserText(""))
+    def neutral_view(self, facts: Facts, *, model: str) -> RequestView:
+        """Return the view of the exchange as if the client had said nothing of use but the model's name; ``""`` for not that either."""
+        return self._view(facts.head, with_client=False, model=model, text=UserText(""))
 
-    def truth(self, atom: Atom, view: View) -> Truth:
+    def truth(self, atom: Atom, view: RequestView) -> Truth:
         """Return whether ``atom`` holds in ``view``; ``None`` while that depends on the body."""
         match atom.type:
             case ConditionType.DOMAIN:
@@ -115,7 +115,11 @@ class Signals:
             case ConditionType.MODEL:
                 patterns = self.models.get(atom.name, (atom.name,))
                 model = view.model
-                return None if model is None else any(fnmatchcase(model, pattern) for pattern in patterns)
+                return (
+                    None
+                    if model is None
+                    else bool(model) and any(fnmatchcase(model, pattern) for pattern in patterns)
+                )
             case ConditionType.LANGUAGE:
                 codes = self.languages.get(atom.name, frozenset((atom.name,)))
                 return None if view.text is None else not view.text.languages.isdisjoint(codes)
@@ -123,12 +127,10 @@ class Signals:
                 return self._tenant(atom.name, view)
 
     def client_can_meet(self, atom: Atom) -> bool:
-        """Return whether a client can change the value of ``atom``, other than by its model's name."""
+        """Return whether a client can change the value of ``atom``."""
         match atom.type:
-            case ConditionType.KEYWORD | ConditionType.LANGUAGE:
+            case ConditionType.KEYWORD | ConditionType.LANGUAGE | ConditionType.MODEL:
                 return True
-            case ConditionType.MODEL:
-                return False
             case ConditionType.DOMAIN:
                 signal = self.domains[atom.name]
                 return signal.reads_text or self._has_client_header(signal.headers)
@@ -147,11 +149,11 @@ class Signals:
         with_client: bool,
         model: str | None = None,
         text: UserText | None = None,
-    ) -> View:
+    ) -> RequestView:
         looked_at = {name: head.headers[name] for name in self.header_names if name in head.headers}
         trusted = {name: value for name, value in looked_at.items() if name in self.trusted_headers}
         client = {name: value for name, value in looked_at.items() if name not in trusted}
-        return View(
+        return RequestView(
             domains=route_values(head.route, "domain") or _named(self._domain_headers, trusted),
             tenants=route_values(head.route, "tenant") or _named(self.tenants, trusted),
             trusted_headers=trusted,
@@ -160,7 +162,7 @@ class Signals:
             text=text,
         )
 
-    def _domain(self, name: str, view: View) -> Truth:
+    def _domain(self, name: str, view: RequestView) -> Truth:
         # The first source that names any domain decides: route, trusted header, then what the client says.
         if view.domains:
             return name in view.domains
@@ -173,7 +175,7 @@ class Signals:
             signal.examples is not None and signal.examples.near(view.text)
         )
 
-    def _tenant(self, name: str, view: View) -> bool:
+    def _tenant(self, name: str, view: RequestView) -> bool:
         if view.tenants:
             return name in view.tenants
         return any(match.found_in(view.client_headers) for match in self.tenants.get(name, ()))

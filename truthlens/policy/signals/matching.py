@@ -12,8 +12,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from truthlens.policy.signals.readable_text import compatible, pieces, readable, spelled_out, unaccented
-from truthlens.text.language import FUNCTION_WORDS, language_of
+from truthlens.policy.signals.readable_text import (
+    compatible,
+    in_reading_order,
+    over_lines,
+    pieces,
+    readable,
+    spelled_out,
+    unaccented,
+)
+from truthlens.text.function_words import FUNCTION_WORDS
+from truthlens.text.language import language_of
 from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 from truthlens.text.word_forms import singular
@@ -28,7 +37,7 @@ _SOME_PARTS = 32
 _COMMON = FUNCTION_WORDS["en"] | frozenset(_QUESTION_WORDS.split())
 
 
-class Form:
+class TextForm:
     """A text in one of the forms in which it is searched."""
 
     def __init__(self, plain: str) -> None:
@@ -55,21 +64,26 @@ class UserText:
         self._parts = (text, *more)
 
     @cached_property
-    def written(self) -> Form:
+    def written(self) -> TextForm:
         """The text as it is written: NFKC, case folded, single spaces."""
-        return Form(" ".join(map(_plain, self._pieces)))
+        return TextForm(" ".join(map(_plain, self._pieces)))
 
     @cached_property
-    def seen(self) -> Form:
+    def seen(self) -> TextForm:
         """The text as its reader sees it, in the same form."""
         return self._form(self._readable, other_than=self._pieces, form=self.written)
 
     @cached_property
-    def unaccented(self) -> Form:
+    def unaccented(self) -> TextForm:
         """The same without accents, and with words that are spelled letter by letter put together."""
         parts = tuple(unaccented(piece) for piece in self._readable)
         spelled = tuple(words for part in parts if (words := spelled_out(part)))
         return self._form(parts + spelled, other_than=self._readable, form=self.seen)
+
+    @cached_property
+    def unbroken(self) -> TextForm:
+        """The words that a line end may have cut, put together; a model's template may put a line end between two parts."""
+        return TextForm(" ".join(_plain(unaccented(over_lines(piece))) for piece in self._readable))
 
     @cached_property
     def languages(self) -> frozenset[str]:
@@ -91,15 +105,20 @@ class UserText:
 
     @cached_property
     def _readable(self) -> tuple[str, ...]:
-        return tuple(map(readable, self._pieces))
+        shown = (in_reading_order(piece) for piece in self._pieces)
+        # A model reads what is written, a person what is shown.
+        turned = tuple(
+            readable(order) for order, piece in zip(shown, self._pieces, strict=True) if order is not piece
+        )
+        return tuple(map(readable, self._pieces)) + turned
 
     @cached_property
     def _pieces(self) -> tuple[str, ...]:
         return tuple(pieces(self._text))
 
-    def _form(self, parts: tuple[str, ...], *, other_than: tuple[str, ...], form: Form) -> Form:
+    def _form(self, parts: tuple[str, ...], *, other_than: tuple[str, ...], form: TextForm) -> TextForm:
         """Return the form of ``parts``; most texts are the same in every form, and are searched once."""
-        return form if parts == other_than else Form(" ".join(map(_plain, parts)))
+        return form if parts == other_than else TextForm(" ".join(map(_plain, parts)))
 
 
 class Terms:
@@ -121,7 +140,9 @@ class Terms:
             return True
         if text.seen is not text.written and self._all.found_in(text.seen):
             return True
-        return text.unaccented is not text.seen and self._unaccented.found_in(text.unaccented)
+        if text.unaccented is not text.seen and self._unaccented.found_in(text.unaccented):
+            return True
+        return self._unaccented.found_in(text.unbroken)
 
 
 class _Lookup:
@@ -136,7 +157,7 @@ class _Lookup:
             (term, stem) for term, stem in plain if term and (stem or term not in self._runs)
         )
 
-    def found_in(self, form: Form) -> bool:
+    def found_in(self, form: TextForm) -> bool:
         if not self._runs.isdisjoint(form.runs):
             return True
         plain = form.plain

@@ -16,11 +16,11 @@ import regex
 
 # Letters of other alphabets that are drawn like a Latin one. Source: confusables.txt of Unicode Technical
 # Standard 39, of it the scripts that people can type; NFKC takes care of full-width, circled and mathematical
-# letters.
+# letters, the names of characters of small capitals and letters in boxes.
 _ALIKE = (
-    "aɑαа AΑАᎪꓮ bƄЬᏏ BΒВᏴꓐꞴ cᴄϲсⲥꮯ CϹСᏟꓚⲤ dԁᏧꓒ DᎠꓓ eеҽꬲ EΕЕᎬꓰ fքꞙꬵẝ FϜꓝꞘ gɡցᶃƍ GԌᏀᏳꓖ hһհᏂ HΗНᎻꓧⲎ iıɪɩιіꙇӏꭵᎥ "
-    "IΙІӀꓲⲒ jϳј JͿЈᎫꓙꞲ kᴋ KΚКᏦꓗⲔ lƖǀ LᏞꓡⳐ mᴍ MΜϺМᎷꓟⲘ nոռ NΝꓠⲚ oοσоօⲟᴏᴑꬽ OΟОՕꓳⲞ pρϱрⲣ PΡРᏢꓑⲢ qԛգզ rгᴦⲅꮁꭇꭈ RᎡᏒꓣƦ "
-    "sѕꜱꮪƽ SЅՏᏕᏚꓢ tᴛ TΤТᎢꓔⲦ uυսᴜʋꞟꭎꭒ UՍꓴ vνѵᴠꮩ VѴᏙꓦ wѡաɯᴡꮃԝ WԜᏔᎳꓪ xх XΧХꓫⲬꞳ yγуүɣʏᶌỿꭚ YΥУҮᎽᎩꓬⲨ zᴢꮓ ZΖᏃꓜ"
+    "aɑαа AΑАᎪꓮ bƄЬᏏ BΒВᏴꓐꞴ cϲсⲥꮯ CϹСᏟꓚⲤ dԁᏧꓒ DᎠꓓ eеҽꬲ EΕЕᎬꓰ fքꞙꬵẝ FϜꓝꞘ gɡցᶃƍ GԌᏀᏳꓖ hһհᏂ HΗНᎻꓧⲎ iıɩιіꙇӏꭵᎥ "
+    "IΙІӀꓲⲒ jϳј JͿЈᎫꓙꞲ KΚКᏦꓗⲔ lƖǀ LᏞꓡⳐ MΜϺМᎷꓟⲘ nոռ NΝꓠⲚ oοσоօⲟᴑꬽ OΟОՕꓳⲞ pρϱрⲣ PΡРᏢꓑⲢ qԛգզ rгᴦⲅꮁꭇꭈ RᎡᏒꓣƦ "
+    "sѕꮪƽ SЅՏᏕᏚꓢ TΤТᎢꓔⲦ uυսʋꞟꭎꭒ UՍꓴ vνѵꮩ VѴᏙꓦ wѡաɯꮃԝ WԜᏔᎳꓪ xх XΧХꓫⲬꞳ yγуүɣᶌỿꭚ YΥУҮᎽᎩꓬⲨ zꮓ ZΖᏃꓜ"
 )
 # Alike only to who does not look closely. Whole words of Russian and Greek are written with them, so they
 # count only in words that have a Latin letter as well.
@@ -28,15 +28,30 @@ _NEARLY_ALIKE = "bв eεэ hн kкκ mм nηп NИП oθ rя RЯ tтτ uи wωш
 _MARKUP = "*_~`\\[]"
 _UNSEEN = {ord(each): None for each in (*_MARKUP, *map(chr, range(0x20)), "\x7f") if not each.isspace()}
 _PIECE = 1 << 16
+# Deeper runs change no direction, as in Annex 9.
+_MAX_NESTED = 125
 
 _TAG = re.compile(r"<!--.{0,300}?-->|<[!/?a-zA-Z][^<>]{0,300}>", re.DOTALL)
 # No character has so large a number, and Python refuses to read very long ones.
 _NO_ENTITY = re.compile(r"&#[xX]?[0-9a-fA-F]{9,};?")
 _LINK_END = re.compile(r"\]\([^()\s]{0,300}\)")
 _BROKEN_WORD = re.compile(r"(?<=\w)[-\u2010]\n[ \t]{0,20}(?=\w)")
+_LINE_END = r"[-\u2010]?[ \t]{0,20}(?:\r\n?|[\n\v\f\x85\u2028\u2029])\s{0,20}"
+# Tried at the beginning of a word alone, and given back nothing of one: else a long word takes the square of its length.
+_OVER_LINES = re.compile(rf"(?<!\w)\w++(?:{_LINE_END}\w++)+")
+_LINE_ENDS = re.compile(_LINE_END)
+# Into so many pieces a word is cut that is put together again.
+_WORD_PIECES = 4
 _INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Cf}]+")
 # The blocks of marks that are put on Latin, Greek and Cyrillic letters; elsewhere marks are vowels.
 _MARKS = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
+# What a bidirectional override shows backwards, and what opens and closes it. Source: Unicode Standard Annex 9.
+_OVERRIDE, _OPENS, _CLOSES = "\u202e", "\u202a\u202b\u202d\u202e\u2066\u2067\u2068", "\u202c\u2069"
+_DIRECTION = re.compile(f"([{_OPENS}{_CLOSES}\n\u2029])")
+_DRAWN = re.compile(
+    r"LATIN LETTER SMALL CAPITAL ([A-Z])|NEGATIVE (?:CIRCLED|SQUARED) LATIN CAPITAL LETTER ([A-Z])|REGIONAL INDICATOR SYMBOL LETTER ([A-Z])"
+    r"|PARENTHESIZED LATIN (?:SMALL|CAPITAL) LETTER ([A-Z])"
+)
 _LATIN_WORD = regex.compile(r"\p{Latin}+")
 _LATIN = regex.compile(r"\p{Latin}")
 _SPELLED = re.compile(r"(?<!\w)[^\W\d_]([ .\-])(?:[^\W\d_]\1){2,}[^\W\d_](?!\w)")
@@ -57,9 +72,28 @@ def _struck() -> Iterator[tuple[int, str]]:
             yield code, words[3].lower() if words[1] == "SMALL" else words[3]
 
 
+def _drawn() -> Iterator[tuple[int, str]]:
+    """Yield characters that are drawn as a letter and that no normal form decomposes into it, and the letter.
+
+    Of letters in brackets the normal form has the brackets as well.
+    """
+    for code in (
+        *range(0x250, 0x2B0),
+        *range(0x1D00, 0x1D80),
+        *range(0xA720, 0xA800),
+        *range(0x249C, 0x24B6),
+        *range(0x1F110, 0x1F12A),
+        *range(0x1F150, 0x1F200),
+    ):
+        name = _DRAWN.fullmatch(unicodedata.name(chr(code), ""))
+        if name is not None:
+            yield code, name[name.lastindex or 0].lower()
+
+
 _STRICT = _table(_ALIKE)
 _LOOSE = _table(_NEARLY_ALIKE) | _STRICT
 _STRUCK = dict(_struck())
+_LETTERS = dict(_drawn())
 _ANY_ALIKE = re.compile("[" + "".join(map(chr, _LOOSE)) + "]")
 _ANY_STRUCK = re.compile("[" + "".join(map(chr, _STRUCK)) + "]")
 
@@ -90,9 +124,38 @@ def readable(text: str) -> str:
     text = _BROKEN_WORD.sub("", _LINK_END.sub("", text)).translate(_UNSEEN)
     if text.isascii():
         return text
-    text = _INVISIBLE.sub("", compatible(text))
+    text = _INVISIBLE.sub("", compatible(text.translate(_LETTERS)))
     # The marks that NFC leaves belong to no letter that there is: they only cover the one that they stand on.
     return _latin(_MARKS.sub("", text))
+
+
+def in_reading_order(text: str) -> str:
+    """Return ``text`` with what an override from right to left shows backwards turned round, line by line."""
+    if _OVERRIDE not in text:
+        return text
+    open_runs: list[tuple[bool, list[str]]] = [(False, [])]
+
+    def close() -> None:
+        backwards, inner = open_runs.pop()
+        # Turned round once for each change of direction around it.
+        run = "".join(inner)
+        open_runs[-1][1].append(run[::-1] if backwards is not open_runs[-1][0] else run)
+
+    for piece in _DIRECTION.split(text):
+        if piece in ("\n", "\u2029"):
+            while len(open_runs) > 1:
+                close()
+        if len(piece) == 1 and piece in _OPENS and len(open_runs) <= _MAX_NESTED:
+            forced = {"\u202e": True, "\u202d": False}
+            open_runs.append((forced.get(piece, open_runs[-1][0]), []))
+        elif len(piece) == 1 and piece in _CLOSES:
+            if len(open_runs) > 1:
+                close()
+        else:
+            open_runs[-1][1].append(piece)
+    while len(open_runs) > 1:
+        close()
+    return "".join(open_runs[0][1])
 
 
 def unaccented(text: str) -> str:
@@ -106,6 +169,19 @@ def unaccented(text: str) -> str:
 def spelled_out(text: str) -> str:
     """Return the words of ``text`` written letter by letter (``d o s e``), from four letters, one a line."""
     return "\n".join(match[0].replace(match[1], "") for match in _SPELLED.finditer(text))
+
+
+def over_lines(text: str) -> str:
+    """Return the words that a line end in a word of ``text`` may have cut, put together, one a line: of two to four pieces each."""
+    found: list[str] = []
+    for chain in _OVER_LINES.finditer(text):
+        parts = _LINE_ENDS.split(chain[0])
+        found += [
+            "".join(parts[at : at + count])
+            for count in range(2, _WORD_PIECES + 1)
+            for at in range(len(parts) - count + 1)
+        ]
+    return "\n".join(found)
 
 
 def _latin(text: str) -> str:

@@ -9,22 +9,24 @@ from typing import Any
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.outcome import Outcome
-from truthlens.core.records.verdict import Span, Verdict
+from truthlens.core.records.verdict import Verdict
+from truthlens.detection.explain.claim_sentences import wants_nearest
 from truthlens.detection.explain.explainer import explained
-from truthlens.review.entry.content import span_content
+from truthlens.review.entry.content import claim_content, judged_claims, span_content, span_of
 
 
 def explained_outcome(outcome: Outcome, exchange: Exchange) -> Outcome:
-    """Return the outcome with its spans explained; those that are already stay as they are. CPU-bound."""
-    if all(span.explanation is not None for verdict in outcome.verdicts for span in verdict.spans):
+    """Return the outcome with its spans explained and its claims with nearest sentences. CPU-bound."""
+    is_told = all(span.explanation is not None for verdict in outcome.verdicts for span in verdict.spans)
+    if is_told and not any(wants_nearest(verdict.claims) for verdict in outcome.verdicts):
         return outcome
     return replace(outcome, verdicts=explained(exchange, outcome.answers, outcome.verdicts))
 
 
 def explained_content(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the content of an entry with its spans explained, as far as its texts were kept. CPU-bound.
+    """Return the content of an entry, where its texts were kept with spans explained and claims with nearest sentences.
 
-    What is not of the present format, of an older version or imported, stays as it is.
+    CPU-bound. What is not of the present format, of an older version or imported, stays as it is.
     """
     try:
         return _explained(content)
@@ -35,7 +37,9 @@ def explained_content(content: Mapping[str, Any]) -> Mapping[str, Any]:
 def _explained(content: Mapping[str, Any]) -> Mapping[str, Any]:
     texts = content.get("texts")
     choices = content.get("choices", ())
-    if texts is None or all("kind" in span for choice in choices for span in choice["spans"]):
+    claims = [judged_claims(choice) for choice in choices]
+    is_told = all("kind" in span for choice in choices for span in choice["spans"])
+    if texts is None or (is_told and not any(map(wants_nearest, claims))):
         return content
     passages = tuple(
         Passage(kept["text"], Provenance(told["provenance"]), id=told["id"], title=kept["title"])
@@ -49,28 +53,19 @@ def _explained(content: Mapping[str, Any]) -> Mapping[str, Any]:
             for choice, text in zip(choices, texts["answers"], strict=False)
         ],
         [
-            Verdict(Status.CHECKED, spans=tuple(map(_span, choice["spans"])))
-            for choice in choices[: len(texts["answers"])]
+            Verdict(Status.CHECKED, spans=tuple(map(span_of, choice["spans"])), claims=own)
+            for choice, own in zip(choices, claims[: len(texts["answers"])], strict=False)
         ],
     )
     return {
         **content,
         "choices": [
-            {**choice, "spans": [span_content(span, text=True) for span in verdict.spans]}
+            {
+                **choice,
+                "spans": [span_content(span, text=True) for span in verdict.spans],
+                **({"judged": list(map(claim_content, verdict.claims))} if verdict.claims else {}),
+            }
             for choice, verdict in zip(choices, found, strict=False)
         ]
         + list(choices[len(found) :]),
     }
-
-
-def _span(kept: Mapping[str, Any]) -> Span:
-    start, end = kept["shown"]
-    return Span(
-        kept["start"],
-        kept["end"],
-        kept["score"],
-        kept["detector"],
-        passage=kept.get("passage"),
-        shown=(start, end),
-        note=kept.get("note", ""),
-    )

@@ -21,7 +21,7 @@ log = structlog.get_logger("truthlens.review")
 MOST_WAITING = 2_000
 """Entries that wait in memory at most; about 64 MB at worst of common sizes."""
 MOST_WAITING_CHARS = 64 << 20
-_BATCH = 100
+BATCH = 100
 _GATHER_S = 0.05
 _RETRY_S = (0.5, 1.0, 2.0, 5.0)
 _COUNT_S = 5.0
@@ -152,8 +152,9 @@ class ReviewWriter:
                     self._clean()
                     cleaned = now
                 if now - counted >= _COUNT_S or not counted:
-                    self._statuses = self._queue.counts()
-                    self._oldest_pending = self._queue.oldest_pending()
+                    statuses, oldest = self._queue.counts(), self._queue.oldest_pending()
+                    with self._lock:
+                        self._statuses, self._oldest_pending = statuses, oldest
                     counted = now
                 failures = 0
                 self._note(failing=False)
@@ -224,7 +225,7 @@ class ReviewWriter:
 
     def _taken(self) -> list[tuple[Callable[[], NewEntry], int, float]]:
         with self._lock:
-            batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+            batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             self._chars -= sum(chars for _, chars, _ in batch)
             self._writing = len(batch)
             return batch

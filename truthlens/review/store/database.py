@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -23,10 +23,7 @@ from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, SQLAlchemyE
 from truthlens.core.errors import StartError
 from truthlens.review.records import QueueUnavailableError
 
-if TYPE_CHECKING:
-    from truthlens.review.store.migrator import Migrator
-
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 """The versions of the tables, oldest first; ``migrations`` has a step for each."""
 VERSION_TABLE = "review_schema"
 _BUSY_S = 5
@@ -38,8 +35,14 @@ _POSTGRESQL = frozenset(("postgresql", "postgres", "postgresql+psycopg"))
 _MIGRATION_LOCK = 7_446_238_201
 
 
-def default_url() -> str:
-    """Return the URL of the SQLite file that is used where none is given: ``reviews.db`` in the user's state folder."""
+def default_url(checkout: Path = Path(__file__).parents[3]) -> str:
+    """Return the URL of the SQLite file that is used where none is given.
+
+    ``.truthlens/reviews.db`` of the checkout that the package is in, so that each has a queue of its own; where TruthLens is
+    installed, ``reviews.db`` in the user's state folder.
+    """
+    if (checkout / "pyproject.toml").is_file():
+        return f"sqlite:///{checkout / '.truthlens' / 'reviews.db'}"
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return f"sqlite:///{state / 'truthlens' / 'reviews.db'}"
 
@@ -69,6 +72,12 @@ def checked_url(text: str) -> URL:
     raise StartError(f"the review database is of the kind {url.drivername!r}; expected sqlite or postgresql")
 
 
+def shown_url(url: URL) -> str:
+    """Return the file of a database, or the host and name of one, without what may be secret."""
+    name = url.database or ""
+    return name if url.drivername.startswith("sqlite") else f"{url.host or 'localhost'}/{name}"
+
+
 class ReviewDatabase:
     """One database with the tables of the review queue. Safe for many threads and processes.
 
@@ -78,9 +87,7 @@ class ReviewDatabase:
 
     def __init__(self, url: URL) -> None:
         self.is_sqlite = url.drivername.startswith("sqlite")
-        self.shown = (
-            url.database or "" if self.is_sqlite else f"{url.host or 'localhost'}/{url.database or ''}"
-        )
+        self.shown = shown_url(url)
         self._path = Path(url.database or "") if self.is_sqlite else None
         self._inode: int | None = None
         self.engine = sa.create_engine(
@@ -139,7 +146,7 @@ class ReviewDatabase:
                 raise StartError(
                     f"the review database {self.shown} has tables of a newer version ({current}); use that version, or another database"
                 )
-        self._migrate(lambda step: step.upgrade(revision))
+        self._migrate("upgrade", revision)
 
     def downgrade(self, revision: str) -> None:
         """Take the tables down to ``revision``; ``base`` drops them.
@@ -147,7 +154,7 @@ class ReviewDatabase:
         Raises:
             QueueUnavailableError: the database does not answer, or cannot be written to.
         """
-        self._migrate(lambda step: step.downgrade(revision))
+        self._migrate("downgrade", revision)
 
     def revision(self) -> str | None:
         """Return the version of the tables, ``None`` where there are none."""
@@ -177,17 +184,21 @@ class ReviewDatabase:
         """Close the connections."""
         self.engine.dispose()
 
-    def _migrate(self, work: Callable[[Migrator], None]) -> None:
+    def _migrate(self, way: str, revision: str) -> None:
         # Alembic takes 10 MB, for which a process whose tables are of its version has no use.
-        from truthlens.review.store.migrator import Migrator
+        from alembic import command
+        from alembic.config import Config
 
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         with self.writing() as connection:
             if not self.is_sqlite:
                 # A step over a large table, or another process that migrates, may take long.
                 connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
                 connection.execute(sa.text("SET LOCAL lock_timeout = 0"))
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-            work(Migrator(connection))
+            config.attributes["connection"] = connection
+            getattr(command, way)(config, revision)
 
     def _make_file(self) -> None:
         if self._path is None:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from truthlens.review.entry.explanations import explained_content
 from truthlens.review.records import (
     Change,
     Changed,
-    ChangedEntryError,
     Entry,
     EntrySummary,
     Filters,
+    LastStep,
     NewEntry,
     Order,
     Page,
@@ -26,21 +25,18 @@ from truthlens.review.records import (
     ReviewStatus,
     UnknownEntryError,
 )
+from truthlens.review.store.changes import UNKNOWN, ReviewStep, last_step, undone
 from truthlens.review.store.database import ReviewDatabase
 from truthlens.review.store.queries import after, conditions, cursor_of, distinct
-from truthlens.review.store.rows import entry_of_row, row_of, summary_of
+from truthlens.review.store.rows import entry_of_row, rows_of, summary_of
 from truthlens.review.store.tables import contents, entries, events, facets
 
 MOST_LISTED = 200
 """Entries of one page at most."""
 MOST_CHANGED = 500
 """Changes of one call at most."""
-LONGEST_NOTE = 4_000
-MOST_SPANS = 1_000
 SETTLED = (ReviewStatus.APPROVED, ReviewStatus.REJECTED)
 _AT_ONCE = 500
-_UNKNOWN = "there is no entry of that id, or none any more"
-_CHANGED = "somebody else has changed it since you opened it"
 
 
 class ReviewQueue:
@@ -61,34 +57,31 @@ class ReviewQueue:
 
     def add(self, new: Sequence[NewEntry]) -> None:
         """Add entries, all of them or none; those whose id is there already stay as they are."""
-        if not new:
-            return
-        with self.database.writing() as connection:
-            known = set(
-                connection.scalars(sa.select(entries.c.id).where(entries.c.id.in_([e.id for e in new])))
-            )
-            fresh = list({each.id: each for each in new if each.id not in known}.values())
-            if fresh:
-                self._insert(connection, fresh)
+        self.insert([Entry(EntrySummary.of(each), each.content, None, ()) for each in new])
 
-    def _insert(self, connection: Connection, fresh: Sequence[NewEntry]) -> None:
-        connection.execute(sa.insert(entries), [row_of(each) for each in fresh])
-        found = connection.execute(
-            sa.select(entries.c.id, entries.c.number).where(entries.c.id.in_([each.id for each in fresh]))
-        )
-        numbers = {row.id: row.number for row in found}
-        connection.execute(
-            sa.insert(contents),
-            [{"number": numbers[each.id], "content": dict(each.content), "spans": None} for each in fresh],
-        )
-        pairs = [
-            {"facet": facet, "value": value[:64], "number": numbers[each.id]}
-            for each in fresh
-            for facet, values in (("detector", each.detectors), ("kind", each.kinds))
-            for value in dict.fromkeys(values)
-        ]
-        if pairs:
-            connection.execute(sa.insert(facets), pairs)
+    def insert(self, new: Sequence[Entry]) -> int:
+        """Add entries with marks and audit trails, as ``add`` does; return how many were not there yet."""
+        by_id = {each.summary.id: each for each in new}
+        if not by_id:
+            return 0
+        with self.database.writing() as connection:
+            there = sa.select(entries.c.id, entries.c.number).where(entries.c.id.in_(list(by_id)))
+            known = {row.id for row in connection.execute(there)}
+            fresh = {own_id: rows_of(each) for own_id, each in by_id.items() if own_id not in known}
+            if fresh:
+                connection.execute(
+                    sa.insert(entries), [row for rows in fresh.values() for row in rows[entries]]
+                )
+                numbers = {row.id: row.number for row in connection.execute(there)}
+                for table in (contents, facets, events):
+                    below = [
+                        {**row, "number": numbers[own_id]}
+                        for own_id, rows in fresh.items()
+                        for row in rows[table]
+                    ]
+                    if below:
+                        connection.execute(sa.insert(table), below)
+        return len(fresh)
 
     def change(self, change: Change, *, actor: str) -> EntrySummary:
         """Carry out one change; return the entry as it is then.
@@ -99,10 +92,10 @@ class ReviewQueue:
             ReviewError: the note is too long, or there are too many spans.
         """
         with self.database.writing() as connection:
-            return self._change(connection, change, actor)
+            return ReviewStep(connection, actor, self._clock()).change(change)
 
     def change_many(self, changes: Sequence[Change], *, actor: str) -> Sequence[Changed]:
-        """Carry out changes, each for itself; those that cannot be say why.
+        """Carry out changes, each for itself; those that cannot be say why. For ``undo`` they are one step.
 
         Raises:
             ReviewError: there are more than ``MOST_CHANGED``.
@@ -111,62 +104,29 @@ class ReviewQueue:
             raise ReviewError(f"{len(changes)} changes at once; at most {MOST_CHANGED}")
         done: list[Changed] = []
         with self.database.writing() as connection:
+            step = ReviewStep(connection, actor, self._clock())
             for each in changes:
                 try:
-                    done.append(Changed(each.id, self._change(connection, each, actor)))
+                    done.append(Changed(each.id, step.change(each)))
                 except ReviewError as error:
                     done.append(Changed(each.id, None, str(error)))
         return done
 
-    def _change(self, connection: Connection, change: Change, actor: str) -> EntrySummary:
-        if change.note is not None and len(change.note) > LONGEST_NOTE:
-            raise ReviewError(f"the note has {len(change.note)} characters; at most {LONGEST_NOTE}")
-        if change.spans is not None and len(change.spans) > MOST_SPANS:
-            raise ReviewError(f"{len(change.spans)} spans; at most {MOST_SPANS}")
-        row = connection.execute(sa.select(entries).where(entries.c.id == change.id)).one_or_none()
-        if row is None:
-            raise UnknownEntryError(_UNKNOWN)
-        now = self._clock()
-        values: dict[str, Any] = {
-            "version": change.version + 1,
-            "status": change.status.value,
-            "updated": now,
-            "reviewer": actor[:200] if change.status is not ReviewStatus.PENDING else "",
-            "settled": now if change.status.label is not None else None,
-        }
-        if change.note is not None:
-            values["note"] = change.note
-        # The version once more, for another process may have changed the entry since it was read.
-        done = connection.execute(
-            sa.update(entries)
-            .where(entries.c.number == row.number, entries.c.version == change.version)
-            .values(values)
-        )
-        if done.rowcount != 1:
-            raise ChangedEntryError(_CHANGED)
-        if change.spans is not None or change.clear_spans:
-            spans = None if change.clear_spans else [asdict(each) for each in change.spans or ()]
-            connection.execute(sa.update(contents).where(contents.c.number == row.number).values(spans=spans))
-        connection.execute(
-            sa.insert(events).values(
-                number=row.number,
-                at=now,
-                actor=actor[:200],
-                action=_action(ReviewStatus(row.status), change),
-                status=change.status.value,
-                version=change.version + 1,
-                note=change.note or "",
-            )
-        )
-        return replace(
-            summary_of(row),
-            version=change.version + 1,
-            status=change.status,
-            updated=now,
-            reviewer=values["reviewer"],
-            settled=values["settled"],
-            note=values.get("note", row.note),
-        )
+    def last_step(self, actor: str, *, since: float) -> LastStep | None:
+        """Return what ``actor`` did last, after ``since``, to entries that nobody has changed again."""
+        with self.database.reading() as connection:
+            return last_step(connection, actor[:200], since)
+
+    def undo(self, step: str, *, actor: str) -> Sequence[Changed]:
+        """Undo what ``actor`` did in one step; entries that somebody has changed again say so and stay.
+
+        Statuses are what they were before it, and so are marks that it took away; notes and marks that it wrote stay.
+
+        Raises:
+            ReviewError: this user did no such step, or all of it is undone.
+        """
+        with self.database.writing() as connection:
+            return undone(connection, step, actor[:200], self._clock())
 
     def drop_texts(self, *, before: float, most: int = _AT_ONCE) -> int:
         """Take the texts out of entries that are older than ``before``; return of how many."""
@@ -259,17 +219,6 @@ class ReviewQueue:
         with self.database.reading() as connection:
             return connection.scalar(query.limit(1))
 
-    def last_settled(self, actor: str, *, since: float) -> EntrySummary | None:
-        """Return the entry that ``actor`` settled last, after ``since``, and that is settled still."""
-        query = (
-            sa.select(entries)
-            .where(entries.c.settled >= since, entries.c.reviewer == actor[:200])
-            .order_by(entries.c.settled.desc(), entries.c.number.desc())
-        )
-        with self.database.reading() as connection:
-            row = connection.execute(query.limit(1)).one_or_none()
-        return None if row is None else summary_of(row)
-
     def counts(
         self,
         filters: Filters = Filters(),  # noqa: B008
@@ -316,7 +265,7 @@ class ReviewQueue:
         with self.database.reading() as connection:
             row = connection.execute(query).one_or_none()
             if row is None:
-                raise UnknownEntryError(_UNKNOWN)
+                raise UnknownEntryError(UNKNOWN)
             trail = connection.execute(
                 sa.select(events).where(events.c.number == row.number).order_by(events.c.event)
             ).all()
@@ -371,22 +320,12 @@ class ReviewQueue:
 
 
 def without_text(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of an entry without texts: what is under ``texts`` goes, and notes of models."""
+    """Return the content of an entry without texts: what is under ``texts`` goes, notes of models, and what claims say."""
     kept = json.loads(json.dumps({name: value for name, value in content.items() if name != "texts"}))
     for choice in kept.get("choices", ()):
         for span in choice.get("spans", ()):
             span.pop("note", None)
+        for claim in choice.get("claims", ()):
+            for name in ("value", "original_text"):
+                claim.pop(name, None)
     return dict(kept)
-
-
-def _action(before: ReviewStatus, change: Change) -> str:
-    if change.status is not before:
-        return {
-            ReviewStatus.PENDING: "put back",
-            ReviewStatus.REVIEWED: "took up",
-            ReviewStatus.APPROVED: "approved",
-            ReviewStatus.REJECTED: "rejected",
-        }[change.status]
-    if change.spans is not None or change.clear_spans:
-        return "corrected spans"
-    return "noted"

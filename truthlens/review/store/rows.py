@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.engine import Row
 
-from truthlens.review.records import Correction, Entry, EntrySummary, Event, NewEntry, ReviewStatus
+from truthlens.review.records import Correction, Entry, EntrySummary, Event, ReviewStatus
+from truthlens.review.store.tables import contents, entries, events, facets
 
 
-def row_of(new: NewEntry) -> dict[str, Any]:
-    """Return the values of a new entry's row."""
+def rows_of(entry: Entry) -> dict[sa.Table, list[dict[str, Any]]]:
+    """Return the rows of an entry that is to be added, by table, without the number that it gets."""
+    summary = entry.summary
+    names = (name for name in EntrySummary.__dataclass_fields__ if name != "number")
+    row = {name: getattr(summary, name) for name in names}
+    row |= {
+        "status": summary.status.value,
+        "scope": dict(summary.scope),
+        "detectors": dict(summary.detectors),
+        "kinds": list(summary.kinds),
+    }
+    found = (("detector", summary.detectors), ("kind", summary.kinds))
     return {
-        "id": new.id,
-        "created": new.created,
-        "updated": new.created,
-        "version": 1,
-        "status": ReviewStatus.PENDING.value,
-        "decision": new.decision,
-        "mode": new.mode,
-        "action": new.action,
-        "policy_version": new.policy_version,
-        "model": new.model,
-        "score": new.score,
-        "even_score": new.even_score,
-        "threshold": new.threshold,
-        "flagged": new.flagged,
-        "level": new.level,
-        "rule": new.rule,
-        "sample": new.sample,
-        "query_id": new.query_id,
-        "trace_id": new.trace_id,
-        "user_id": new.user_id[:200],
-        "scope": dict(new.scope),
-        "original_confidence": new.original_confidence,
-        "adjusted_confidence": new.adjusted_confidence,
-        "total_claims": new.total_claims,
-        "verified_claims": new.verified_claims,
-        "unverified_claims": new.unverified_claims,
-        "detectors": dict(new.detectors),
-        "kinds": list(new.kinds),
-        "auto": new.auto,
-        "latency_s": new.latency_s,
-        "tokens": new.tokens,
-        "has_text": new.has_text,
-        "excerpt": new.excerpt,
-        "reviewer": "",
-        "settled": None,
-        "note": "",
+        entries: [row],
+        contents: [{"content": dict(entry.content), "spans": entry.spans and list(map(asdict, entry.spans))}],
+        facets: [
+            {"facet": facet, "value": value}
+            for facet, values in found
+            for value in dict.fromkeys(value[:64] for value in values)
+        ],
+        events: [asdict(each) | {"status": each.status.value} for each in entry.events],
     }
 
 

@@ -91,5 +91,10 @@ events = sa.Table(
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("note", sa.Text, nullable=False),
+    # The step that it was a part of, "" where it cannot be undone, and what the entry was before it.
+    sa.Column("step", sa.String(32), nullable=False, server_default=""),
+    sa.Column("before", sa.JSON(none_as_null=True)),
     sa.Index("ix_review_events_number", "number", "event"),
+    sa.Index("ix_review_events_actor", "actor", "event"),
+    sa.Index("ix_review_events_step", "step"),
 )

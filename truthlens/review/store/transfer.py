@@ -18,9 +18,10 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy.exc import DataError, IntegrityError
 
+from truthlens.review.entry.content import fit
 from truthlens.review.records import Change, Correction, Entry, Filters, ReviewStatus, UnknownEntryError
 from truthlens.review.store.queue import ReviewQueue
-from truthlens.review.store.tables import contents, entries, events, facets
+from truthlens.review.store.rows import rows_of
 
 FORMAT = 1
 MOST_LINE = 8 << 20
@@ -28,7 +29,6 @@ MOST_LINE = 8 << 20
 _AT_ONCE = 100
 _MOST_PROBLEMS = 100
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
-_UNFIT = re.compile("[\x00\ud800-\udfff]")
 _ENTRY = TypeAdapter(Entry)
 _SPANS = TypeAdapter(tuple[Correction, ...])
 
@@ -149,25 +149,28 @@ def _read(line: str) -> Entry | _Label:
 
 def _check(entry: Entry) -> None:
     """Check what a database would refuse, or keep although it cannot be."""
-    kept = asdict(entry.summary)
     if not _ID.fullmatch(entry.summary.id):
         raise ValueError("its id is none")
-    for column in entries.columns:
-        value = kept[column.name]
-        length = getattr(column.type, "length", None)
-        if isinstance(value, str) and length is not None and len(value) > length:
-            raise ValueError(f"{column.name} has {len(value)} characters; at most {length}")
-        if isinstance(value, int) and not 0 <= value < 2**31:
-            raise ValueError(f"{column.name} is out of range")
+    for table, rows in rows_of(entry).items():
+        for row in rows:
+            _check_row(table, row)
+    summary = asdict(entry.summary)
     for name in ("score", "even_score", "threshold", "sample"):
-        if not 0.0 <= kept[name] <= 1.0:
-            raise ValueError(f"{name} is {kept[name]}; expected 0 to 1")
+        if not 0.0 <= summary[name] <= 1.0:
+            raise ValueError(f"{name} is {summary[name]}; expected 0 to 1")
     if entry.summary.sample == 0.0:
         raise ValueError("sample is 0; expected a share above 0")
     if (entry.summary.settled is None) != (entry.summary.status.label is None):
         raise ValueError("its status and the time at which it was settled do not fit")
-    if any(len(each.actor) > 200 or len(each.action) > 32 or each.version >= 2**31 for each in entry.events):
-        raise ValueError("its audit trail is none")
+
+
+def _check_row(table: sa.Table, row: Mapping[str, Any]) -> None:
+    for name, value in row.items():
+        most = getattr(table.c[name].type, "length", None)
+        if isinstance(value, str) and most is not None and len(value) > most:
+            raise ValueError(f"{name} has {len(value)} characters; at most {most}")
+        if isinstance(value, int) and not 0 <= value < 2**31:
+            raise ValueError(f"{name} is out of range")
 
 
 def _clean(value: Any) -> Any:
@@ -178,7 +181,7 @@ def _clean(value: Any) -> Any:
     """
     match value:
         case str():
-            return _UNFIT.sub("\ufffd", value)
+            return fit(value)
         case float() if not math.isfinite(value):
             raise ValueError("a number is not finite")
         case list():
@@ -193,7 +196,7 @@ def _add(queue: ReviewQueue, fresh: Sequence[tuple[int, Entry]], done: Imported)
     if not fresh:
         return
     try:
-        added = _insert(queue, [entry for _, entry in fresh])
+        added = queue.insert([entry for _, entry in fresh])
     except (DataError, IntegrityError, OverflowError) as error:
         if len(fresh) == 1:
             done.fail(fresh[0][0], f"the database refuses it ({type(error).__name__})")
@@ -203,38 +206,6 @@ def _add(queue: ReviewQueue, fresh: Sequence[tuple[int, Entry]], done: Imported)
         return
     done.added += added
     done.known += len(fresh) - added
-
-
-def _insert(queue: ReviewQueue, fresh: Sequence[Entry]) -> int:
-    by_id = {each.summary.id: each for each in fresh}
-    with queue.database.writing() as connection:
-        known = set(connection.scalars(sa.select(entries.c.id).where(entries.c.id.in_(list(by_id)))))
-        new = [each for entry_id, each in by_id.items() if entry_id not in known]
-        for entry in new:
-            row = asdict(entry.summary)
-            del row["number"]
-            kept = connection.execute(
-                sa.insert(entries).values({**row, "status": entry.summary.status.value})
-            )
-            assert kept.inserted_primary_key is not None
-            number = kept.inserted_primary_key[0]
-            spans = None if entry.spans is None else [asdict(each) for each in entry.spans]
-            connection.execute(
-                sa.insert(contents).values(number=number, content=dict(entry.content), spans=spans)
-            )
-            for table, rows in (
-                (facets, _facets(entry)),
-                (events, [asdict(each) | {"status": each.status.value} for each in entry.events]),
-            ):
-                if rows:
-                    connection.execute(sa.insert(table), [{**each, "number": number} for each in rows])
-    return len(new)
-
-
-def _facets(entry: Entry) -> list[Mapping[str, Any]]:
-    found = (("detector", entry.summary.detectors), ("kind", entry.summary.kinds))
-    values = dict.fromkeys((facet, value[:64]) for facet, values in found for value in values)
-    return [{"facet": facet, "value": value} for facet, value in values]
 
 
 def _settle(queue: ReviewQueue, number: int, label: _Label, actor: str, done: Imported) -> None:

@@ -55,6 +55,7 @@ _SUBORDINATE_ZH = re.compile(
 _LONGEST = 1200
 _LEAST_WORDS = re.compile(r"\s*\S+(?:\s+\S+){2}")
 _LEAST_HAN = re.compile(r"(?:[^\u3400-\u4dbf\u4e00-\u9fff]*+[\u3400-\u4dbf\u4e00-\u9fff]){5}")
+_LEADING = " \t\r\n\"'“‘*_(["
 _OPENING, _CLOSING = "([{（【「『“《", ")]}）】」』”》"
 _NESTING = re.compile(r"[()\[\]{}（）【】「」『』“”《》\"`]")
 
@@ -81,6 +82,11 @@ def clauses(sentence: str) -> list[tuple[int, int]]:
             found.append((start, match.start()))
             start = match.end()
     return [*found, (start, len(sentence))]
+
+
+def refers_back(text: str) -> bool:
+    """Return whether ``text`` begins with a pronoun and so speaks of what stands before it; English."""
+    return _PRONOUN.match(text.lstrip(_LEADING)) is not None
 
 
 class _Halves:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from truthlens.text.values.cursor import Cursor
 from truthlens.text.values.numerals import han_number, number_word
-from truthlens.text.values.tokens import HAN, HAN_NUMBER, MARK, NUMBER, Token
+from truthlens.text.values.tokens import BREAK, HAN, HAN_NUMBER, MARK, NUMBER
 from truthlens.text.word_forms import word_set
 
 _HAN_DAYS = {"一": 0, "二": 1, "三": 2, "四": 3, "五": 4, "六": 5, "日": 6, "天": 6}
@@ -18,20 +18,25 @@ NOONS = MappingProxyType({
 _MORNING = word_set("morning matin mañana morgens früh vormittags madrugada")
 _LATER = word_set("afternoon evening soir abends nachmittags tarde après-midi")
 _NIGHT = word_set("night noche nuit")
+_HOURS = frozenset(("heures", "heure", "h"))
 _DAWN = 6  # "three at night" is before it, "nine at night" is not
-CLOCK_GOES_ON = word_set(": ： h am pm a p uhr heures heure o'clock o in de du por at")
+_STOPS = frozenset(".,;:!?)")
+CLOCK_GOES_ON = _STOPS | {""} | word_set(": ： h am pm a p uhr heures heure o'clock o in de du por at")
 """What stands behind the hour of a time of day in digits."""
-_HAN_HALF = {
-    "上午": 0,
-    "早上": 0,
-    "凌晨": 0,
-    "午前": 0,
-    "下午": 1,
-    "晚上": 1,
-    "午後": 1,
-    "傍晚": 1,
-    "中午": 1,
-}
+_ASIDE = MappingProxyType({"before": -1, "to": -1, "after": 1, "past": 1})
+_BEFORE_CLOCK = word_set("at until till um bis ab gegen")
+_ROUND_MINUTES = frozenset((10, 15, 20, 30, 40, 45, 50))
+_GOES_ON = word_set("on and to until instead each every sharp or when")
+_HAN_HALF = dict.fromkeys(("上午", "早上", "凌晨", "午前"), 0) | dict.fromkeys(
+    ("下午", "晚上", "午後", "傍晚", "中午"), 1
+)
+_HAN_PARTS = {
+    "年": ("year", 1000, 2199), "月": ("month", 1, 12), **dict.fromkeys("日号號", ("day", 1, 31)),
+    **dict.fromkeys("点點时時", ("hour", 0, 24)), "分": ("minute", 0, 59),
+}  # fmt: skip
+"""What the first character behind a number makes it, and from where to where it is that."""
+_HAN_NEEDS = {"day": "month", "minute": "time"}
+_HAN_SPANS = ("時間", "时间", "点数")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,211 +54,178 @@ class Moment:
         return "time" in self.parts and not self.parts.keys() & {"year", "month", "day", "weekday"}
 
 
-class ClockReader:
-    """Reads times of day.
-
-    Args:
-        text: all of it.
-        listed: its tokens.
-        language: its language, for number words.
-        small: what ``tokens.lows`` gives of them.
-    """
-
-    def __init__(self, text: str, listed: Sequence[Token], language: str, small: Sequence[str]) -> None:
-        self._text, self._listed, self._language, self._lows = text, listed, language, small
-
-    def _number(self, place: int, digits: int = 2) -> int | None:
-        low = self._lows[place]
-        return int(low) if low.isascii() and low.isdecimal() and len(low) <= digits else None
-
-    def _joined(self, place: int) -> bool:
-        """Return whether the token at ``place`` stands right behind the one before."""
-        return 0 < place < len(self._listed) and self._listed[place].start == self._listed[place - 1].end
-
-    def _clock(self, place: int) -> Moment | None:
-        low, behind, minute = self._lows[place], place + 1, 0
-        hour_text, point, minute_text = low.partition(".")
-        unsure_point = bool(point)
-        if not (hour_text.isdecimal() and len(hour_text) <= 2 and int(hour_text) <= 24):
-            return None
-        if point and not (len(minute_text) == 2 and minute_text.isdecimal() and int(minute_text) < 60):
-            return None
-        hour = int(hour_text)
-        marked = False
-        if point:
-            minute = int(minute_text)
-        elif self._lows[behind] in (":", "：") and self._joined(behind) and self._joined(behind + 1):
-            found = self._number(behind + 1)
-            if found is None or found > 59 or len(self._lows[behind + 1]) != 2:
-                return None
-            if (
-                self._lows[behind + 2] == ":"
-                and self._joined(behind + 2)
-                and self._number(behind + 3) is None
-            ):
-                return None
-            minute, behind, marked = found, behind + 2, True
-            if (
-                self._lows[behind] == ":"
-                and self._joined(behind)
-                and self._joined(behind + 1)
-                and self._number(behind + 1) is not None
-            ):
-                behind += 2
-        elif self._lows[behind] == "h" and self._joined(behind) and self._language == "fr":
-            found = self._number(behind + 1) if self._joined(behind + 1) else None
-            minute, behind, marked = found or 0, behind + 1 + (found is not None), True
-        half, behind, named = self._half(behind, hour)
-        if not marked and not named:
-            return None
-        if unsure_point and not named:
-            return None
-        early = marked and hour_text.startswith("0") and half is None
+def clock(at: Cursor, place: int) -> Moment | None:
+    """Read "9:30", "18.30 Uhr", "9 a.m.", "18h30" of French."""
+    hours, point, pointed = at.lows[place].partition(".")
+    if not _is_hour(hours, pointed if point else "00"):
+        return None
+    hour, marked = int(hours), None if point else _minutes(at, place + 1)
+    minute, behind = marked or (int(pointed or 0), place + 1)
+    said = _half(at, behind, hour)
+    if said is not None or marked is not None:
+        half, behind = said or (None, behind)
+        early = marked is not None and hours.startswith("0")
         return Moment(place, behind, _clock_parts(hour, minute, half, early=early))
+    # "Closes at 18.00." may be a price as well.
+    is_clock = point and at.lows[place - 1] in _BEFORE_CLOCK and _ends(at, behind)
+    return Moment(place, behind, _clock_parts(hour, minute, None), unsure=True) if is_clock else None
 
-    def _half(self, place: int, hour: int) -> tuple[int | None, int, bool]:
-        """Return whether a time of day is after noon, the token behind, and whether anything said that it is a time."""
-        low = self._lows[place]
-        if low in ("am", "pm"):
-            return int(low == "pm"), place + 1, True
-        if (
-            low in ("a", "p")
-            and self._lows[place + 1] == "."
-            and self._lows[place + 2] == "m"
-            and self._joined(place + 2)
-        ):
-            return (
-                int(low == "p"),
-                place + 3 + (self._lows[place + 3] == "." and self._joined(place + 3)),
-                True,
-            )
-        if low == "uhr":
-            return None if hour <= 12 else 1, place + 1, True
-        if (
-            low in ("heures", "heure", "h")
-            and self._language == "fr"
-            and self._lows[place - 2] in ("à", "vers", "dès")
-        ):
-            return None, place + 1, True
-        if low == "o'clock" or (
-            low == "o" and self._lows[place + 1] in ("'", "’") and self._lows[place + 2] == "clock"
-        ):
-            behind = place + (1 if low == "o'clock" else 3)
-            half, at, _ = self._half(behind, hour)
-            return half, at if half is not None else behind, True
-        for ahead in (1, 2):
-            word = self._lows[place + ahead]
-            if self._lows[place] in ("in", "de", "du", "por") and (
-                ahead == 1 or self._lows[place + 1] in ("the", "la", "le", "l")
-            ):
-                if word in _MORNING:
-                    return 0, place + ahead + 1, True
-                if word in _NIGHT:
-                    return _half_at_night(hour), place + ahead + 1, True
-                if word in _LATER:
-                    return 1, place + ahead + 1, True
-        if low == "at" and self._lows[place + 1] == "night":
-            return _half_at_night(hour), place + 2, True
-        return None, place, False
 
-    def _worded_clock(self, place: int) -> Moment | None:
-        """Read "six in the evening", "at nine", "half past three", "a quarter to six"."""
-        low = self._lows[place]
-        at = place + 1
-        minutes = {"half": 30, "quarter": 15}.get(low) or number_word(low, "en") or 0
-        if self._lows[at] == "-" and (more := number_word(self._lows[at + 1], "en")):
-            minutes, at = minutes + more, at + 2
-        at += self._lows[at] in ("minutes", "minute")
-        if (
-            0 < minutes < 60
-            and self._lows[at] in ("past", "to")
-            and (minutes in (15, 30) or self._lows[at] == "past" or minutes in (5, 10, 20, 25))
-        ):
-            hour = number_word(self._lows[at + 1], "en") or self._number(at + 1)
-            spelled_to = self._lows[at] == "to" and low not in ("half", "quarter")
-            if (
-                hour is not None
-                and 1 <= hour <= 12
-                and not (spelled_to and self._lows[place - 1] not in ("at", "until", "by"))
-            ):
-                half, behind, _ = self._half(at + 2, hour)
-                whole = hour * 60 + (minutes if self._lows[at] == "past" else -minutes)
-                return Moment(place, behind, _clock_parts(whole // 60 % 24, whole % 60, half))
-        hour = number_word(low, self._language or "en")
-        if hour is None or not 1 <= hour <= 12:
+def _is_hour(hours: str, minutes: str) -> bool:
+    plain = hours.isdecimal() and minutes.isdecimal() and len(hours) <= 2 == len(minutes)
+    return plain and int(hours) <= 24 and int(minutes) < 60
+
+
+def _minutes(at: Cursor, place: int) -> tuple[int, int] | None:
+    """Return the minutes of ":30", ":30:15" and of French "h30", and the token behind them."""
+    if at.lows[place] in (":", "：") and at.joined(place, 2):
+        minute = at.number(place + 1)
+        seconds = at.lows[place + 2] == ":" and at.joined(place + 2, 2)
+        if minute is None or minute > 59 or len(at.lows[place + 1]) != 2:
             return None
-        minute = number_word(self._lows[place + 1], "en") or 0
-        at = place + 2 if minute in (10, 15, 20, 30, 40, 45, 50) else place + 1
-        half, behind, named = self._half(at, hour)
-        if named:
-            return Moment(place, behind, _clock_parts(hour, minute if at == place + 2 else 0, half))
-        last = (
-            at >= len(self._listed)
-            or self._listed[at].sort in (MARK, "b")
-            or self._lows[at]
-            in ("on", "and", "to", "until", "instead", "each", "every", "sharp", "or", "when")
-        )
-        if self._lows[place - 1] in ("at", "until", "till", "by") and last and at == place + 1:
-            return Moment(place, at, _clock_parts(hour, 0, None), unsure=True)
+        return None if seconds and at.number(place + 3) is None else (minute, place + 2 + 2 * seconds)
+    if at.lows[place] == "h" and at.joined(place) and at.worded == "fr":
+        found = at.number(place + 1) if at.joined(place + 1) else None
+        return found or 0, place + 1 + (found is not None)
+    return None
+
+
+def _ends(at: Cursor, place: int) -> bool:
+    """Return whether a sentence or line ends at a token, or goes on with another thing than a unit."""
+    return at.sort(place) in ("", BREAK) or at.lows[place] in _GOES_ON or at.lows[place] in _STOPS
+
+
+def _half(at: Cursor, place: int, hour: int) -> tuple[int | None, int] | None:
+    """Return which half of the day is said, if any, and the token behind; ``None`` if no time is."""
+    low, following, third = at.lows[place : place + 3]
+    if low in ("am", "pm"):
+        return int(low == "pm"), place + 1
+    if low in ("a", "p") and (following, third) == (".", "m") and at.joined(place + 2):
+        return int(low == "p"), place + 3 + (at.lows[place + 3] == "." and at.joined(place + 3))
+    if low == "uhr":
+        return None if hour <= 12 else 1, place + 1
+    if low in _HOURS and at.worded == "fr" and at.lows[place - 2] in ("à", "vers", "dès"):
+        return None, place + 1
+    if low == "o" and following in ("'", "’") and third == "clock":
+        return _half_behind_oclock(at, place + 3, hour)
+    return _part_of_day(at, place, hour)
+
+
+def _half_behind_oclock(at: Cursor, place: int, hour: int) -> tuple[int | None, int]:
+    said = None if at.lows[place + 2] == "clock" else _half(at, place, hour)
+    return (None, place) if said is None or said[0] is None else said
+
+
+def _part_of_day(at: Cursor, place: int, hour: int) -> tuple[int | None, int] | None:
+    """Return which half of the day "in the evening", "du matin" and "at night" say, and the token behind."""
+    low, noun = at.lows[place], place + 1
+    if low in ("in", "de", "du", "por"):
+        noun += at.lows[noun] in ("the", "la", "le", "l")
+    elif (low, at.lows[noun]) != ("at", "night"):
         return None
+    if (part := at.lows[noun]) in _NIGHT:
+        return int(_DAWN <= hour < 12), noun + 1
+    return (int(part in _LATER), noun + 1) if part in _LATER or part in _MORNING else None
 
-    def _han_date(self, place: int) -> Moment | None:
-        """Read "2024年3月5日", "三月", "12时30分", "下午3点" without its half."""
-        parts: dict[str, int] = {}
-        at = place
-        while at + 1 < len(self._listed) and self._joined(at + 1):
-            value = self._han_value(at)
-            mark = self._listed[at + 1].low
-            if value is None or self._listed[at + 1].sort != HAN:
-                break
-            if mark.startswith(("年", "年度")) and 1000 <= value < 2200 and not parts:
-                parts["year"] = value
-            elif mark.startswith("月") and 1 <= value <= 12:
-                parts["month"] = value
-            elif mark[0] in "日号號" and 1 <= value <= 31 and "month" in parts:
-                parts["day"] = value
-            elif mark[0] in "点點时時" and value <= 24 and not mark.startswith(("時間", "时间", "点数")):
-                parts |= _clock_parts(value, 30 if mark[1:2] == "半" else 0, None)
-            elif mark[0] == "分" and "time" in parts and value < 60:
-                parts["time"] += value
-            else:
-                break
-            at += 2
-            if len(mark) > 1:
-                break
-        return Moment(place, at, parts) if parts else None
 
-    def _han_value(self, place: int) -> int | None:
-        token = self._listed[place]
-        if token.sort == NUMBER:
-            return self._number(place, 4)
-        value = han_number(token.low) if token.sort == HAN_NUMBER else None
-        return None if value is None else int(value)
+def worded_clock(at: Cursor, place: int) -> Moment | None:
+    """Read "six in the evening", "at nine", "half past three", "a quarter to six"."""
+    return _aside_of_hour(at, place) or _hour_in_words(at, place)
 
-    def _han_word(self, place: int) -> Moment | None:
-        low = self._lows[place]
-        for half, noon in _HAN_HALF.items():
-            found = (
-                self._han_date(place + 1) if low.endswith(half) and place + 1 < len(self._listed) else None
-            )
-            if found is not None and "time" in found.parts:
-                return Moment(place, found.behind, found.parts | {"half": noon})
-        if low.endswith(("星期", "周", "週", "礼拜")) and self._joined(place + 1):
-            day = _HAN_DAYS.get(self._lows[place + 1][:1])
-            return None if day is None else Moment(place, place + 2, {"weekday": day})
-        if self._lows[place + 1] == "曜日" and low[-1] in _JA_DAYS and self._joined(place + 1):
-            return Moment(place, place + 2, {"weekday": _JA_DAYS.index(low[-1])})
-        if (
-            low == "第"
-            and self._lows[place + 2].startswith(("季度", "四半期"))
-            and (value := self._han_value(place + 1))
-        ):
-            return Moment(place, place + 3, {"quarter": value}) if 1 <= value <= 4 else None
+
+def _aside_of_hour(at: Cursor, place: int) -> Moment | None:
+    """Read "ten past three" and "five minutes before noon"."""
+    low, aside = at.lows[place], place + 1
+    minutes = {"half": 30, "quarter": 15}.get(low, at.english(place))
+    more = at.english(aside + 1) if at.lows[aside] == "-" else 0
+    minutes, aside = minutes + more, aside + 2 * bool(more)
+    aside += at.lows[aside] in ("minutes", "minute")
+    word, following = at.lows[aside], at.lows[aside + 1]
+    if not (0 < minutes < 60 and word in _ASIDE):
         return None
+    if following in NOONS:
+        whole = (720 * NOONS[following] + _ASIDE[word] * minutes) % 1440
+        return Moment(place, aside + 2, _clock_parts(whole // 60 % 12, whole % 60, whole // 720))
+    hour = at.english(aside + 1) or at.number(aside + 1) or 0
+    if word not in ("past", "to") or not 1 <= hour <= 12:
+        return None
+    # "Two to four" are two numbers.
+    led = low in ("half", "quarter") or at.lows[place - 1] in ("at", "until", "by")
+    if word == "to" and not (led and minutes in range(5, 31, 5)):
+        return None
+    whole = hour * 60 + _ASIDE[word] * minutes
+    half, behind = _half(at, aside + 2, whole // 60) or (None, aside + 2)
+    return Moment(place, behind, _clock_parts(whole // 60 % 24 or 12, whole % 60, half))
 
 
-def _half_at_night(hour: int) -> int:
-    return int(_DAWN <= hour < 12)
+def _hour_in_words(at: Cursor, place: int) -> Moment | None:
+    """Read "six in the evening", "nine thirty a.m.", "at nine"."""
+    hour = number_word(at.lows[place], at.worded or "en") or 0
+    if not 1 <= hour <= 12:
+        return None
+    minute, behind = at.english(place + 1), place + 2
+    if minute not in _ROUND_MINUTES:
+        minute, behind = 0, place + 1
+    if (said := _half(at, behind, hour)) is not None:
+        return Moment(place, said[1], _clock_parts(hour, minute, said[0]))
+    last = not minute and (_ends(at, behind) or at.sort(behind) == MARK)
+    if last and at.lows[place - 1] in ("at", "until", "till", "by"):
+        return Moment(place, behind, _clock_parts(hour, 0, None), unsure=True)
+    return None
+
+
+def han_date(at: Cursor, place: int) -> Moment | None:
+    """Read "2024年3月5日", "三月", "12时30分", "下午3点" without its half."""
+    parts: dict[str, int] = {}
+    behind = place
+    while at.joined(behind + 1) and (told := _han_part(at, behind, parts)):
+        parts |= told
+        behind += 2
+        if len(at.lows[behind - 1]) > 1:
+            break
+    return Moment(place, behind, parts) if parts else None
+
+
+def _han_part(at: Cursor, place: int, parts: dict[str, int]) -> dict[str, int]:
+    """Return what a number with the Han characters behind it adds to a date, if anything."""
+    value, mark = _han_value(at, place), at.lows[place + 1]
+    name, low, high = _HAN_PARTS.get(mark[0], ("", 0, 0))
+    if value is None or at.sort(place + 1) != HAN or not low <= value <= high:
+        return {}
+    if (name == "year" and parts) or (name in _HAN_NEEDS and _HAN_NEEDS[name] not in parts):
+        return {}
+    if name == "minute":
+        return {"time": parts["time"] + value}
+    if name != "hour":
+        return {name: value} if name else {}
+    half_past = 30 * at.lows[place + 2].startswith("半")
+    return {} if mark.startswith(_HAN_SPANS) else _clock_parts(value, half_past, None)
+
+
+def _han_value(at: Cursor, place: int) -> int | None:
+    if at.sort(place) == NUMBER:
+        return at.number(place, 4)
+    value = han_number(at.lows[place]) if at.sort(place) == HAN_NUMBER else None
+    return None if value is None else int(value)
+
+
+def han_word(at: Cursor, place: int) -> Moment | None:
+    """Read "下午3点", "星期三", "月曜日", "第三季度"."""
+    low, following = at.lows[place], at.lows[place + 1]
+    for half, noon in _HAN_HALF.items():
+        found = han_date(at, place + 1) if low.endswith(half) else None
+        if found is not None and "time" in found.parts:
+            return Moment(place, found.behind, found.parts | {"half": noon})
+    if low == "第" and at.lows[place + 2].startswith(("季度", "四半期")):
+        quarter = _han_value(at, place + 1) or 0
+        return Moment(place, place + 3, {"quarter": quarter}) if 1 <= quarter <= 4 else None
+    if not at.joined(place + 1):
+        return None
+    if low.endswith(("星期", "周", "週", "礼拜")):
+        day = _HAN_DAYS.get(following[:1])
+    else:
+        day = _JA_DAYS.find(low[-1]) if following == "曜日" else None
+    return None if day is None or day < 0 else Moment(place, place + 2, {"weekday": day})
 
 
 def _clock_parts(hour: int, minute: int, half: int | None, *, early: bool = False) -> dict[str, int]:

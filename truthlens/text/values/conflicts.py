@@ -11,9 +11,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from truthlens.core.records.explanation import DifferenceKind
 from truthlens.text.scripts import HAN
-from truthlens.text.values.entities import Mention, mentions, readings, same_value, sort_of
+from truthlens.text.values.comparison import same_value
+from truthlens.text.values.mentions import mentions
+from truthlens.text.values.typed import TypedValue
 from truthlens.text.words import words
 
 _REFERENCE = re.compile(
@@ -35,83 +36,54 @@ _STOP_WORDS = (
 )
 _STOPS = frozenset(_STOP_WORDS.split())
 _LONGEST = 1200
+_MOST_VALUES = 80
 _SAME_STATEMENT = 0.7
 """Dice overlap of the content words at which a negation in one of two sentences turns it against the other."""
-
-
-_MOST_DATES = 40
-
-
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    """A number: what it counts or measures, and the values that it may have."""
-
-    kind: str
-    readings: frozenset[tuple[str, str]]
-    values: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
     """What of a sentence is compared: it is read once, however many sentences it is held against."""
 
-    figures: Sequence[_Figure]
-    held: frozenset[object]
-    """The values and readings of all figures."""
-    dates: Sequence[Mention]
+    values: Sequence[TypedValue]
     negated: bool
     words: frozenset[str]
 
 
 def content(sentence: str) -> Content:
-    """Return the figures, dates, polarity and words of ``sentence``; of a longer text the first 1,200 characters count."""
+    """Return the values, polarity and words of ``sentence``; of a longer text the first 1,200 characters count."""
     text = sentence[:_LONGEST]
     plain = _REFERENCE.sub(lambda found: " " * len(found[0]), text)
-    found = mentions(plain, words(plain))
-    figures = [
-        _Figure(_kind(each), readings(each), frozenset(each.keys))
-        for each in found
-        if each.kind is DifferenceKind.NUMBER
-    ]
-    held = frozenset[object]().union(*(figure.readings | figure.values for figure in figures))
-    dates = [each for each in found if each.kind is DifferenceKind.DATE][:_MOST_DATES]
-    return Content(figures, held, dates, _negations(text) % 2 == 1, _words(text))
+    values = [each.value for each in mentions(plain, words(plain)) if each.value is not None]
+    return Content(values[:_MOST_VALUES], _negations(text) % 2 == 1, _words(text))
 
 
 def conflicting(one: Content, other: Content) -> bool:
-    """Return whether one sentence gives a figure, date or polarity where the other gives another one.
+    """Return whether one sentence gives a value or a polarity where the other gives another one.
 
     A value that only one of them gives is no conflict. The result does not depend on the order.
     """
-    return (
-        not _kinds_without_equal(one, other).isdisjoint(_kinds_without_equal(other, one))
-        or _dates_differ(one.dates, other.dates)
-        or _polarity_differs(one, other)
+    mine, theirs = _lacking(one, other), _lacking(other, one)
+    return any(
+        same_value(each, against) is False and same_value(against, each) is False
+        for each in mine
+        for against in theirs
+    ) or _polarity_differs(one, other)
+
+
+def _lacking(one: Content, other: Content) -> list[TypedValue]:
+    """Return the values of ``one`` that ``other`` does not give."""
+    return [each for each in one.values if not any(_alike(each, against) for against in other.values)]
+
+
+def _alike(one: TypedValue, other: TypedValue) -> bool:
+    """Return whether two values may be one: the word behind a number is a weak sign of what it counts."""
+    return bool(
+        same_value(one, other)
+        or same_value(other, one)
+        or not set(one.amounts).isdisjoint(other.amounts)
+        or (one.kind is not other.kind and not set(one.written).isdisjoint(other.written))
     )
-
-
-def _kind(number: Mention) -> str:
-    sort = sort_of(number.unit)
-    return number.unit if sort == "count" else sort
-
-
-def _kinds_without_equal(one: Content, other: Content) -> set[str]:
-    """Return the kinds of those figures of ``one`` whose value ``other`` does not have.
-
-    Equal values count as the same whatever they seem to count: the word behind a number is a weak sign.
-    """
-    return {
-        figure.kind
-        for figure in one.figures
-        if figure.readings.isdisjoint(other.held) and figure.values.isdisjoint(other.held)
-    }
-
-
-def _dates_differ(mine: Sequence[Mention], theirs: Sequence[Mention]) -> bool:
-    """Return whether each side has a date that the other lacks, and the two cannot both be meant."""
-    left = [each for each in mine if not any(same_value(each, other) for other in theirs)]
-    right = [each for each in theirs if not any(same_value(each, other) for other in mine)]
-    return any(same_value(each, other) is False for each in left for other in right)
 
 
 def _polarity_differs(one: Content, other: Content) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from types import MappingProxyType
 
-from truthlens.text.values.tokens import HAN_NUMBER, WORD, Token
+from truthlens.text.values.tokens import FRACTION_SIGNS, HAN_NUMBER, WORD, Token
+from truthlens.text.word_forms import word_set
 
 _UNITS = {
     "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
@@ -20,6 +22,11 @@ _UNITS = {
           " dieciocho diecinueve veinte veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete"
           " veintiocho veintinueve",
 }  # fmt: skip
+ORDINALS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth",
+    *(f"{word}th" for word in _UNITS["en"].split()[13:]), "twentieth",
+)  # fmt: skip
+"""English ordinals from the first to the twentieth."""
 _TENS = {
     "en": "twenty thirty forty fifty sixty seventy eighty ninety",
     "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
@@ -34,15 +41,19 @@ _MORE = {
            "seiscientos": 600, "setecientos": 700, "ochocientos": 800, "novecientos": 900, "doscientas": 200,
            "trescientas": 300, "quinientas": 500, "cien": 100, "ciento": 100},
 }  # fmt: skip
-SCALES = MappingProxyType({
-    "hundred": 2, "thousand": 3, "million": 6, "millions": 6, "billion": 9, "billions": 9, "trillion": 12, "bn": 9, "mn": 6,
-    "mio": 6, "mrd": 9, "hundert": 2, "tausend": 3, "millionen": 6, "milliarde": 9, "milliarden": 9, "cent": 2, "cents": 2,
+SHORT_SCALES = MappingProxyType({"bn": 9, "mn": 6, "mio": 6, "mrd": 9, "tsd": 3})
+"""Those of ``SCALES`` that are cut short, with a full stop or without one."""
+SCALES = MappingProxyType(SHORT_SCALES | {
+    "hundred": 2, "thousand": 3, "million": 6, "millions": 6, "billion": 9, "billions": 9, "trillion": 12, "hundert": 2, "tausend": 3,
+    "millionen": 6, "milliarde": 9, "milliarden": 9, "cent": 2, "cents": 2, "lakh": 5, "lakhs": 5, "crore": 7, "crores": 7,
     "mille": 3, "milliard": 9, "milliards": 9, "mil": 3, "millón": 6, "millones": 6, "cientos": 2,
 })  # fmt: skip
 """Words behind a number that multiply it, as powers of ten."""
 _SCALES_OF = {
-    "en": {"hundred", "thousand", "million", "millions", "billion", "billions", "trillion", "bn", "mn"},
-    "de": {"hundert", "tausend", "million", "millionen", "milliarde", "milliarden", "mio", "mrd"},
+    "en": {
+        *word_set("hundred thousand million millions billion billions trillion bn mn lakh lakhs crore crores")
+    },
+    "de": {"hundert", "tausend", "million", "millionen", "milliarde", "milliarden", "mio", "mrd", "tsd"},
     "fr": {"cent", "cents", "mille", "million", "millions", "milliard", "milliards"},
     "es": {"mil", "millón", "millones", "cientos"},
 }
@@ -69,6 +80,8 @@ _HAN_SCALE = {"十": 1, "百": 2, "千": 3}
 HAN_SCALES = MappingProxyType({"万": 4, "萬": 4, "亿": 8, "億": 8, "兆": 12})
 _GROUPS = {mark: re.compile(rf"\d{{1,3}}(?:\{mark}\d{{3}})+") for mark in ".,"}
 _MOST_WORDS = 12
+_LONGEST_COMPOUND = 80  # letters: more than a number below a million has in German
+_MOST_SCALES = 4  # Han characters that multiply one number
 
 
 def _table(language: str) -> dict[str, int]:
@@ -82,32 +95,38 @@ LANGUAGES = tuple(_UNITS)
 
 
 def written(digits: str, language: str) -> tuple[Decimal, ...]:
-    """Return what a number in digits may stand for, the likeliest first; ``()`` for a version such as ``2.3.1``.
+    """Return what a number in digits may stand for, the likeliest first; ``()`` for a version such as ``2.3.1``."""
+    if not digits or digits[-1] not in FRACTION_SIGNS:
+        return _with_separators(digits, language)
+    before = _with_separators(digits[:-1], language) if len(digits) > 1 else (Decimal(0),)
+    over, under = unicodedata.normalize("NFKC", digits[-1]).split("\u2044")
+    return tuple(each + Decimal(over) / Decimal(under) for each in before)
+
+
+def _with_separators(digits: str, language: str) -> tuple[Decimal, ...]:
+    """Return the readings of digits with separators.
 
     A mark before exactly three digits parts thousands or decimals: by language first, then the other way.
     """
     plain = digits.replace("\u00a0", "").replace("\u202f", "").replace("'", "")
-    points, commas = plain.count("."), plain.count(",")
-    if not points and not commas:
+    marks = [each for each in plain if each in ".,"]
+    if not marks:
         return (Decimal(plain),)
-    if points and commas:
-        last = "." if plain.rfind(".") > plain.rfind(",") else ","
-        whole, _, rest = plain.rpartition(last)
-        other = "," if last == "." else "."
-        return (Decimal(f"{whole.replace(other, '')}.{rest}"),) if last not in whole else ()
-    mark = "." if points else ","
-    grouped = _GROUPS[mark].fullmatch(plain) is not None
-    if points + commas > 1:
-        return (Decimal(plain.replace(mark, "")),) if grouped else ()
-    decimal = Decimal(plain.replace(",", "."))
-    if not grouped or plain.startswith("0"):
-        return (decimal,)
-    thousands = Decimal(plain.replace(mark, ""))
-    if mark == "." and language in ("", "en", "zh", "ja"):
-        return (decimal,)  # 1.234 is no thousand where thousands have commas
+    last = marks[-1]
+    whole, _, rest = plain.rpartition(last)
+    if len(set(marks)) > 1:
+        return () if last in whole else (Decimal(f"{whole.replace(marks[0], '')}.{rest}"),)
+    grouped = _GROUPS[last].fullmatch(plain) is not None
+    thousands = (Decimal(plain.replace(last, "")),)
+    if len(marks) > 1:
+        return thousands if grouped else ()
+    decimal = (Decimal(f"{whole}.{rest}"),)
+    # 1.234 is no thousand where thousands have commas.
+    if not grouped or plain.startswith("0") or (last == "." and language in ("", "en", "zh", "ja")):
+        return decimal
     if language not in ("de", "fr", "es"):
-        return (thousands,)
-    return (decimal, thousands) if mark == "," else (thousands, decimal)
+        return thousands
+    return decimal + thousands if last == "," else thousands + decimal
 
 
 @lru_cache(maxsize=4096)
@@ -117,7 +136,7 @@ def number_word(word: str, language: str) -> int | None:
     if table is None:
         return None
     value = table.get(word)
-    if value is None and language == "de" and len(word) > 6:
+    if value is None and language == "de" and 6 < len(word) <= _LONGEST_COMPOUND:
         value = _german(word)
     return value
 
@@ -137,17 +156,6 @@ def _german(word: str) -> int | None:
     return first + second if found and first and second and first < 10 <= second else None
 
 
-def starts_number(token: Token, language: str) -> bool:
-    """Return whether a word may begin a number written in words."""
-    low = token.low
-    return (
-        number_word(low, language) is not None
-        or low in _SCALES_OF.get(language, ())
-        or low in _SPECIAL.get(language, ())
-        or low in _FRACTIONS.get(language, ())
-    )
-
-
 def starters(language: str) -> frozenset[str]:
     """Return all words of a language with which a number may begin, ones and compounds of German left out."""
     if language not in _WORDS:
@@ -164,6 +172,7 @@ class _Sum:
     def __init__(self, language: str) -> None:
         self._language = language
         self._scales, self._special = _SCALES_OF[language], _SPECIAL[language]
+        self.joiners, self.fractions = _JOINERS[language], _FRACTIONS[language]
         self.total = self.current = Decimal(0)
         self.seen, self.last = False, 0
 
@@ -191,13 +200,23 @@ class _Sum:
         return True
 
     def _scale(self, power: int) -> None:
-        if not self.seen:
-            self.current = Decimal(1)
+        self.current = self.current or Decimal(1)
         if power == 2:
             self.current *= 100
         else:
             self.total, self.current = self.total + self.current * Decimal(10) ** power, Decimal(0)
         self.seen, self.last = True, 1000 if power > 2 else 100
+
+    def part(self, low: str) -> Decimal | None:
+        """Return how much "three quarters" are, with ``low`` as the last word; ``None`` for no fraction."""
+        number = self.value if self.seen else Decimal(1)
+        return number / self.fractions[low] if low in self.fractions and 0 < number < 10 else None
+
+    def goes_on(self, following: str) -> bool:
+        """Return whether a hyphen goes on with the number, by the word behind it."""
+        return number_word(following, self._language) is not None or any(
+            following in words for words in (self._scales, self.fractions, self.joiners)
+        )
 
     def joins(self, following: str) -> bool:
         """Return whether "and" goes on with the number, by the word behind it."""
@@ -212,26 +231,30 @@ def read_words(
 ) -> tuple[Decimal, int, bool] | None:
     """Return the value of a number in words at token ``place``, the token behind it, and whether it is a fraction alone."""
     found, at = _Sum(language), place
-    joiners, fractions = _JOINERS[language], _FRACTIONS[language]
-    while at < len(listed) and at - place < _MOST_WORDS:
+    while at < min(len(listed), place + _MOST_WORDS):
         low = listed[at].low
         if at > place and not _adjacent(text, listed[at - 1], listed[at]):
             break
-        following = listed[at + 1].low if at + 1 < len(listed) else ""
+        if (part := found.part(low)) is not None:
+            return part, at + 1, True
+        following = _word_behind(listed, at + 1, hyphened=low in found.joiners)
         if low == "-" and found.seen:
             joined = at + 1 < len(listed) and listed[at + 1].start == listed[at].end
-            if not joined or (
-                number_word(following, language) is None and following not in _SCALES_OF[language]
-            ):
-                break
-        elif low in fractions and (not found.seen or 0 < found.value < 10):
-            return (found.value if found.seen else Decimal(1)) / fractions[low], at + 1, True
-        elif not found.take(low) and not (low in joiners and found.joins(following)):
+            taken = joined and found.goes_on(following)
+        else:
+            taken = found.take(low) or (low in found.joiners and found.joins(following))
+        if not taken:
             break
         at += 1
-    while at > place and (listed[at - 1].low in joiners or listed[at - 1].low == "-"):
+    while at > place and listed[at - 1].low in ("-", *found.joiners):
         at -= 1
     return (found.value, at, False) if found.seen else None
+
+
+def _word_behind(listed: Sequence[Token], place: int, *, hyphened: bool) -> str:
+    """Return the word at a place, with ``hyphened`` behind a hyphen there: "vingt-et-un"."""
+    place += hyphened and place < len(listed) and listed[place].low == "-"
+    return listed[place].low if place < len(listed) else ""
 
 
 def _may_follow(before: int, value: int, language: str) -> bool:
@@ -246,11 +269,6 @@ def _may_follow(before: int, value: int, language: str) -> bool:
 
 def _adjacent(text: str, one: Token, other: Token) -> bool:
     return other.start - one.end <= 1 and text[one.end : other.start].strip() == ""
-
-
-def fraction_words(language: str) -> dict[str, int]:
-    """Return the words for parts, with the number of parts of the whole."""
-    return dict(_FRACTIONS.get(language, {}))
 
 
 def is_one(word: str, language: str) -> bool:
@@ -292,6 +310,8 @@ def scale_after(listed: Sequence[Token], place: int, language: str) -> int:
     if token.sort == WORD:
         known = _SCALES_OF.get(language) or _SCALES_OF["en"]
         return SCALES[token.low] if token.low in known or token.low in _SCALES_OF["en"] else 0
-    if token.sort == HAN_NUMBER and all(each in HAN_SCALES or each in _HAN_SCALE for each in token.low):
+    if len(token.low) > _MOST_SCALES or token.sort != HAN_NUMBER:
+        return 0
+    if all(each in HAN_SCALES or each in _HAN_SCALE for each in token.low):
         return sum(HAN_SCALES.get(each, 0) or _HAN_SCALE.get(each, 0) for each in token.low)
     return 0

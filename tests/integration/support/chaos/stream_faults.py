@@ -35,7 +35,9 @@ def faults_of(
 
     if got.status != 200:
         down = killed and closed and got.status in (503, 504)
-        expect(down or (written.breaks and got.status == 502), f"status {got.status}")
+        # A busy machine has no room for one more stream; the plan that must check then answers so.
+        held = got.plan == "block" and got.status == 424 and b'"code": "overloaded"' in got.body
+        expect(down or held or (written.breaks and got.status == 502), f"status {got.status}")
         expect(got.broken is False, "an error that is cut off")
         return faults
     expect(got.broken is False or written.breaks or (killed and closed), "broken off")

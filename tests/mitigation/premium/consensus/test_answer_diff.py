@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tests.fakes.consensus_voices import THRESHOLD, compared, voice
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.calls import Completion, ModelRequest
+from truthlens.core.records.claims import ClaimOutcome, JudgedClaim
 from truthlens.core.records.enums import Reason, Status
 from truthlens.core.records.verdict import DetectorResult, Span, Verdict, unchecked
 from truthlens.core.thresholds import at_rate
@@ -21,10 +23,10 @@ from truthlens.mitigation.premium.consensus.answer_diff import (
     MOST_CLAIMS,
     MOST_VOICES,
     AnswerDifferenceKind,
-    Voice,
     compare,
     differences,
 )
+from truthlens.mitigation.premium.consensus.comparison import Voice
 
 
 class Scripted:
@@ -304,3 +306,35 @@ def test_weight_decides_what_is_held_and_counts_where_no_model_has_any() -> None
     assert heavy.votes(heavy.views[0][0]) == pytest.approx(2 / 3)
     none = compared([voice(text, weight=0.0) for text in texts])
     assert none.held(0, none.views[0][0]) == pytest.approx(2 / 3)
+
+
+_PROVED = JudgedClaim(0, 22, ClaimOutcome.PROVED, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("claims", "floor", "grounding"),
+    [
+        ((), 0.0, 0.05),
+        ((_PROVED,), 0.0, 0.95),
+        ((replace(_PROVED, outcome=ClaimOutcome.SUPPORTED, risk=0.2),), 0.0, 0.8),
+        ((replace(_PROVED, outcome=ClaimOutcome.NOT_STATED, risk=0.7),), 0.0, 0.3),
+        # A fact holds whatever the claim came to.
+        ((replace(_PROVED, outcome=ClaimOutcome.SUPPORTED, risk=0.2),), 0.9, 0.1),
+        ((JudgedClaim(0, 22, ClaimOutcome.UNJUDGED, None),), 0.0, 0.05),
+    ],
+)
+async def test_a_claim_is_grounded_as_it_was_judged(
+    claims: tuple[JudgedClaim, ...], floor: float, grounding: float
+) -> None:
+    """What a detector suspects of a claim that is verified all the same does not count against it."""
+    text = "The castle has 7 rooms"
+    verdict = Verdict(
+        Status.CHECKED,
+        score=0.9,
+        threshold=THRESHOLD,
+        spans=(Span(15, 16, 0.95),),
+        results=(DetectorResult("encoder", 0.95, floor=floor),),
+        claims=claims,
+    )
+    comparison = await compare((Voice("a", text, 0.5, verdict), voice("The castle is old")), Scripted().tools)
+    assert comparison.views[0][0].grounding == pytest.approx(grounding)

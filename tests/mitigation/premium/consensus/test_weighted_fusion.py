@@ -42,7 +42,7 @@ def test_answers_that_say_the_same_are_as_similar_as_can_be_and_disputes_count_n
 
 
 def test_answers_without_claims_are_alike_and_unlike_one_with_claims() -> None:
-    mute = compared([voice("Hello!"), voice("Sure!"), voice(RED)])
+    mute = compared([voice("Hello!"), voice("Thank you!"), voice(RED)])
     assert similarity(mute, 0, 1) == 1.0
     assert similarity(mute, 0, 2) == 0.0
 

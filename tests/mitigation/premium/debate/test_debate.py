@@ -29,7 +29,7 @@ from truthlens.core.records.enums import Endpoint
 from truthlens.mitigation.interfaces import CandidateFate, Task
 from truthlens.mitigation.premium.consensus.answer_diff import compare
 from truthlens.mitigation.premium.consensus.comparison import Comparison, Voice
-from truthlens.mitigation.premium.debate.argumentation import ArgumentKind, grounded_extension
+from truthlens.mitigation.premium.debate.argumentation import grounded_extension
 from truthlens.mitigation.premium.debate.debate import Debated, debate
 
 NOTHING = "[]"
@@ -85,7 +85,7 @@ def numbered(prompt: str) -> dict[str, int]:
 
 
 def standing(done: Debated) -> list[str]:
-    return [done.graph.arguments[claim].text for claim in sorted(done.accepted)]
+    return [done.graph.arguments[claim] for claim in sorted(done.closing.accepted)]
 
 
 async def test_a_quoted_contradiction_defeats_a_claim() -> None:
@@ -97,7 +97,7 @@ async def test_a_quoted_contradiction_defeats_a_claim() -> None:
         judge=f"{HEIGHT} {BUILDER}",
     )
     done = await debated(ask, task, f"{BUILDER} {CITY}")
-    assert done.text == f"{HEIGHT} {BUILDER}"
+    assert done.closing.text == f"{HEIGHT} {BUILDER}"
     assert done.closing.writer == "judge"
     # A judge wrote it; whether the models agree on it is not known here.
     assert (done.closing.replaced, done.closing.reached, done.rounds) == (True, False, 2)
@@ -119,12 +119,11 @@ async def test_a_proven_defence_reinstates_the_claim() -> None:
         proposer=defend("The tower is 330 metres tall"),
     )
     done = await debated(ask, task, BUILDER, CITY)
-    assert done.text == task.answer.text
+    assert done.closing.text == task.answer.text
     assert done.closing.writer is None
     assert HEIGHT in standing(done)
-    kinds = [done.graph.arguments[i].kind for i in grounded_extension(done.graph)]
-    assert ArgumentKind.DEFENCE in kinds
-    assert ArgumentKind.ATTACK not in kinds
+    *_, attacked, defence = range(len(done.graph.arguments))
+    assert grounded_extension(done.graph) & {attacked, defence} == {defence}
 
 
 @pytest.mark.parametrize(
@@ -143,9 +142,9 @@ async def test_an_attack_without_evidence_is_struck(kind: str, quote: str) -> No
     done = await debated(ask, task, BUILDER, CITY)
     assert HEIGHT in standing(done)
     assert Role.PROPOSER not in ask.roles()
-    (objection,) = done.graph.of_kind(ArgumentKind.OBJECTION)
-    (struck,) = done.graph.of_kind(ArgumentKind.ATTACK)
-    assert (objection, struck) in done.graph.attacks
+    assert done.graph.arguments[:3] == (HEIGHT, BUILDER, CITY)
+    assert len(done.graph.arguments) == 5
+    assert (4, 3) in done.graph.attacks
 
 
 async def test_doubt_about_an_ungrounded_claim_stands() -> None:
@@ -154,7 +153,7 @@ async def test_doubt_about_an_ungrounded_claim_stands() -> None:
     ask = Script(b=[attack(PAINT, kind="unsupported"), NOTHING, HEIGHT], proposer="I concede everything.")
     done = await debated(ask, task, f"{HEIGHT} {CITY}")
     assert PAINT not in standing(done)
-    assert (done.text, done.closing.writer) == (HEIGHT, "b")
+    assert (done.closing.text, done.closing.writer) == (HEIGHT, "b")
     assert done.notes == ("debate-garbage",)
 
 
@@ -177,7 +176,7 @@ async def test_a_defence_must_prove_its_claim(quote: str, why: str) -> None:
     )
     done = await debated(ask, task, HEIGHT, HEIGHT)
     assert PAINT not in standing(done)
-    assert [done.graph.arguments[i].text for i in done.graph.of_kind(ArgumentKind.OBJECTION)] == [why]
+    assert done.graph.arguments[3:] == (quote, why)
 
 
 async def test_a_defence_that_could_not_be_checked_proves_nothing() -> None:
@@ -193,8 +192,7 @@ async def test_a_defence_that_could_not_be_checked_proves_nothing() -> None:
     tools = replace(tools_of(ask), compare=Unscored())
     done = await debate(task, tools, await compared(task, HEIGHT, HEIGHT))
     assert PAINT not in standing(done)
-    (objection,) = done.graph.of_kind(ArgumentKind.OBJECTION)
-    assert done.graph.arguments[objection].text == "whether the quote supports the claim could not be told"
+    assert done.graph.arguments[-1] == "whether the quote supports the claim could not be told"
 
 
 async def test_what_is_conceded_is_given_up() -> None:
@@ -208,7 +206,7 @@ async def test_what_is_conceded_is_given_up() -> None:
     )
     done = await debated(ask, task, BUILDER, BUILDER)
     assert HEIGHT not in standing(done)
-    assert done.graph.of_kind(ArgumentKind.DEFENCE) == []
+    assert len(done.graph.arguments) == 3, "two claims and an attack"
 
 
 async def test_a_grounded_claim_that_nobody_defeats_is_not_cut_out() -> None:
@@ -221,7 +219,7 @@ async def test_a_grounded_claim_that_nobody_defeats_is_not_cut_out() -> None:
     )
     done = await debated(ask, task, f"{BUILDER} {other_height}", BUILDER, scorer=scorer)
     assert HEIGHT not in standing(done)
-    assert done.text == f"{BUILDER} {HEIGHT}"
+    assert done.closing.text == f"{BUILDER} {HEIGHT}"
 
 
 async def test_claims_of_voices_that_dispute_each_other_meet_without_a_critic() -> None:
@@ -231,7 +229,7 @@ async def test_claims_of_voices_that_dispute_each_other_meet_without_a_critic() 
     done = await debated(ask, task, f"{HEIGHT} {BUILDER}", BUILDER)
     assert WRONG_HEIGHT not in standing(done)
     assert HEIGHT in standing(done)
-    assert (done.rounds, done.text) == (1, f"{HEIGHT} {BUILDER}")
+    assert (done.rounds, done.closing.text) == (1, f"{HEIGHT} {BUILDER}")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +241,7 @@ async def test_without_the_judge_defeated_claims_give_way(judge: str | CallFailu
     task = task_of(f"{BUILDER} {WRONG_HEIGHT} {CITY}")
     ask = Script(b=NOTHING, c=NOTHING, judge=judge)
     done = await debated(ask, task, f"{HEIGHT} {BUILDER}", BUILDER)
-    assert done.text == f"{BUILDER} {HEIGHT} {CITY}"
+    assert done.closing.text == f"{BUILDER} {HEIGHT} {CITY}"
     assert (done.closing.writer, done.closing.replaced) == (None, True)
     assert done.attempts[-1].role is Role.JUDGE
 
@@ -258,7 +256,7 @@ async def test_a_defeated_claim_that_nothing_replaces_is_cut_out() -> None:
         judge=CallFailure.TIMEOUT,
     )
     done = await debated(ask, task, f"{HEIGHT} {CITY}", f"{HEIGHT} {CITY}")
-    assert done.text == f"{HEIGHT} {CITY}"
+    assert done.closing.text == f"{HEIGHT} {CITY}"
     assert (done.closing.replaced, done.closing.reached) == (False, True)
     assert [(a.role, a.reason) for a in done.attempts] == [
         (Role.PROPOSER, "timeout"),
@@ -274,7 +272,7 @@ async def test_there_are_at_most_three_rounds() -> None:
         "stands in the city of Paris",
         "company of Gustave",
     ]
-    task = task_of(f"{HEIGHT} {BUILDER}", debate_rounds=9, verifiers=("b",))
+    task = task_of(f"{HEIGHT} {BUILDER}", debate_rounds=3, verifiers=("b",))
     ask = Script(
         b=[attack(HEIGHT, quote=quote) for quote in quotes],
         proposer=defend("The tower is 330 metres tall"),
@@ -305,7 +303,7 @@ async def test_a_round_that_repeats_itself_is_the_last() -> None:
     )
     done = await debated(ask, task, BUILDER)
     assert done.rounds == 2
-    assert len(done.graph.of_kind(ArgumentKind.ATTACK)) == 1
+    assert len(done.graph.arguments) == 4, "two claims, an attack and a defence"
 
 
 async def test_critics_hear_what_was_said() -> None:
@@ -342,7 +340,7 @@ async def test_garbage_is_an_empty_turn_and_noted(reply: str) -> None:
         judge=f"{HEIGHT} {BUILDER}",
     )
     done = await debated(ask, task, BUILDER, BUILDER)
-    assert done.text == f"{HEIGHT} {BUILDER}"
+    assert done.closing.text == f"{HEIGHT} {BUILDER}"
     assert done.notes == ("debate-garbage",)
     assert {(a.role, a.fate, a.reason) for a in done.attempts} == {
         (role, CandidateFate.REJECTED, "debate-garbage") for role in (Role.CRITIC, Role.PROPOSER)
@@ -354,7 +352,7 @@ async def test_what_nobody_answered_about_is_no_survivor() -> None:
     task = task_of(f"{HEIGHT} {PAINT}")
     ask = Script(critic=CallFailure.CONNECTION, judge=HEIGHT)
     done = await debated(ask, task, HEIGHT, HEIGHT)
-    assert (done.text, done.closing.writer) == (HEIGHT, "judge")
+    assert (done.closing.text, done.closing.writer) == (HEIGHT, "judge")
     assert (standing(done), done.notes) == ([], ("claims-unexamined",))
     (prompt,) = ask.prompts(Role.JUDGE)
     survived, _, rest = prompt.partition("Claims that no critic answered about")
@@ -363,7 +361,7 @@ async def test_what_nobody_answered_about_is_no_survivor() -> None:
     assert re.search(r'<truthlens:claim n="2" grounding="0.05">The tower is painted red', rest)
     ask = Script(critic=CallFailure.CONNECTION, judge=CallFailure.CONNECTION)
     done = await debated(ask, task, HEIGHT, HEIGHT)
-    assert (done.text, done.closing.reached) == (None, False)
+    assert (done.closing.text, done.closing.reached) == (None, False)
     assert [(a.model, a.role, a.reason) for a in done.attempts] == [
         *((model, Role.CRITIC, "connection") for model in "abc"),
         ("judge", Role.JUDGE, "connection"),
@@ -405,7 +403,7 @@ async def test_without_budget_or_time_nobody_else_is_asked(failure: CallFailure)
     done = await debated(ask, task, f"{HEIGHT} {BUILDER}")
     assert done.failure is failure
     assert ask.roles() == [Role.CRITIC, Role.CRITIC]
-    assert done.text == f"{HEIGHT} {BUILDER}"
+    assert done.closing.text == f"{HEIGHT} {BUILDER}"
 
 
 async def test_the_proposer_is_not_asked_when_a_critic_met_the_end_of_the_budget() -> None:
@@ -414,7 +412,7 @@ async def test_the_proposer_is_not_asked_when_a_critic_met_the_end_of_the_budget
     ask = Script(b=attack(PAINT, kind="unsupported"), c=CallFailure.BUDGET)
     done = await debated(ask, task, HEIGHT, HEIGHT)
     assert ask.roles() == [Role.CRITIC] * 3
-    assert (done.text, done.failure) == (HEIGHT, CallFailure.BUDGET)
+    assert (done.closing.text, done.failure) == (HEIGHT, CallFailure.BUDGET)
 
 
 async def test_json_is_written_by_the_judge_or_not_at_all() -> None:
@@ -428,7 +426,7 @@ async def test_json_is_written_by_the_judge_or_not_at_all() -> None:
         critic = [attack(first, quote="is 330 metres tall"), NOTHING]
         done = await debated(Script(b=critic, proposer=NOTHING, judge=judged), task, other)
         assert first not in standing(done)
-        assert done.text == text
+        assert done.closing.text == text
 
 
 async def test_completions_models_are_asked_as_such() -> None:
@@ -501,7 +499,7 @@ async def test_a_chinese_debate_is_held_in_chinese() -> None:
         judge="这座塔高330米。",
     )
     done = await debated(ask, task, "塔在巴黎。", scorer=Scorer(["这座塔高330米。"]))
-    assert done.text == "这座塔高330米。"
+    assert done.closing.text == "这座塔高330米。"
     assert [("辩" in prompt_of(request)) for request in ask.requests] == [True] * len(ask.requests)
 
 
@@ -510,7 +508,7 @@ async def test_time_that_runs_out_in_the_middle_ends_the_debate() -> None:
     task = task_of(f"{WRONG_HEIGHT} {BUILDER}", verifiers=("b",))
     done = await debated(Script(b=forever), task, f"{HEIGHT} {BUILDER}", seconds=0.3)
     assert done.failure is CallFailure.DEADLINE
-    assert done.text == f"{HEIGHT} {BUILDER}"
+    assert done.closing.text == f"{HEIGHT} {BUILDER}"
 
 
 async def test_attacks_that_do_not_repeat_go_on_until_the_rounds_end() -> None:
@@ -521,12 +519,12 @@ async def test_attacks_that_do_not_repeat_go_on_until_the_rounds_end() -> None:
         b=[attack(HEIGHT, quote=quote) for quote in quotes], proposer=defend("The tower is 330 metres tall")
     )
     done = await debated(ask, task, BUILDER)
-    assert len(done.graph.of_kind(ArgumentKind.ATTACK)) == len(done.graph.of_kind(ArgumentKind.DEFENCE)) == 2
+    assert len(done.graph.arguments) == 6, "two claims, two attacks and two defences"
 
 
 async def test_facts_that_all_share_need_no_words() -> None:
     """Answers that say the same are not rewritten."""
     text = " ".join(FACTS)
     done = await debated(Script(critic=Completion(NOTHING, "b", "stop")), task_of(text), text, text)
-    assert done.text == text
+    assert done.closing.text == text
     assert (done.rounds, done.closing.reached) == (1, True)

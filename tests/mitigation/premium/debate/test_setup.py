@@ -34,7 +34,7 @@ def test_models_that_make_each_others_claim_hold_one_position() -> None:
     (position,) = start.positions
     assert (position.text, position.holders, position.own) == ("A.", ((0, 0), (1, 0)), (0, 0))
     assert round(position.grounding, 6) == 0.6
-    assert start.graph.arguments[0].author == "a"
+    assert start.graph.arguments == ("A.",)
 
 
 def test_who_says_more_holds_a_position_of_his_own_without_conflict() -> None:

@@ -30,7 +30,7 @@ _UNKNOWN_GROUNDING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Measured:
     """All that was measured of several answers.
 
     Attributes:
@@ -47,7 +47,7 @@ class Figures:
     support: Mapping[tuple[int, int], Sequence[float | None]]
 
 
-def assembled(voices: Sequence[Voice], figures: Figures, *, notes: Sequence[str] = ()) -> Comparison:
+def assembled(voices: Sequence[Voice], figures: Measured, *, notes: Sequence[str] = ()) -> Comparison:
     """Assemble the comparison from these figures.
 
     ``notes`` are codes of what was left out, plus ``INCOMPLETE``.

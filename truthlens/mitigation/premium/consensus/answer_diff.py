@@ -13,24 +13,15 @@ from enum import StrEnum
 from itertools import combinations
 from typing import TypeVar
 
+from truthlens.core.records.claims import ClaimOutcome
 from truthlens.core.records.verdict import Span, Verdict
 from truthlens.core.thresholds import at_rate
+from truthlens.mitigation.doubts import doubts
 from truthlens.mitigation.interfaces import Compare, Rescore, Tools
-from truthlens.mitigation.premium.consensus.alignment import Figures, Table, assembled
-from truthlens.mitigation.premium.consensus.comparison import ClaimView, Comparison, Stance, Voice
+from truthlens.mitigation.premium.consensus.alignment import Measured, Table, assembled
+from truthlens.mitigation.premium.consensus.comparison import ClaimView, Comparison, Voice
 from truthlens.text.claims.claims import Claim, claims
 from truthlens.text.spans import touching
-
-__all__ = [
-    "AnswerDifference",
-    "AnswerDifferenceKind",
-    "ClaimView",
-    "Comparison",
-    "Stance",
-    "Voice",
-    "compare",
-    "differences",
-]
 
 MOST_VOICES = 6
 MOST_CLAIMS = 40
@@ -67,11 +58,11 @@ class AnswerDifference:
     voice: int
     first: str | None
     other: str | None
-    first_grounding: float | None = None
-    other_grounding: float | None = None
+    first_grounding: float | None
+    other_grounding: float | None
 
 
-async def compare(voices: Sequence[Voice], tools: Tools, *, query: str = "") -> Comparison:
+async def compare(voices: Sequence[Voice], tools: Tools) -> Comparison:
     """The voices' claims with their groundings and with what each other voice says of them.
 
     One scoring of all claims against the evidence, one similarity table per pair of voices, one support call
@@ -80,7 +71,7 @@ async def compare(voices: Sequence[Voice], tools: Tools, *, query: str = "") -> 
     """
     kept = tuple(voices[:MOST_VOICES])
     length = sum(len(voice.text) for voice in kept)
-    listed = await _placed(lambda: [_factual(voice, query) for voice in kept], large=length > _AT_ONCE_CHARS)
+    listed = await _placed(lambda: [_factual(voice) for voice in kept], large=length > _AT_ONCE_CHARS)
     notes = ["voices-cut"] if len(voices) > len(kept) else []
     if any(cut for _, cut in listed):
         notes.append("claims-cut")
@@ -98,7 +89,7 @@ async def compare(voices: Sequence[Voice], tools: Tools, *, query: str = "") -> 
             if table is not None:
                 similar[pair] = table
             support[pair] = own
-    figures = Figures(found, groundings.result(), similar, support)
+    figures = Measured(found, groundings.result(), similar, support)
     pairs = sum(len(one) * len(other) for one, other in combinations(found, 2))
     large = length > _AT_ONCE_CHARS or pairs > _AT_ONCE_PAIRS
     return await _placed(lambda: assembled(kept, figures, notes=notes), large=large)
@@ -134,12 +125,12 @@ async def _placed(work: Callable[[], _Result], *, large: bool) -> _Result:
     return await asyncio.to_thread(work) if large else work()
 
 
-def _factual(voice: Voice, query: str) -> tuple[list[Claim], bool]:
+def _factual(voice: Voice) -> tuple[list[Claim], bool]:
     """The claims of a voice that are compared, and whether some were left out."""
-    found = [claim for claim in claims(voice.text, query=query) if claim.factual]
+    found = [claim for claim in claims(voice.text) if claim.factual]
     flagged = touching(
         [(claim.start, claim.end) for claim in found],
-        [(span.start, span.end) for span in voice.verdict.spans],
+        [(doubt.start, doubt.end) for doubt in doubts(voice.text, voice.verdict)],
     )
     ranked = sorted(range(len(found)), key=lambda place: not flagged[place])
     kept = [found[place] for place in sorted(ranked[:MOST_CLAIMS])]
@@ -149,9 +140,9 @@ def _factual(voice: Voice, query: str) -> tuple[list[Claim], bool]:
 async def _groundings(
     voices: Sequence[Voice], found: Sequence[Sequence[Claim]], rescore: Rescore
 ) -> list[list[float | None]]:
-    """Return each claim's grounding: 1 minus the worst of its score and those of flagged spans that touch it.
+    """Return each claim's grounding: 1 minus the worst of its own score and of what the verdict on the whole answer says of it.
 
-    ``None`` where there is neither.
+    ``None`` where there is neither. What is proved in its answer needs no score of its own.
     """
     texts = [claim.text for own in found for claim in own]
     verdicts = iter(await rescore(texts) if texts else ())
@@ -162,15 +153,29 @@ async def _groundings(
 
 
 def _grounding(claim: Claim, alone: Verdict, whole: Verdict) -> float | None:
-    own = () if alone.score is None else (1.0 - alone.score,)
-    flagged = (1.0 - _score(span, whole) for span in whole.spans if _overlap(claim, span.start, span.end))
-    return min((*own, *flagged), default=None)
+    judged = [
+        each for each in whole.claims if each.risk is not None and _overlap(claim, each.start, each.end)
+    ]
+    risks = [at_rate(each.risk, whole.expected_rate) for each in judged if each.risk is not None]
+    if judged and all(each.outcome is ClaimOutcome.PROVED for each in judged):
+        return 1.0 - max(risks)
+    spans = [span for span in whole.spans if _overlap(claim, span.start, span.end)]
+    # Findings that are facts hold whatever the claim came to; the others are part of what it came to.
+    risks += [_fact(span, whole) if judged else _score(span, whole) for span in spans]
+    if alone.score is not None:
+        risks.append(alone.score)
+    return min((1.0 - risk for risk in risks), default=None)
 
 
 def _score(span: Span, whole: Verdict) -> float:
     """Return the span's score on the scale of its verdict, which thresholds are on; a fact is not shifted below its floor."""
+    return max(at_rate(span.score, whole.expected_rate), _fact(span, whole))
+
+
+def _fact(span: Span, whole: Verdict) -> float:
+    """Return what a span counts for at least, as the finding of a detector whose findings are facts; 0.0 for others."""
     floor = max((each.floor for each in whole.results if each.detector == span.detector), default=0.0)
-    return max(at_rate(span.score, whole.expected_rate), min(span.score, floor))
+    return min(span.score, floor)
 
 
 def _overlap(claim: Claim, start: int, end: int) -> bool:

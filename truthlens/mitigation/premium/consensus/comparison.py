@@ -115,14 +115,14 @@ class Comparison:
         """Share (0..1) of the first answer's factual claims that are contested; 0.0 where it has none."""
         return len(self.contested()) / len(self.views[0]) if self.views[0] else 0.0
 
-    def contested(self, voice: int = 0) -> list[int]:
-        """Return the views of ``voice`` that others dispute, or that are ungrounded without a majority.
+    def contested(self) -> list[int]:
+        """Return the first answer's views that others dispute, or that are ungrounded without a majority.
 
         A claim of which too little is known is not contested.
         """
         return [
             place
-            for place, view in enumerate(self.views[voice])
+            for place, view in enumerate(self.views[0])
             if view.disputed
             or (view.stances and view.known and self.votes(view) <= MAJORITY and self.is_ungrounded(view))
         ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from truthlens.mitigation.gain import logit
 from truthlens.mitigation.premium.consensus.comparison import ClaimView, Comparison
 from truthlens.mitigation.premium.consensus.result import Agreement, Pick, mixed, variants
 
@@ -24,7 +25,7 @@ TOPICAL = 0.3
 """Similarity to the nearest claim of the first answer from which a claim may be added to it."""
 
 MOST_ADDITIONS = 3
-_LEAST, _MOST = 0.02, 0.98
+_LEAST = 0.02
 
 
 def segment_vote(comparison: Comparison, *, threshold: float) -> Agreement:
@@ -77,8 +78,10 @@ def belief(comparison: Comparison, view: ClaimView, *, threshold: float) -> floa
     unknown = sum(not stance.known for stance in view.stances)
     holders = comparison.votes(view) * len(comparison.voices) + 0.5 * unknown
     vote = (holders + 0.5) / (len(comparison.voices) + 1)
-    evidence = _logit(view.grounding) - _logit(1.0 - threshold) if view.scored else 0.0
-    return evidence + VOTE_WEIGHT * _logit(vote)
+    evidence = (
+        logit(view.grounding, least=_LEAST) - logit(1.0 - threshold, least=_LEAST) if view.scored else 0.0
+    )
+    return evidence + VOTE_WEIGHT * logit(vote, least=_LEAST)
 
 
 def _additions(comparison: Comparison, *, threshold: float) -> list[tuple[int, Pick]]:
@@ -109,8 +112,3 @@ def _anchor(comparison: Comparison, voice: int, place: int) -> int | None:
     if partner is None or comparison.views[0][partner].claim.row:
         return None
     return partner
-
-
-def _logit(probability: float) -> float:
-    clipped = min(max(probability, _LEAST), _MOST)
-    return math.log(clipped / (1.0 - clipped))

@@ -6,37 +6,12 @@ is an argument: the debate does that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
-
-
-class ArgumentKind(StrEnum):
-    """The purpose of an argument: assert, attack an assertion, answer an attack, or strike a false quote."""
-
-    CLAIM = "claim"
-    ATTACK = "attack"
-    DEFENCE = "defence"
-    OBJECTION = "objection"
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One thing said in a debate.
-
-    ``author`` is the model that said it, ``text`` its wording. ``claim`` is the index, in the graph, of the
-    claim that it is about; a claim's own is ``None``.
-    """
-
-    author: str
-    kind: ArgumentKind
-    text: str
-    claim: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentGraph:
-    """An argumentation framework AF = (A, →): arguments by index, and who attacks whom as (attacker, target).
+    """An argumentation framework AF = (A, →): what was said, by index, and attacks as (attacker, target).
 
     Raises:
         ValueError: an attack names an argument that is not there.
@@ -45,28 +20,17 @@ class ArgumentGraph:
     (1995).
     """
 
-    arguments: tuple[Argument, ...] = ()
-    attacks: frozenset[tuple[int, int]] = frozenset()
+    arguments: tuple[str, ...]
+    attacks: frozenset[tuple[int, int]]
 
     def __post_init__(self) -> None:
         known = range(len(self.arguments))
         if stray := [pair for pair in self.attacks if pair[0] not in known or pair[1] not in known]:
             raise ValueError(f"an attack is a pair of 0..{len(self.arguments) - 1}, not {min(stray)}")
 
-    def said(self, argument: Argument, *, against: Iterable[int] = ()) -> ArgumentGraph:
+    def said(self, argument: str, *, against: int) -> ArgumentGraph:
         """Return this graph with one more argument, which takes the next index and attacks ``against``."""
-        new = len(self.arguments)
-        return ArgumentGraph(
-            (*self.arguments, argument), self.attacks | {(new, target) for target in against}
-        )
-
-    def attacked(self, pairs: Iterable[tuple[int, int]]) -> ArgumentGraph:
-        """Return this graph with more attacks."""
-        return ArgumentGraph(self.arguments, self.attacks | frozenset(pairs))
-
-    def of_kind(self, kind: ArgumentKind) -> list[int]:
-        """Return the indices of the arguments of one kind, ascending."""
-        return [index for index, argument in enumerate(self.arguments) if argument.kind is kind]
+        return ArgumentGraph((*self.arguments, argument), self.attacks | {(len(self.arguments), against)})
 
 
 def grounded_extension(graph: ArgumentGraph) -> frozenset[int]:

@@ -14,21 +14,14 @@ from dataclasses import dataclass, field
 from truthlens.core.records.calls import CallFailure, ModelRequest, Role
 from truthlens.mitigation.interfaces import Attempt, CandidateFate, Task, Tools
 from truthlens.mitigation.premium.consensus.comparison import SUPPORTED, Comparison
-from truthlens.mitigation.premium.debate.argumentation import (
-    Argument,
-    ArgumentGraph,
-    ArgumentKind,
-    defeated,
-    grounded_extension,
-)
+from truthlens.mitigation.premium.debate.argumentation import ArgumentGraph, defeated, grounded_extension
 from truthlens.mitigation.premium.debate.parsing import Attack, AttackKind, Defence, attacks, defences
-from truthlens.mitigation.premium.debate.quotes import Found, QuotableEvidence, normalised
+from truthlens.mitigation.premium.debate.quotes import FoundQuote, QuotableEvidence, normalised
 from truthlens.mitigation.premium.debate.result import Closing, close
 from truthlens.mitigation.premium.debate.setup import Opening, opening
-from truthlens.mitigation.prompts.questions import Opinion, prompted, said
+from truthlens.mitigation.questions import Opinion, prompted, said
 from truthlens.prompts import delimiters
 
-MOST_ROUNDS = 3
 GARBAGE = "debate-garbage"
 UNEXAMINED = "claims-unexamined"
 
@@ -54,22 +47,12 @@ class Debated:
     graph: ArgumentGraph
     rounds: int
     attempts: tuple[Attempt, ...]
-    failure: CallFailure | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str | None:
-        """The answer, ``None`` where none could be made."""
-        return self.closing.text
-
-    @property
-    def accepted(self) -> frozenset[int]:
-        """The claims (indices in ``graph``) that are in the grounded extension."""
-        return self.closing.accepted
+    failure: CallFailure | None
+    notes: tuple[str, ...]
 
 
 async def debate(task: Task, tools: Tools, comparison: Comparison) -> Debated:
-    """Return what remains of the answers after at most three rounds.
+    """Return what remains of the answers after the rounds of the plan, three at most.
 
     The arguments are the claims of all voices. In a round every model, that of the first answer too,
     criticises what still stands and is not its own alone, all at once; then each attack is answered by a
@@ -83,7 +66,7 @@ async def debate(task: Task, tools: Tools, comparison: Comparison) -> Debated:
     """
     evidence = await asyncio.to_thread(QuotableEvidence, task.exchange.passages)
     talk = _Talk(task, tools, comparison, evidence)
-    for _ in range(min(task.plan.premium.debate_rounds, MOST_ROUNDS)):
+    for _ in range(task.plan.premium.debate_rounds):
         if not await talk.round() or talk.failure is not None:
             break
     closing = await close(
@@ -192,9 +175,7 @@ class _Talk:
         """Put an attack into the graph; one without the evidence that it needs is struck out there."""
         claim = attack.claim - 1
         shown = " ".join(part for part in (attack.argument, attack.quote and f"“{attack.quote}”") if part)
-        index = self._say(
-            Argument(critic, ArgumentKind.ATTACK, shown or attack.kind.value, claim), against=claim
-        )
+        index = self._say(shown, against=claim)
         if attack.quote:
             objection = "" if await self._find(attack.quote) else _NO_SUCH_EVIDENCE
         elif attack.kind is AttackKind.CONTRADICTED:
@@ -202,7 +183,7 @@ class _Talk:
         else:
             objection = _WELL_GROUNDED if self.start.positions[claim].is_grounded else ""
         if objection:
-            self._strike(objection, claim, index)
+            self._say(objection, against=index)
             return
         line = delimiters.inline("attack", shown, n=index + 1, claim=attack.claim, kind=attack.kind.value)
         self.minutes.append(_Said(critic, claim, index + 1, line))
@@ -255,18 +236,17 @@ class _Talk:
     async def _answer(self, model: str, defence: Defence, about: Mapping[int, int]) -> None:
         """Put a defence into the graph; one that its quote does not bear out is struck out there."""
         claim = about[defence.attack]
-        argument = Argument(model, ArgumentKind.DEFENCE, f"“{defence.quote}”", claim)
-        index = self._say(argument, against=defence.attack - 1)
+        index = self._say(defence.quote, against=defence.attack - 1)
         found = await self._find(defence.quote)
         if found is None:
-            self._strike(_NO_SUCH_EVIDENCE if defence.quote else _NO_EVIDENCE, claim, index)
+            self._say(_NO_SUCH_EVIDENCE if defence.quote else _NO_EVIDENCE, against=index)
         elif objection := await self._unsupported(found, claim):
-            self._strike(objection, claim, index)
+            self._say(objection, against=index)
         else:
             line = delimiters.inline("defence", defence.quote, attack=defence.attack, claim=claim + 1)
             self.minutes.append(_Said(model, claim, index + 1, line))
 
-    async def _unsupported(self, found: Found, claim: int) -> str:
+    async def _unsupported(self, found: FoundQuote, claim: int) -> str:
         """Return the objection to a true quote that does not prove the claim, or ``""``.
 
         Otherwise any quote would defend any claim.
@@ -286,7 +266,7 @@ class _Talk:
             self.failure = opinion.failure
         return opinion
 
-    async def _find(self, quote: str) -> Found | None:
+    async def _find(self, quote: str) -> FoundQuote | None:
         # Evidence may be long: the search must not hold up the other exchanges.
         return await asyncio.to_thread(self.evidence.find, quote) if quote else None
 
@@ -303,12 +283,9 @@ class _Talk:
                 fresh.append(attack)
         return fresh
 
-    def _say(self, argument: Argument, *, against: int) -> int:
-        self.graph = self.graph.said(argument, against=[against])
+    def _say(self, argument: str, *, against: int) -> int:
+        self.graph = self.graph.said(argument, against=against)
         return len(self.graph.arguments) - 1
-
-    def _strike(self, why: str, claim: int, index: int) -> None:
-        self._say(Argument("", ArgumentKind.OBJECTION, why, claim), against=index)
 
     def _garbage(self, model: str, role: Role) -> None:
         self.attempts.append(Attempt(model, role, CandidateFate.REJECTED, reason=GARBAGE))

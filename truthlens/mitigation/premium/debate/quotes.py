@@ -44,7 +44,7 @@ _NEGATIONS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundQuote:
     """Where a quote was found: the passage's index, and the whole sentences there that hold it."""
 
     passage: int
@@ -58,7 +58,7 @@ class QuotableEvidence:
         self._passages = [_Words.of(passage.text) for passage in passages]
         self._texts = [passage.text for passage in passages]
 
-    def find(self, quote: str) -> Found | None:
+    def find(self, quote: str) -> FoundQuote | None:
         """Return the place of ``quote`` in the first passage that holds it, or ``None``.
 
         Case, white space, punctuation and width do not count. A quote may leave words out at an ellipsis (at
@@ -75,7 +75,7 @@ class QuotableEvidence:
             if all(places):
                 start = min(place[0] for place in places if place)
                 end = max(place[1] for place in places if place)
-                return Found(index, _sentences_around(self._texts[index], start, end))
+                return FoundQuote(index, _sentences_around(self._texts[index], start, end))
         return None
 
 

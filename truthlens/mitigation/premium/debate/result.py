@@ -12,7 +12,7 @@ from truthlens.mitigation.premium.consensus.comparison import Comparison
 from truthlens.mitigation.premium.consensus.result import Pick, mixed, variants
 from truthlens.mitigation.premium.debate.argumentation import ArgumentGraph, defeated, grounded_extension
 from truthlens.mitigation.premium.debate.setup import GROUNDED, Opening, Position
-from truthlens.mitigation.prompts.questions import is_structured, prompted, written
+from truthlens.mitigation.questions import is_structured, prompted, written
 from truthlens.prompts import delimiters
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from truthlens.mitigation.premium.consensus.comparison import Comparison, Stance
-from truthlens.mitigation.premium.debate.argumentation import Argument, ArgumentGraph, ArgumentKind
+from truthlens.mitigation.premium.debate.argumentation import ArgumentGraph
 
 MOST_CLAIMS = 60
 """Claims that a debate can deal with; those of the first answer come first."""
@@ -67,10 +67,6 @@ def opening(comparison: Comparison) -> Opening:
     """
     groups = _groups(comparison)[:MOST_CLAIMS]
     positions = tuple(_position(comparison, group) for group in groups)
-    arguments = tuple(
-        Argument(comparison.voices[position.holders[0][0]].model, ArgumentKind.CLAIM, position.text)
-        for position in positions
-    )
     of = {place: index for index, group in enumerate(groups) for place in group}
     attacks = frozenset(
         (one, other)
@@ -78,7 +74,7 @@ def opening(comparison: Comparison) -> Opening:
         for one, other in ((left, right), (right, left))
         if positions[other].grounding < positions[one].grounding + CLEARLY
     )
-    return Opening(positions, ArgumentGraph(arguments, attacks))
+    return Opening(positions, ArgumentGraph(tuple(position.text for position in positions), attacks))
 
 
 def _position(comparison: Comparison, group: Sequence[Place]) -> Position:

@@ -1,0 +1,180 @@
+"""``truthlens serve`` without pages, and ``truthlens desk`` without a gateway, as processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.fakes.ports import free_port
+from tests.integration.support.stack import wait_for
+
+_ASKED = {"context": "The bridge was opened in 1931.", "query": "When?", "response": "It was opened in 1931."}
+
+
+_MODULES = 327
+"""How many modules of this package a sidecar may import that serves the shipped policy. It only shrinks."""
+_UNUSED = (
+    "truthlens.desk",
+    "truthlens.lab",
+    "truthlens.mitigation",
+    "truthlens.exchange.mode_runner",
+    "truthlens.exchange.callers",
+    "truthlens.llm.client",
+    "truthlens.llm.caller",
+    "truthlens.prompts",
+    "truthlens.store.arm_store",
+    "truthlens.store.redis_arm_store",
+    "truthlens.store.redis_result_cache",
+    "truthlens.envoy.config",
+    "truthlens.process.access.logins",
+    "truthlens.process.access.sessions",
+    "truthlens.process.access.oidc",
+    "truthlens.policy.plans.threshold_record",
+    "truthlens.policy.plans.fusion_record",
+    "truthlens.detection.asking",
+    "truthlens.detection.cascade",
+    "truthlens.detection.similarity",
+    "truthlens.detection.models.torch_runtime",
+    *(f"truthlens.detection.detectors.{name}" for name in ("budget", "citations", "judge", "verify")),
+    *(
+        "httpx",
+        "redis",
+        "jinja2",
+        "itsdangerous",
+        "authlib",
+        "torch",
+        "transformers",
+        "sentence_transformers",
+    ),
+)
+_REVIEW = ("truthlens.review", "sqlalchemy")
+_WRITES_MODULES = (
+    "import atexit, pathlib, sys; from truthlens.cli import main;"
+    "atexit.register(lambda: pathlib.Path(sys.argv[1]).write_text('\\n'.join(sys.modules)));"
+    "main(sys.argv[2:])"
+)
+
+
+@contextmanager
+def _running(folder: Path, command: str, *words: str) -> Iterator[httpx.Client]:
+    console = f"127.0.0.1:{free_port()}"
+    extproc = () if command == "desk" else ("--extproc", f"127.0.0.1:{free_port()}", "--drain-notice", "0")
+    database = f"sqlite:///{folder / 'reviews.db'}"
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _WRITES_MODULES, str(folder / "modules"), command, "--console", console, "--review-database", database, *extproc, *words],
+            stdout=log,
+            stderr=log,
+            env=dict(os.environ),
+        )  # fmt: skip
+    try:
+        with httpx.Client(base_url=f"http://{console}", timeout=20.0) as client:
+
+            def ready() -> bool:
+                assert process.poll() is None, (folder / "log").read_text()
+                try:
+                    return client.get("/readyz").status_code == 200
+                except httpx.TransportError:
+                    return False
+
+            wait_for(ready, f"{command} ready")
+            yield client
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def test_serve_has_endpoints_and_no_pages(tmp_path: Path) -> None:
+    """Probes, metrics and scoring answer; pages, reviews and logins are not there."""
+    with _running(tmp_path, "serve") as client:
+        assert client.post("/v1/detect", json=_ASKED).json()["detected"] is False
+        assert client.get("/healthz").status_code == client.get("/metrics").status_code == 200
+        for path in ("/", "/reviews", "/api/reviews", "/login", "/playground", "/static/console.css"):
+            assert client.get(path).status_code == 404, path
+
+
+def test_desk_has_pages_and_scores_without_a_gateway(tmp_path: Path) -> None:
+    """The desk says that it checks no traffic; its playground and review pages work."""
+    with _running(tmp_path, "desk") as client:
+        assert "checks no traffic" in client.get("/").text
+        wait_for(lambda: client.get("/reviews").status_code == 200, "the queue's database")
+        for path in ("/decisions", "/playground", "/evidence", "/static/console.css"):
+            assert client.get(path).status_code == 200, path
+        assert client.post("/v1/detect", json=_ASKED).json()["detected"] is False
+
+
+@pytest.mark.parametrize("words", [("serve",), ("serve", "--desk")])
+def test_only_a_process_with_pages_imports_them(words: tuple[str, ...]) -> None:
+    """A sidecar carries neither the desk nor the workshop."""
+    code = (
+        "import sys; from truthlens.cli import command_line; import truthlens.cli.serving as serving;"
+        f"command_line({list(words)!r}); {'serving._desk_app();' if '--desk' in words else ''}"
+        "print(*sorted({'.'.join(n.split('.')[:2]) for n in sys.modules if n.startswith(('truthlens.desk', 'truthlens.lab'))}))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found.split() == (["truthlens.desk"] if "--desk" in words else [])
+
+
+def _served(folder: Path, *words: str) -> set[str]:
+    """Return the modules that a bare sidecar had imported when it stopped, after it had scored an answer."""
+    with _running(folder, "serve", *words) as client:
+        assert client.post("/v1/detect", json=_ASKED).status_code == 200
+    return set((folder / "modules").read_text().split())
+
+
+def _of(modules: set[str], names: tuple[str, ...]) -> list[str]:
+    return sorted(
+        each for each in modules if each.startswith(tuple(f"{name}." for name in names)) or each in names
+    )
+
+
+def test_a_sidecar_imports_what_its_policy_uses(tmp_path: Path) -> None:
+    """With the shipped policy no mode, client of models, Redis, login or other detector; without a queue no review."""
+    modules = _served(tmp_path)
+    assert len(_of(modules, ("truthlens",))) <= _MODULES
+    assert _of(modules, _UNUSED) == []
+    assert _of(modules, _REVIEW) != []
+    without = _served(tmp_path, "--review-database", "none")
+    assert _of(without, (*_UNUSED, *_REVIEW)) == []
+
+
+def test_what_a_policy_uses_is_there_before_an_exchange(tmp_path: Path) -> None:
+    """Modes, client and detector of a plan that corrects and asks are imported by then, others not."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "models: [{name: m, base_url: 'http://127.0.0.1:9/v1'}]\n"
+        "hallucination:\n  default_mode: standard\n  streaming: buffer\n"
+        "  detectors: [encoder, {name: judge, model: m}]\n"
+    )
+    with _running(tmp_path, "serve", "--config", str(policy)):
+        pass
+    modules = set((tmp_path / "modules").read_text().split())
+    used = (
+        "truthlens.exchange.mode_runner",
+        "truthlens.llm.client",
+        "truthlens.detection.detectors.judge.detector",
+    )
+    assert _of(modules, used) == sorted(used)
+    assert _of(modules, ("truthlens.detection.detectors.verify", "redis")) == []
+
+
+def test_the_agentic_loop_is_there_where_a_policy_may_run_it(tmp_path: Path) -> None:
+    """Before an exchange, with the detectors that judge its answers; a plan of another mode brings none of it."""
+    loop = ("truthlens.exchange.agentic_mode", "truthlens.mitigation.agentic.loop")
+    for mode, found in (("agentic", sorted(loop)), ("standard", [])):
+        policy = tmp_path / f"{mode}.yaml"
+        policy.write_text(
+            "sources: [{name: a, type: mcp, url: 'http://127.0.0.1:9/mcp', tool: t}]\n"
+            f"hallucination: {{default_mode: {mode}, streaming: buffer, retrieval: {{sources: [a]}}}}\n"
+        )
+        with _running(tmp_path, "serve", "--config", str(policy)):
+            pass
+        modules = set((tmp_path / "modules").read_text().split())
+        assert _of(modules, loop) == found

@@ -1,8 +1,0 @@
-"""Tables of words, written as text."""
-
-from __future__ import annotations
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text that is a table of words."""
-    return frozenset(text.split())

@@ -1,1 +1,0 @@
-"""The encoder: windows through a token classifier, token scores to spans and a score."""

@@ -1,1 +1,0 @@
-"""Similarity of texts, by a sentence model and by shared words."""

@@ -1,0 +1,384 @@
+"""Run mode agentic for the answers of one exchange: the loop, and what becomes of the answer that it writes.
+
+Only a process with a plan that may run the mode imports this, and with it the loop and the detectors that
+evaluate its answers. What a run collects stands behind the passages of the request; the last word on an answer
+is that of the plan's own detectors and models, by all of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import MappingProxyType
+
+from truthlens.core.deadline import Deadline
+from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, AgenticStop, CollectedPassage
+from truthlens.core.records.agentic_settings import ToolName
+from truthlens.core.records.calls import Ask, Role
+from truthlens.core.records.enums import Endpoint, Mode, OnUnchecked, Provenance, Reason, Stage
+from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.mitigation_result import (
+    Attempt,
+    CandidateFate,
+    CollectedSource,
+    Correction,
+    Stop,
+)
+from truthlens.core.records.retrieval import Retrieved
+from truthlens.core.records.verdict import DetectorResult, Verdict
+from truthlens.delivery.warning import takes_warning
+from truthlens.detection.cascade import failed_by_models, rejected_by_models
+from truthlens.detection.detectors.citations.detector import CitationDetector
+from truthlens.detection.detectors.citations.report import Options as CitationOptions
+from truthlens.detection.detectors.judge.detector import JudgeDetector
+from truthlens.detection.detectors.judge.options import Options as JudgeOptions
+from truthlens.exchange.assessor import Assessor, Case
+from truthlens.exchange.mode_runner import MITIGATION_ERROR, NOT_BETTER, UNCONFIRMED, log_failure
+from truthlens.exchange.retrieval_step import (
+    RETRIEVED_RULE,
+    SOURCES_DISAGREE,
+    RetrievalStep,
+    contradicts,
+    settled,
+    with_passages,
+)
+from truthlens.llm.caller import Caller
+from truthlens.llm.token_estimate import prompt_tokens
+from truthlens.mitigation.agentic.asking import AgenticForms
+from truthlens.mitigation.agentic.collected import REQUEST
+from truthlens.mitigation.agentic.interfaces import AgenticTask, AgenticTools
+from truthlens.mitigation.agentic.loop import FALLBACK_S, AgenticLoop
+from truthlens.mitigation.agentic.models import models_of
+from truthlens.mitigation.agentic.tools.builtin import builtin_tools
+from truthlens.mitigation.agentic.tools.search import SearchSources
+from truthlens.mitigation.gain import ScoredDraft, weighed
+
+_VECTOR_TYPES = frozenset(("pgvector", "qdrant", "vector_store"))
+_WEB_TYPES = frozenset(("ddgs", "searxng"))
+_MOST_FORMS = 32
+_SHARE_TO_FALL_BACK = 0.1
+_SEARCHES = frozenset((ToolName.TEXT_SEARCH, ToolName.VECTOR_SEARCH, ToolName.INTERNET_SEARCH))
+_STOPS: Mapping[AgenticStop, Stop] = MappingProxyType(
+    {
+        AgenticStop.ACCEPTED: Stop.DECIDED,
+        AgenticStop.REJECTED: Stop.UNDECIDED,
+        AgenticStop.CIRCULAR: Stop.NO_GAIN,
+        AgenticStop.ITERATIONS: Stop.MAX_ITERATIONS,
+        AgenticStop.TOKENS: Stop.BUDGET,
+        AgenticStop.BUDGET: Stop.BUDGET,
+        AgenticStop.TIME: Stop.DEADLINE,
+        AgenticStop.DEADLINE: Stop.DEADLINE,
+        AgenticStop.CALL_FAILED: Stop.CALL_FAILED,
+        AgenticStop.BAD_DECISION: Stop.FAILED,
+        AgenticStop.SEARCH_FAILED: Stop.FAILED,
+    }
+)
+
+
+class AgenticMode:
+    """Runs the mode, wired once for a process.
+
+    Args:
+        assessor: gives the verdicts on answers.
+        retrieval: gives what searches the policy's sources.
+    """
+
+    def __init__(self, assessor: Assessor, retrieval: Callable[[], RetrievalStep | None]) -> None:
+        self._assessor, self._retrieval = assessor, retrieval
+        # How servers take the forms of replies is learned once, for all runs under the same settings.
+        self._forms = lru_cache(_MOST_FORMS)(lambda _settings: AgenticForms())
+
+    async def __call__(
+        self, case: Case, first: Sequence[Verdict], caller: Caller
+    ) -> tuple[Case, tuple[Correction | None, ...]]:
+        """Return the case with what was collected, and per answer what became of it, ``None`` for nothing.
+
+        The answers take turns, because what is collected for one is evidence for the next, under the same ids. A run that
+        breaks costs its work, never the first answer and its verdict.
+        """
+        corrections: list[Correction | None] = []
+        lacking = case.plan.lacks_evidence(case.exchange.not_checkable)
+        for answer, verdict in zip(case.answers, first, strict=True):
+            if not _has_work(case, answer, verdict, lacking=lacking):
+                corrections.append(None)
+                continue
+            try:
+                case, correction = await self._one(case, answer, verdict, caller)
+            except Exception as error:  # noqa: BLE001 - the border of the mode
+                log_failure(error, case.plan, Mode.AGENTIC)
+                notes = (MITIGATION_ERROR,)
+                correction = Correction(answer.text, verdict, Mode.AGENTIC, Stop.FAILED, notes=notes)
+            corrections.append(correction)
+        return case, tuple(corrections)
+
+    async def _one(
+        self, case: Case, answer: Answer, first: Verdict, caller: Caller
+    ) -> tuple[Case, Correction]:
+        """Return the case with the passages of one run, and what became of the answer."""
+        run = await self._run(case, answer, caller)
+        wider = _Evidence.of(case, run)
+        kept, disagree = await self._first_again(wider, answer, first, caller)
+        notes = [SOURCES_DISAGREE] if disagree else []
+        candidate = replace(answer, text=run.answer)
+        attempt, verdict = None, None
+        if run.answer and run.answer != answer.text:
+            verdict = await self._candidate(wider, candidate, first, caller)
+            fate, reason = await _fate(candidate, verdict, answer, kept=kept, first=first)
+            model = models_of(case.plan.agentic, own=case.model).synthesis
+            score = None if verdict is None else verdict.score
+            attempt = Attempt(model, Role.SYNTHESIZER, fate, score, reason)
+        is_better = attempt is not None and attempt.fate is CandidateFate.BETTER
+        if attempt is not None and not is_better:
+            notes.append(UNCONFIRMED if verdict is None else NOT_BETTER)
+        final = verdict if is_better else _delivered(case, first, kept, run)
+        assert final is not None
+        return wider.case, Correction(
+            run.answer if is_better else answer.text,
+            final,
+            Mode.AGENTIC,
+            Stop.RELEASED if run.released else _STOPS[run.stop],
+            attempts=() if attempt is None else (attempt,),
+            replaced=is_better and attempt is not None and attempt.model != case.model,
+            notes=tuple(notes),
+            cause=run.stop.value,
+            iterations=run.iterations,
+            sources=_sources(run.passages, cited=is_better),
+        )
+
+    async def _run(self, case: Case, answer: Answer, caller: Caller) -> AgenticRun:
+        plan, exchange = case.plan, case.exchange
+        step = self._retrieval()
+        assert step is not None
+        settings = plan.agentic
+        # What is left behind the run is for the verdict on its answer, and within it for a fallback answer.
+        time_s = max(0.0, case.deadline.remaining_s - plan.detection_s)
+        own_s = min(settings.max_duration_s, time_s - min(FALLBACK_S, time_s * _SHARE_TO_FALL_BACK))
+        deadline = Deadline.after(time_s, clock=case.deadline.clock)
+
+        async def search(sources: Sequence[str], query: str, k: int, deadline: Deadline) -> Retrieved:
+            authorization = case.authorization
+            return await step.search(
+                exchange, sources, query, k=k, deadline=deadline, authorization=authorization
+            )
+
+        task = AgenticTask(
+            exchange.query,
+            case.model,
+            passages=exchange.passages,
+            first_answer=answer.text,
+            own=exchange.endpoint is Endpoint.CHAT,
+        )
+        loop = AgenticLoop(settings.model_copy(update={"max_duration_s": own_s}))
+        loop.forms = self._forms(settings)
+        types = step.types(plan.retrieval.sources)
+        return await run_loop(loop, task, ask=caller, search=search, types=types, deadline=deadline)
+
+    async def _first_again(
+        self, wider: _Evidence, answer: Answer, first: Verdict, caller: Caller
+    ) -> tuple[Verdict, bool]:
+        """Return the verdict on the first answer by all evidence, and whether parts of that disagree."""
+        if not wider.added:
+            return first, False
+        (found,) = await self._assessor.detect(wider.case, [answer])
+        disagree = False
+        if first.score is not None:
+            found, disagree = settled(first, found, own=wider.own)
+            if found is first:
+                return first, disagree
+        return await self._asked(wider.case, answer, found, first, caller) or first, disagree
+
+    async def _candidate(
+        self, wider: _Evidence, candidate: Answer, first: Verdict, caller: Caller
+    ) -> Verdict | None:
+        """Return the verdict on the answer of a run, ``None`` where models have to confirm it and fail."""
+        (found,) = await self._assessor.detect(wider.named, [candidate])
+        before = replace(
+            wider.named.exchange,
+            passages=wider.named.exchange.passages[: wider.own],
+            unchecked=wider.unchecked,
+        )
+        if wider.added and not found.flagged and before.not_checkable is None:
+            (by_request,) = await self._assessor.detect(wider.named, [candidate], before)
+            # What the request contradicts stays flagged, whatever was collected.
+            found = by_request if by_request.flagged and contradicts(by_request) else found
+        return await self._asked(wider.named, candidate, found, first, caller)
+
+    async def _asked(
+        self, case: Case, answer: Answer, verdict: Verdict, first: Verdict, caller: Caller
+    ) -> Verdict | None:
+        """Return the verdict with what models say, ``None`` where they rejected the first answer and fail.
+
+        What models rejected is released by no detector that asks none.
+        """
+        if not case.plan.asking or verdict.score is None:
+            return verdict
+        stage = None if first.stage is Stage.FIRST else Stage.CONFIRM
+        (found,) = await self._assessor.asked(case, [verdict], caller, answers=[answer], stage=stage)
+        asked = first.stage is not Stage.FIRST
+        unknown = asked and failed_by_models(case.plan, found) and rejected_by_models(case.plan, first)
+        return None if unknown else found
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """The case with what a run collected behind the ``own`` passages that there were, ``added`` of them.
+
+    ``named`` is the same with the ids that the run's answer cites the passages by. ``unchecked`` is why nothing could be
+    checked before.
+    """
+
+    case: Case
+    named: Case
+    own: int
+    added: int
+    unchecked: Reason | None
+
+    @classmethod
+    def of(cls, case: Case, run: AgenticRun) -> _Evidence:
+        exchange = case.exchange
+        found = [each for each in run.passages if each.source != REQUEST and not each.computed]
+        # Where there is not room for all, there is for those that the answer rests on.
+        found.sort(key=lambda each: not each.cited)
+        wider = with_passages(exchange, (_passage(each) for each in found))
+        own, added = len(exchange.passages), len(wider.passages) - len(exchange.passages)
+        if added and case.plan.lacks_evidence(exchange.not_checkable):
+            wider = replace(wider, unchecked=None)
+        ids = {each.text: each.document_id for each in run.passages}
+        passages = tuple(replace(each, id=ids.get(each.text, each.id)) for each in wider.passages)
+        return cls(
+            replace(case, exchange=wider),
+            replace(case, exchange=replace(wider, passages=passages)),
+            own,
+            added,
+            exchange.unchecked,
+        )
+
+
+def _has_work(case: Case, answer: Answer, verdict: Verdict, *, lacking: bool) -> bool:
+    """Return whether a person reads an answer that is flagged, or that there was no evidence for."""
+    if not case.exchange.query.strip() or not takes_warning(case.exchange, answer):
+        return False
+    return verdict.flagged or (lacking and verdict.score is None)
+
+
+async def _fate(
+    candidate: Answer,
+    verdict: Verdict | None,
+    answer: Answer,
+    *,
+    kept: Verdict,
+    first: Verdict,
+) -> tuple[CandidateFate, str]:
+    """Return whether the answer of a run is delivered; against an unscored one it has to be supported."""
+    if verdict is None:
+        return CandidateFate.REJECTED, UNCONFIRMED
+    if first.score is None:
+        if verdict.score is None:
+            return CandidateFate.REJECTED, "unscored"
+        return (CandidateFate.WORSE if verdict.flagged else CandidateFate.BETTER), ""
+    if not kept.flagged:
+        return CandidateFate.REJECTED, "first-supported"
+    return await weighed(ScoredDraft(candidate.text, verdict), ScoredDraft(answer.text, kept), first=first)
+
+
+def _delivered(case: Case, first: Verdict, kept: Verdict, run: AgenticRun) -> Verdict:
+    """Return the verdict on a first answer that stays.
+
+    One that could not be checked, and is not supported now either, is not released as checked where the plan holds
+    unchecked answers back.
+    """
+    if first.score is not None or (kept.score is not None and not kept.flagged):
+        return kept
+    if kept.flagged and case.plan.on_unchecked is not OnUnchecked.BLOCK:
+        return kept
+    if any(each.source != REQUEST and not each.computed for each in run.passages):
+        return first
+    if run.search_failed:
+        return replace(first, reason=Reason.RETRIEVAL_FAILED)
+    searched = any(step.tool in _SEARCHES for step in run.steps)
+    return replace(first, reason=Reason.RETRIEVAL_EMPTY) if searched else first
+
+
+def _passage(collected: CollectedPassage) -> Passage:
+    return Passage(
+        collected.text,
+        Provenance.RETRIEVED,
+        id=collected.document_id,
+        title=collected.title,
+        rule=RETRIEVED_RULE,
+        parent_id=collected.parent_id,
+        source=collected.source,
+    )
+
+
+def _sources(passages: Sequence[CollectedPassage], *, cited: bool) -> tuple[CollectedSource, ...]:
+    return tuple(
+        CollectedSource(each.document_id, each.source, each.title, cited=cited and each.cited)
+        for each in passages
+        if not each.computed
+    )
+
+
+async def run_loop(
+    loop: AgenticLoop,
+    task: AgenticTask,
+    *,
+    ask: Ask,
+    search: SearchSources,
+    types: Mapping[str, str],
+    deadline: Deadline,
+    observe: Callable[[AgenticStep], None] = lambda step: None,
+) -> AgenticRun:
+    """Return what a run of ``loop`` came to; cancellation goes through.
+
+    Args:
+        loop: with the settings of the run.
+        task: the question.
+        ask: asks models.
+        search: searches sources by name.
+        types: the type of each source that may be searched, by its name.
+        deadline: of the run and all that follows it.
+        observe: told of every step that ended.
+    """
+    settings = loop.settings
+    names = models_of(settings, own=task.model)
+    judge = JudgeDetector(
+        JudgeOptions(
+            model=names.evaluation,
+            formatting_model=names.formatting,
+            two_stage=settings.evaluation_use_two_stage,
+        )
+    )
+    registry = await builtin_tools(settings, search, _by_tool(types, settings.tools), deadline)
+    tools = AgenticTools(ask, registry, _citations, judge.examine, deadline, prompt_tokens, observe)
+    return await loop.run(task, tools)
+
+
+def _by_tool(types: Mapping[str, str], tools: Sequence[ToolName]) -> Mapping[ToolName, tuple[str, ...]]:
+    """Return by which of ``tools`` each source is searched, told by its type.
+
+    Pages of the web are searched by ``text_search`` where ``internet_search`` is not among the tools.
+    """
+    found: dict[ToolName, tuple[str, ...]] = {}
+    for name, kind in types.items():
+        tool = ToolName.VECTOR_SEARCH if kind in _VECTOR_TYPES else ToolName.TEXT_SEARCH
+        if kind in _WEB_TYPES and ToolName.INTERNET_SEARCH in tools:
+            tool = ToolName.INTERNET_SEARCH
+        found[tool] = (*found.get(tool, ()), name)
+    return found
+
+
+async def _citations(exchange: Exchange, answer: Answer) -> DetectorResult:
+    """Check citations on a thread, which ends with whoever waits for it."""
+    gone = threading.Event()
+    detector = CitationDetector(CitationOptions())
+    try:
+        (found,) = await asyncio.to_thread(
+            detector.detect_all, exchange, (answer,), aggregation=None, stop=gone.is_set
+        )
+    finally:
+        gone.set()
+    return found

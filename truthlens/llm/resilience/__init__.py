@@ -1,1 +1,0 @@
-"""Retries, circuit breakers and bounds on concurrent calls."""

@@ -1,1 +1,0 @@
-"""Prompts: templates, delimiters around data, excerpts, questions to models."""

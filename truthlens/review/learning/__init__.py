@@ -1,1 +1,0 @@
-"""What settled entries teach: labelled rows, thresholds, rewards of mode auto."""

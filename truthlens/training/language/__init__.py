@@ -1,1 +1,0 @@
-"""The table of character n-grams by which languages are told apart."""

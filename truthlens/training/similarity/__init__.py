@@ -1,1 +1,0 @@
-"""The similarity model as it is exported."""
