@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from truthlens.text.function_words import FUNCTION_WORDS
+from truthlens.text.negations import OTHER_NEGATION_WORDS
 from truthlens.text.scripts import UNSPACED
 
 
@@ -18,8 +19,7 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_NEGATIONS = frozenset({"nicht", "pas", "non", "no", "não", "niet", "not"})
-STOP_WORDS = frozenset().union(*FUNCTION_WORDS.values()) - _NEGATIONS
+STOP_WORDS = frozenset().union(*FUNCTION_WORDS.values()) - OTHER_NEGATION_WORDS - {"not"}
 """Function words of all languages that are told apart; a negation is none of them, for it turns what is said."""
 
 _DIGIT = re.compile(r"\d")

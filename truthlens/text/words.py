@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from truthlens.core.cancellation import checkpoint
+from truthlens.text.negations import NEGATION_WORDS
 
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(
@@ -51,23 +52,11 @@ STOP_WORDS = frozenset(
     through thus to too under until up upon us very was we were what when where whether which while who whom
     whose why will with within would yet you your yours""".split()  # noqa: SIM905  # a list to read
 )
-NEGATIONS = frozenset(
-    {
-        "no",
-        "not",
-        "never",
-        "none",
-        "nothing",
-        "neither",
-        "nor",
-        "without",
-        "cannot",
-        "n't",
-        "nobody",
-        "nowhere",
-    }
-    | {"hardly", "unable"}
-) | {"can't", "don't", "doesn't", "didn't", "isn't", "aren't", "wasn't", "weren't", "won't", "wouldn't"}
+NEGATIONS = (
+    NEGATION_WORDS
+    | {"n't", "hardly", "unable"}
+    | {"can't", "don't", "doesn't", "didn't", "isn't", "aren't", "wasn't", "weren't", "won't", "wouldn't"}
+)
 _SUFFIXES = (
     ("ization", 3), ("isation", 3), ("ation", 4), ("ment", 4), ("ness", 4), ("ize", 4), ("ise", 4),
     ("ion", 4), ("er", 4), ("or", 5), ("al", 4), ("e", 3), ("y", 3), ("i", 3),

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from truthlens.core.records.explanation import Difference, DifferenceKind
 from truthlens.detection.explain.evidence_search import EvidenceSentence, EvidenceSentences, Match
 from truthlens.detection.models.inputs.lexical import keys_of
+from truthlens.text.negations import HAN_NEGATIONS
 from truthlens.text.opposites import OPPOSITES, OPPOSITES_ZH
 from truthlens.text.values.mentions import Mention, mentions, same_mention
 from truthlens.text.words import HAN, Word
@@ -23,7 +24,7 @@ _AROUND = 5  # words on either side that are a value's surroundings
 _SCOPE = 3  # words that a negation reaches
 _NAMED = (DifferenceKind.NUMBER, DifferenceKind.DATE, DifferenceKind.NAME)
 _CLAUSE_END = re.compile(r"[,;:.!?()]")
-_NEGATION_ZH = re.compile(rf"[不没未无非](?:有|是|会|能|被|曾)?(?P<scope>[{HAN}]{{2}})")
+_NEGATION_ZH = re.compile(rf"[{HAN_NEGATIONS}](?:有|是|会|能|被|曾)?(?P<scope>[{HAN}]{{2}})")
 
 
 class SentenceComparison:

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
+from truthlens.text.negations import NEGATION_WORDS
 from truthlens.text.words import words
 
 _SCALES = (
@@ -59,7 +60,7 @@ _NEAR = 4  # words behind and before a hedge in which what it speaks of stands
 _DENIED = re.compile(r"(?:['’]t\b|(?:\W+\w+){0,2}?\W+(?:not|only|no longer)\b)", re.IGNORECASE)
 _BOUND = re.compile(r"\b(?:only|unless|without|if|provided|except|until)\b", re.IGNORECASE)
 _NEGATED = re.compile(
-    r"(?:\b(?:not|never|without|nor|neither|hardly|if|whether|unless|where|could|might|may|can|should)|n['’]t)\W+(?:\w+\W+)?\Z",
+    rf"(?:\b(?:{'|'.join(sorted(NEGATION_WORDS))}|hardly|if|whether|unless|where|could|might|may|can|should)|n['’]t)\W+(?:\w+\W+)?\Z",
     re.IGNORECASE,
 )
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from truthlens.text.negations import HAN_NEGATIONS, NEGATION_WORDS
 from truthlens.text.scripts import HAN
 from truthlens.text.values.comparison import same_value
 from truthlens.text.values.mentions import mentions
@@ -23,11 +24,11 @@ _REFERENCE = re.compile(
     r"|https?://\S+",
     re.IGNORECASE,
 )
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|without|cannot|neither|nor|none|nobody|nothing)\b|n['’]t\b", re.IGNORECASE
+_NEGATION = re.compile(rf"\b(?:{'|'.join(sorted(NEGATION_WORDS))})\b|n['’]t\b", re.IGNORECASE)
+_NEGATION_ZH = re.compile(rf"[没沒]有|[并並]非|[从從]未|[{HAN_NEGATIONS}]")
+_NO_NEGATION_ZH = re.compile(
+    r"不仅|不但|不过|不同|不[断斷]|不少|不久|[无無][论論]|非常|除非|未[来來]|差不多|不管"
 )
-_NEGATION_ZH = re.compile(r"没有|并非|从未|不|没|未|无|非")
-_NO_NEGATION_ZH = re.compile(r"不仅|不但|不过|不同|不断|不少|不久|无论|非常|除非|未来|差不多|不管")
 _NO_NEGATION = re.compile(r"\b(?:not only|no doubt|no longer than|no more than|not least)\b", re.IGNORECASE)
 _CONTENT = re.compile(rf"[A-Za-z]{{3,}}|[{HAN}]")
 _STOP_WORDS = (

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from truthlens.core.records.exchange import Passage
+from truthlens.text.negations import HAN_NEGATIONS, NEGATION_WORDS
 from truthlens.text.scripts import UNSPACED
 from truthlens.text.sentences import sentences
 
@@ -27,20 +28,7 @@ _MOST_SEARCHED = 20_000  # words of a passage that are searched for what is near
 _MOST_WINDOWS = 20  # that are compared by character, for one part in one passage
 _WORD = re.compile(rf"[{UNSPACED}]|\d+(?:[.,]\d+)*|[^\W\d{UNSPACED}]+")
 _ELLIPSIS = re.compile(r"\[?(?:\.{3,}|…+)\]?")
-_NEGATIONS = frozenset(
-    {
-        "not",
-        "no",
-        "never",
-        "none",
-        "neither",
-        "nor",
-        "without",
-        "cannot",
-        "t",
-    }  # "t" is what is left of "isn't"
-    | set("不没沒未无無非否别勿")
-)
+_NEGATIONS = NEGATION_WORDS | {"t"} | set(HAN_NEGATIONS + "否别勿")  # "t" is what is left of "isn't"
 
 
 @dataclass(frozen=True, slots=True)
