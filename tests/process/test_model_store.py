@@ -6,8 +6,12 @@ import gc
 import weakref
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.core.net import Address
+from truthlens.detection.detectors.reader import BUNDLED_READER
+from truthlens.detection.detectors.reader.model import Reader
 from truthlens.detection.interfaces import Detector
 from truthlens.policy import Policy, compile_policy
 from truthlens.process.model_store import ModelShelf
@@ -56,3 +60,16 @@ def test_scores_are_compared_with_the_deciles_of_loaded_models(tmp_path: Path) -
     other = write_encoder(tmp_path / "other", manifest={"name": "other"})
     assert only_detector(shelf, policy_of(other, max_windows=8)) is not kept
     assert signals.detectors.drift.figures() == []
+
+
+def test_a_reader_is_loaded_once_and_has_read_before_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    warmed: list[Reader] = []
+
+    def warm_up(reader: Reader) -> None:
+        warmed.append(reader)
+
+    monkeypatch.setattr(Reader, "warm_up", warm_up)
+    shelf = ModelShelf(SETTINGS, Metrics())
+    reader = shelf.reader_of(BUNDLED_READER)
+    assert shelf.reader_of(BUNDLED_READER) is reader
+    assert warmed == [reader]

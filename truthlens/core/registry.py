@@ -65,7 +65,7 @@ class Models(Protocol):
         """
 
     def reader(self, name: str) -> Any:
-        """Return the reader (``detection.reader.model.Reader``) of that name or folder, loaded.
+        """Return the reader (``detection.reader.model.Reader``) of that name or folder, loaded and warm.
 
         Raises:
             ModelError: there is none, or it cannot be used.

@@ -161,7 +161,7 @@ class ModelShelf:
         return self._load(placement_of(policy, plan, self.settings), policy.limits.max_windows)
 
     def reader_of(self, name: str) -> Reader:
-        """Return the reader of that name or folder, loaded; the models folder need not hold the bundled one.
+        """Return the reader of that name or folder, loaded and warm; the models folder need not hold the bundled one.
 
         Raises:
             ModelError: there is none, or it cannot be used.
@@ -171,7 +171,9 @@ class ModelShelf:
         folder = find_reader(name, models_folder(self.settings.models), models_folder()).resolve()
         reader = self._readers.get(folder)
         if reader is None:
-            reader = self._readers[folder] = Reader.load(folder, threads=self.settings.threads)
+            reader = Reader.load(folder, threads=self.settings.threads)
+            reader.warm_up()
+            self._readers[folder] = reader
         return reader
 
     def identity(self, model_id: str | None) -> ModelIdentity:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tests.fakes.tiny_encoder import word_tokenizer
 from truthlens.core.cancellation import StopCheck, never
-from truthlens.core.errors import ModelError, StoppedError
+from truthlens.core.errors import DetectorError, ModelError, StoppedError
 from truthlens.core.records.claims import ClaimOutcome
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason, Status
 from truthlens.core.records.exchange import Answer, Exchange, Passage
@@ -222,3 +222,17 @@ def test_a_plan_that_names_no_reader_has_the_bundled_one() -> None:
 def test_a_folder_without_a_reader_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="there is no reader 'x'"):
         find_reader("x", tmp_path)
+
+
+def test_a_reader_that_fails_on_a_test_text_is_refused_before_it_serves() -> None:
+    """It reads a few claims when it is loaded, so that no exchange is the first."""
+    reader = ByWords()
+    reader.warm_up()
+    assert reader.seen
+
+    class Broken(ByWords):
+        def read(self, inputs: Sequence[ReaderInput], *, stop: StopCheck = never) -> NDArray[np.float32]:
+            raise DetectorError("the reader failed: Fail")
+
+    with pytest.raises(ModelError, match=r"by-words fails on a test text: the reader failed"):
+        Broken().warm_up()

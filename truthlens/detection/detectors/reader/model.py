@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import DetectorError, ModelError, StoppedError
 from truthlens.detection.detectors.encoder.loading import verify_files
-from truthlens.detection.detectors.reader.inputs import ReaderFormat, ReaderInput
+from truthlens.detection.detectors.reader.inputs import ReaderEvidence, ReaderFormat, ReaderInput
 from truthlens.detection.models.inputs.windows import load_tokenizer
 from truthlens.detection.models.onnx_runtime import load_session
 from truthlens.detection.models.runtime import batches
@@ -32,6 +32,7 @@ Outcome = Literal["supported", "contradicted", "not_stated"]
 OUTCOMES: tuple[Outcome, ...] = ("supported", "contradicted", "not_stated")
 """The columns of what the reader gives."""
 
+_WARM_UP_TEXT = "The reading room opens at nine. It closes at six on weekdays and at noon on Saturdays. "
 _BATCH_TOKENS = 512  # larger batches take longer a token on one core: their activations leave its cache
 
 
@@ -109,6 +110,18 @@ class Reader:
                 f"{len(manifest.labels)} logits a claim: export it again"
             )
         return cls(session, load_tokenizer(folder), manifest)
+
+    def warm_up(self) -> None:
+        """Read a few claims about a text of our own, so that the first exchange meets warmed-up weights.
+
+        Raises:
+            ModelError: the model cannot read them.
+        """
+        evidence = ReaderEvidence(self.tokenizer, self.manifest.input, [_WARM_UP_TEXT * 4])
+        try:
+            self.read([evidence.input_for(_WARM_UP_TEXT * repeats) for repeats in (1, 1, 2, 4)])
+        except DetectorError as error:
+            raise ModelError(f"reader {self.manifest.name} fails on a test text: {error}") from error
 
     def read(self, inputs: Sequence[ReaderInput], *, stop: StopCheck = lambda: False) -> NDArray[np.float32]:
         """Return the probabilities of the outcomes, shape (inputs, 3), in the order of ``inputs``.
