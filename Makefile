@@ -8,7 +8,7 @@ WORKERS ?= 2
 # What test-attack runs: the attacks on a deployment, and those that stand with the part that they attack.
 ATTACKS := tests/attack tests/process/access/test_oidc_faults.py \
 	tests/review/intake/test_writer.py::test_ten_thousand_flagged_answers_at_once_are_written_or_counted
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 
 .PHONY: help setup run test quick check lint coverage format generate bench bench-gateway bench-detect bench-detectors bench-citation-marks bench-claims bench-peer bench-distractors bench-selection bench-cascade bench-verify bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-footprint bench-hostile bench-evidence bench-review-writing bench-reviews ablation train train-reader clean setup-test setup-dev test-attack

@@ -78,7 +78,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by their place, their fixtures and their parameters, before ``-m`` looks at the marks."""
+    """Mark tests by their place, their fixtures and their parameters, before ``-m`` looks at the marks.
+
+    Files with tests that are not quick come first: at the end of a run no worker then waits for another's long file.
+    """
+    long_files: set[Path] = set()
     for item in items:
         marks = set(_marks_of(item.path))
         marks |= {_BY_FIXTURE[name] for name in getattr(item, "fixturenames", ()) if name in _BY_FIXTURE}
@@ -87,6 +91,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             marks.add("server")
         for mark in marks:
             item.add_marker(mark)
+        if any(mark.name in _NOT_QUICK for mark in item.iter_markers()):
+            long_files.add(item.path)
+    items.sort(key=lambda item: item.path not in long_files)
     if config.getoption("quick"):
         slow = [item for item in items if any(mark.name in _NOT_QUICK for mark in item.iter_markers())]
         config.hook.pytest_deselected(items=slow)
