@@ -66,7 +66,7 @@ def pipeline_for(
     client.use(holder.current.models or {})
     callers = Callers(client, signals, tracer=tracer)
     assessor = Assessor(engine, callers, retrieval=retrieval, tracer=tracer)
-    agentic = AgenticMode(assessor, retrieval)
+    agentic = AgenticMode(assessor, retrieval, observe=signals.observe_step)
     runner = ModeRunner(
         assessor,
         Bandit(MemoryArms(), rng=random.Random(1)),
