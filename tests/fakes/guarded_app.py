@@ -37,6 +37,7 @@ PATHS = (
     "/api/reviews/1",
     "/v1/detect",
     "/v1/evidence",
+    "/v1/ask",
 )
 
 

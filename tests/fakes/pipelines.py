@@ -53,20 +53,10 @@ def pipeline_for(
             raise httpx.ConnectError("no models here", request=request)
         return await answering(json.loads(request.content))
 
-    async def no_sleep(_seconds: float) -> None:
-        return None
-
-    client = LlmClient(
-        upstream="http://backend",
-        environ={},
-        transport=httpx.MockTransport(send),
-        sleep=no_sleep,
-        marks=marks,
-    )
-    client.use(holder.current.models or {})
+    client = client_for(holder, send, marks=marks)
     callers = Callers(client, signals, tracer=tracer)
     assessor = Assessor(engine, callers, retrieval=retrieval, tracer=tracer)
-    agentic = AgenticMode(assessor, retrieval)
+    agentic = AgenticMode(assessor, retrieval, observe=signals.observe_step)
     runner = ModeRunner(
         assessor,
         Bandit(MemoryArms(), rng=random.Random(1)),
@@ -88,6 +78,25 @@ def pipeline_for(
         pool=pool,
         give_back=give_back,
     )
+
+
+def client_for(
+    holder: PolicyHolder,
+    send: Callable[[httpx.Request], Awaitable[httpx.Response]],
+    *,
+    marks: Marks | None = None,
+    upstream: str | None = "http://backend",
+) -> LlmClient:
+    """A client of the policy's models, with ``send`` in the place of a network."""
+
+    async def no_sleep(_seconds: float) -> None:
+        return None
+
+    client = LlmClient(
+        upstream=upstream, environ={}, transport=httpx.MockTransport(send), sleep=no_sleep, marks=marks
+    )
+    client.use(holder.current.models or {})
+    return client
 
 
 def says(text: str, **fields: Any) -> httpx.Response:

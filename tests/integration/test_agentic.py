@@ -81,8 +81,21 @@ def test_a_run_that_breaks_leaves_the_first_answer(stack: Stack) -> None:
 
 
 def test_stops_are_counted(stack: Stack) -> None:
-    """By their cause, with the searches that were made."""
+    """By their cause, with the searches that were made and the time of the tools."""
     asked(stack, FIRST, search(), act("synthesize"), CITED, *judged())
     metrics = httpx.get(f"{stack.console_url}/metrics").text
     assert 'truthlens_agent_stops_total{cause="accepted"}' in metrics
     assert 'truthlens_retrievals_total{result="' in metrics
+    assert 'truthlens_tool_seconds_count{tool="text_search"}' in metrics
+
+
+def test_a_question_is_answered_without_an_exchange(stack: Stack) -> None:
+    """The same sources and backend, asked at the console; the detectors of the process check the answer."""
+    stack.backend.reply = Script(search(), act("synthesize"), CITED, *judged())
+    reply = httpx.post(f"{stack.console_url}/v1/ask", json={"question": QUESTION, "model": "m"}, timeout=90)
+    shown = reply.json()
+    assert (reply.status_code, shown["answer"], shown["accepted"]) == (200, CITED, True)
+    assert (shown["verdict"]["status"], shown["verdict"]["detected"]) == ("checked", False)
+    stack.backend.reply = Script("no decision", "still none")
+    failed = httpx.post(f"{stack.console_url}/v1/ask", json={"question": QUESTION, "model": "m"}, timeout=90)
+    assert (failed.status_code, failed.json()["error"]["code"]) == (502, "bad-decision")

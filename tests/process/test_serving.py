@@ -33,6 +33,7 @@ _UNUSED = (
     "truthlens.store.redis_arm_store",
     "truthlens.store.redis_result_cache",
     "truthlens.envoy.config",
+    "truthlens.process.questions",
     "truthlens.process.access.logins",
     "truthlens.process.access.sessions",
     "truthlens.process.access.oidc",
@@ -95,6 +96,8 @@ def test_serve_has_endpoints_and_no_pages(tmp_path: Path) -> None:
     """Probes, metrics and scoring answer; pages, reviews and logins are not there."""
     with _running(tmp_path, "serve") as client:
         assert client.post("/v1/detect", json=_ASKED).json()["detected"] is False
+        refused = client.post("/v1/ask", json={"question": "When?"})
+        assert (refused.status_code, "under sources" in refused.json()["error"]["message"]) == (409, True)
         assert client.get("/healthz").status_code == client.get("/metrics").status_code == 200
         for path in ("/", "/reviews", "/api/reviews", "/login", "/playground", "/static/console.css"):
             assert client.get(path).status_code == 404, path

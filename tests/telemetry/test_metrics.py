@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from truthlens.core.records.agentic_run import AgenticNode, AgenticStep
+from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.records.enums import Action, Reason, Status
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
@@ -133,3 +137,27 @@ def test_a_model_that_was_used_has_a_name() -> None:
     signals = Metrics()
     signals.observe(replace(OUTCOME, model=""), request_s=0.0, response_s=0.0)
     assert 'model=""' not in signals.exposition().decode()
+
+
+@pytest.mark.parametrize(
+    ("tool", "label"),
+    [
+        *((name.value, name.value) for name in ToolName),
+        ("wiki.search", "mcp"),
+        ("other.tool", "mcp"),
+        ("", None),
+        ("unknown", None),
+    ],
+)
+def test_the_time_of_a_tool_has_a_label_of_a_closed_list(tool: str, label: str | None) -> None:
+    """Names that servers give to their tools are one label; where no tool ran there is none."""
+    signals = Metrics()
+    signals.observe_step(AgenticStep(AgenticNode.EXECUTE_TOOL, tool, 0.5, "1 new"))
+    samples = [
+        sample
+        for metric in signals.registry.collect()
+        if metric.name == "truthlens_tool_seconds"
+        for sample in metric.samples
+    ]
+    assert {sample.labels["tool"] for sample in samples} == ({label} if label else set())
+    assert [each.value for each in samples if each.name.endswith("_sum")] == ([0.5] if label else [])

@@ -74,7 +74,7 @@ def serve(
 ) -> None:
     """Run the ext_proc server (production): one process per core, one Envoy endpoint each.
 
-    --console has probes, metrics, /v1/detect and /v1/evidence; the pages are served with --desk, or by `truthlens desk` once for all
+    --console has probes, metrics, /v1/detect, /v1/evidence and /v1/ask; the pages are served with --desk, or by `truthlens desk` once for all
     processes.
 
     SIGTERM drains: health turns NOT_SERVING, Envoy moves on, exchanges in flight end.

@@ -67,3 +67,17 @@ class Limits(Section):
     max_stream_frames: int = Field(
         default=200_000, ge=1000, description="Frames that wait of all these streams together, likewise."
     )
+    max_questions: int = Field(
+        default=4,
+        ge=0,
+        le=1000,
+        description="Questions of `/v1/ask` that are answered at one time; one more is refused (503). "
+        "0: none is answered.",
+    )
+    questions_per_minute: int = Field(
+        default=10,
+        ge=1,
+        le=10_000,
+        description="Questions of `/v1/ask` that one user, and one client address, may ask in a minute; "
+        "more are refused (429).",
+    )

@@ -183,7 +183,7 @@ def desk_app(parts: WebParts) -> ASGIApp:
         *endpoints.routes,
         *control.routes,
         Route("/reviews/thresholds", ThresholdsPage(pages, policy, parts.reviews).page),
-        *review_routes(parts.reviews, pages, recent, endpoints.api.detect),
+        *review_routes(parts.reviews, pages, recent, detect=endpoints.api.detect, ask=endpoints.ask),
     ]
     return guarded(routes, control, pages=True)
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, AgenticStop, CollectedPassage
-from truthlens.core.records.agentic_settings import ToolName
+from truthlens.core.records.agentic_settings import AgenticSettings, ToolName
 from truthlens.core.records.calls import Ask, Role
 from truthlens.core.records.enums import Endpoint, Mode, OnUnchecked, Provenance, Reason, Stage
 from truthlens.core.records.exchange import Answer, Exchange, Passage
@@ -84,10 +84,17 @@ class AgenticMode:
     Args:
         assessor: gives the verdicts on answers.
         retrieval: gives what searches the policy's sources.
+        observe: told of every step of a run that ended.
     """
 
-    def __init__(self, assessor: Assessor, retrieval: Callable[[], RetrievalStep | None]) -> None:
-        self._assessor, self._retrieval = assessor, retrieval
+    def __init__(
+        self,
+        assessor: Assessor,
+        retrieval: Callable[[], RetrievalStep | None],
+        *,
+        observe: Callable[[AgenticStep], None] = lambda step: None,
+    ) -> None:
+        self._assessor, self._retrieval, self._observe = assessor, retrieval, observe
         # How servers take the forms of replies is learned once, for all runs under the same settings.
         self._forms = lru_cache(_MOST_FORMS)(lambda _settings: AgenticForms())
 
@@ -155,7 +162,6 @@ class AgenticMode:
         settings = plan.agentic
         # What is left behind the run is for the verdict on its answer, and within it for a fallback answer.
         time_s = max(0.0, case.deadline.remaining_s - plan.detection_s)
-        own_s = min(settings.max_duration_s, time_s - min(FALLBACK_S, time_s * _SHARE_TO_FALL_BACK))
         deadline = Deadline.after(time_s, clock=case.deadline.clock)
 
         async def search(sources: Sequence[str], query: str, k: int, deadline: Deadline) -> Retrieved:
@@ -171,10 +177,17 @@ class AgenticMode:
             first_answer=answer.text,
             own=exchange.endpoint is Endpoint.CHAT,
         )
-        loop = AgenticLoop(settings.model_copy(update={"max_duration_s": own_s}))
-        loop.forms = self._forms(settings)
+        loop = loop_within(time_s, settings, self._forms(settings))
         types = step.types(plan.retrieval.sources)
-        return await run_loop(loop, task, ask=caller, search=search, types=types, deadline=deadline)
+        return await run_loop(
+            loop,
+            task,
+            ask=caller,
+            search=search,
+            types=types,
+            deadline=deadline,
+            observe=self._observe,
+        )
 
     async def _first_again(
         self, wider: _Evidence, answer: Answer, first: Verdict, caller: Caller
@@ -320,6 +333,20 @@ def _sources(passages: Sequence[CollectedPassage], *, cited: bool) -> tuple[Coll
         for each in passages
         if not each.computed
     )
+
+
+def loop_within(time_s: float, settings: AgenticSettings, forms: AgenticForms) -> AgenticLoop:
+    """Return a loop whose own time leaves room for a fallback answer within ``time_s``.
+
+    Args:
+        time_s: seconds that a run may take altogether.
+        settings: of the plan.
+        forms: what is known of how servers take the forms of replies under these settings.
+    """
+    own_s = min(settings.max_duration_s, time_s - min(FALLBACK_S, time_s * _SHARE_TO_FALL_BACK))
+    loop = AgenticLoop(settings.model_copy(update={"max_duration_s": own_s}))
+    loop.forms = forms
+    return loop
 
 
 async def run_loop(

@@ -36,7 +36,7 @@ from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy, PolicyHolder, load_policy
 from truthlens.policy.watch import watch
 from truthlens.process.endpoints import Readiness, WebApp, WebParts, endpoints_app
-from truthlens.process.model_calls import ModelCalls, PolicyModes
+from truthlens.process.model_calls import ModelCalls, PolicyModes, PolicyQuestions
 from truthlens.process.model_store import ModelShelf, SimilarityShelf
 from truthlens.process.policy_retrieval import PolicyRetrieval
 from truthlens.process.settings import Access, Login, Settings
@@ -97,8 +97,7 @@ async def node(
     stores = _Stores.opened(settings.redis)
     shelf = ModelShelf(settings, signals, cache=stores.results)
     policy = load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity)
-    holder = PolicyHolder(policy)
-    similarity, tracer = SimilarityShelf(settings), Tracer()
+    holder, similarity, tracer = PolicyHolder(policy), SimilarityShelf(settings), Tracer()
     ready = await make_ready(policy, shelf, similarity, environ=os.environ)
     engine = Engine(
         ready.detectors,
@@ -126,6 +125,7 @@ async def node(
         tracer=tracer,
         arms=stores.arms,
     )
+    questions = PolicyQuestions(assessor, calls, retrieval=retrieval, signals=signals)
     stores.observe(signals)
     parts = Parts(engine, calls, modes, retrieval, stores.results, settings)
     parts.prepare(policy, environ=os.environ)
@@ -156,6 +156,7 @@ async def node(
             access=_console_access(settings),
             reviews_waiting=reviews.pending if reviews else None,
             reviews=reviews.queue if reviews else None,
+            questions=questions,
             gateway=gateway,
         )
     )
@@ -165,10 +166,19 @@ async def node(
             await server.start()
         web = await _start_web(app, settings.console, tasks)
         background = []
-        shut = [modes.aclose, retrieval.aclose, stores.aclose, calls.aclose, pool.aclose, engine.aclose]
+        # Questions first: the server's stop waits for its replies, and a run may take minutes.
+        shut = [
+            questions.aclose,
+            modes.aclose,
+            retrieval.aclose,
+            stores.aclose,
+            calls.aclose,
+            pool.aclose,
+            engine.aclose,
+        ]
         if reviews is not None:
             background.append(tasks.create_task(reviews.teach(modes.bandit, lambda: holder.current)))
-            shut.insert(1, partial(asyncio.to_thread, reviews.close))
+            shut.insert(2, partial(asyncio.to_thread, reviews.close))
         if settings.reload:
             background.append(
                 tasks.create_task(

@@ -1,6 +1,6 @@
 """Answer a question without an exchange: compose the loop of mode agentic with sources, models and detectors.
 
-The command ``truthlens ask`` does this for one question; a server of questions composes the same parts.
+The command ``truthlens ask`` does this for one question, ``process/questions`` for those of ``/v1/ask``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from truthlens.core.errors import TruthLensError
 from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, AgenticStop, CollectedPassage
 from truthlens.core.records.calls import Ask
 from truthlens.core.records.exchange import Answer, Exchange
-from truthlens.core.records.retrieval import Retrieved, SourceSpec
+from truthlens.core.records.retrieval import Retrieved, SearchRecord, SourceSpec
 from truthlens.exchange.agentic_mode import run_loop
 from truthlens.mitigation.agentic.collected import answer_of, exchange_of
 from truthlens.mitigation.agentic.interfaces import AgenticTask
@@ -55,6 +55,7 @@ async def answered(
     asker: Asker,
     deadline: Deadline,
     observe: Callable[[AgenticStep], None] = lambda step: None,
+    searched: Callable[[Sequence[SearchRecord]], None] = lambda records: None,
 ) -> AgenticRun:
     """Return the run that answers ``question``, whatever failed in it; cancellation goes through.
 
@@ -66,10 +67,13 @@ async def answered(
         asker: on whose behalf the sources are searched.
         deadline: of the question; the run's own time counts as well.
         observe: told of every step that ended.
+        searched: told of the searches of every use of a tool that ended.
     """
 
     async def search(sources: Sequence[str], query: str, k: int, deadline: Deadline) -> Retrieved:
-        return await parts.retriever.search(sources, [query], k=k, deadline=deadline, asker=asker)
+        found = await parts.retriever.search(sources, [query], k=k, deadline=deadline, asker=asker)
+        searched(found.searches)
+        return found
 
     types = {name: spec.type for name, spec in parts.sources.items()}
     task = AgenticTask(question, model)

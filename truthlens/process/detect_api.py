@@ -70,11 +70,11 @@ class Api:
 
     async def detect(self, request: Request) -> Response:
         """Give the verdict on one answer, claim by claim."""
-        return await self._bodies.answer(request, self._detect, _error)
+        return await self._bodies.answer(request, self._detect, problem)
 
     async def evidence(self, request: Request) -> Response:
         """Show what of a request is evidence."""
-        return await self._bodies.answer(request, self._evidence, _error)
+        return await self._bodies.answer(request, self._evidence, problem)
 
     async def _detect(self, _request: Request, policy: Policy, body: bytes) -> Response:
         limits = policy.limits
@@ -86,7 +86,7 @@ class Api:
             problems = problems_of(
                 error.errors(include_url=False, include_context=False, include_input=False)
             )
-            return _error(422, f"{problems}. Expected {{context: [text], query: text, response: text}}")
+            return problem(422, f"{problems}. Expected {{context: [text], query: text, response: text}}")
         plan = named(policy, asked.decision)
         verdict = await self._pipeline.score(plan, exchange, answer)
         return JSONResponse(scored_object(plan, verdict, text=answer.text, passages=exchange.passages))
@@ -152,5 +152,9 @@ def _read(body: bytes, limits: Limits) -> tuple[DetectRequest, Exchange, Answer]
     return asked, *plain_exchange(asked.query, passages, asked.response)
 
 
-def _error(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": {"message": message, "type": "invalid_request_error"}}, status_code=status)
+def problem(
+    status: int, message: str, *, kind: str = "invalid_request_error", code: str | None = None
+) -> JSONResponse:
+    """Return an error as JSON; with a ``code``, a name for programs."""
+    error = {"message": message, "type": kind, **({} if code is None else {"code": code})}
+    return JSONResponse({"error": error}, status_code=status)

@@ -2,7 +2,7 @@
 
 GET  /healthz     the process answers              POST /v1/detect   score one answer
 GET  /readyz      model and policy are loaded      POST /v1/evidence what of a request is evidence
-GET  /metrics     Prometheus text
+GET  /metrics     Prometheus text                  POST /v1/ask      answer a question from sources
 
 The pages for people are the desk's (``truthlens.desk``), which adds its routes to these. Who may ask is decided before any of
 them: ``access``.
@@ -10,7 +10,7 @@ them: ``access``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +24,20 @@ from starlette.types import ASGIApp
 from truthlens.pipeline import Pipeline
 from truthlens.policy import PolicyHolder
 from truthlens.process.access import AccessControl, AccessError, Security, refusal
-from truthlens.process.detect_api import Api, Bodies
+from truthlens.process.detect_api import Api, Bodies, problem
 from truthlens.process.settings import Access
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 
 if TYPE_CHECKING:
+    from truthlens.process.questions.api import AskApi
+    from truthlens.process.questions.service import QuestionService
     from truthlens.review.store.queue import ReviewQueue
+
+NO_QUESTIONS = (
+    "this policy answers no questions: name what can be searched under sources (docs/ask.md), and let "
+    "limits.max_questions be more than 0"
+)
 
 
 @dataclass(slots=True)
@@ -49,7 +56,8 @@ class WebParts:
     ``pipeline`` scores for ``/v1/detect`` and the playground; ``recent`` are the last exchanges; ``addresses`` gives (name,
     address) pairs to show; ``access`` says who may ask (left out, anyone who reaches the process by its own address);
     ``reviews_waiting`` gives how many reviews wait, ``None`` where that is not known; ``reviews`` is the queue, ``None``
-    where it is switched off. ``gateway`` is False for a process that serves pages alone.
+    where it is switched off. ``questions`` gives what answers questions, asked where the policy has sources.
+    ``gateway`` is False for a process that serves pages alone.
     """
 
     policy: PolicyHolder
@@ -61,6 +69,7 @@ class WebParts:
     access: Access | None = None
     reviews_waiting: Callable[[], int | None] | None = None
     reviews: ReviewQueue | None = None
+    questions: Callable[[], Awaitable[QuestionService]] | None = None
     gateway: bool = True
 
 
@@ -74,13 +83,30 @@ class Endpoints:
         self._parts = parts
         self.bodies = Bodies(parts.policy, parts.pipeline)
         self.api = Api(self.bodies, parts.pipeline)
+        self._ask_api: AskApi | None = None
         self.routes: tuple[BaseRoute, ...] = (
             Route("/healthz", self._healthz),
             Route("/readyz", self._readyz),
             Route("/metrics", self._metrics),
             Route("/v1/detect", self.api.detect, methods=["POST"]),
             Route("/v1/evidence", self.api.evidence, methods=["POST"]),
+            Route("/v1/ask", self.ask, methods=["POST"]),
         )
+
+    async def ask(self, request: Request) -> Response:
+        """Answer a question from the policy's sources, and check the answer."""
+        parts, policy = self._parts, self._parts.policy.current
+        if parts.questions is None or not policy.sources or not policy.limits.max_questions:
+            return problem(409, NO_QUESTIONS, code="not-configured")
+        if parts.readiness.draining:
+            return problem(503, "the process is stopping; ask another one", code="stopping")
+        questions = await parts.questions()
+        if self._ask_api is None:
+            # Only a process that is asked something imports it.
+            from truthlens.process.questions.api import AskApi
+
+            self._ask_api = AskApi(self.bodies, questions)
+        return await self._ask_api.ask(request)
 
     def state(self) -> dict[str, Any]:
         """Return what ``/readyz`` says."""

@@ -1,11 +1,13 @@
 """Make what only plans that call models need: the client that asks them, and what runs modes.
 
 Each is made, and its modules are imported, when a policy with such a plan is prepared and not yet in force: a
-sidecar that only detects carries neither, and no exchange waits for them.
+sidecar that only detects carries neither, and no exchange waits for them. What answers questions is made at
+the first one.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from truthlens.llm.caller import Caller
     from truthlens.llm.client import LlmClient
     from truthlens.mitigation.auto.bandit import Bandit
+    from truthlens.process.policy_retrieval import PolicyRetrieval
+    from truthlens.process.questions.service import QuestionService
     from truthlens.store.redis_arm_store import RedisArms
 
 
@@ -146,7 +150,7 @@ class PolicyModes:
         if self._agentic is None:
             from truthlens.exchange.agentic_mode import AgenticMode
 
-            self._agentic = AgenticMode(self._assessor, self._retrieval)
+            self._agentic = AgenticMode(self._assessor, self._retrieval, observe=self._signals.observe_step)
         return self._agentic
 
     def bandit(self) -> Bandit | None:
@@ -157,6 +161,53 @@ class PolicyModes:
         """Wait until what was learned has been written."""
         if self._runner is not None:
             await self._runner.aclose()
+
+
+class PolicyQuestions:
+    """Answers questions by the sources of policies (``/v1/ask``), from the first question on.
+
+    Args:
+        assessor: scores what is answered.
+        calls: asks models.
+        retrieval: searches the sources.
+        signals: counts the ends of runs.
+    """
+
+    def __init__(
+        self, assessor: Assessor, calls: ModelCalls, *, retrieval: PolicyRetrieval, signals: Metrics
+    ) -> None:
+        self._assessor, self._calls, self._signals = assessor, calls, signals
+        self._retrieval = retrieval
+        self._questions: QuestionService | None = None
+
+    async def __call__(self) -> QuestionService:
+        """Return what answers questions; a policy in force has had sources by then."""
+        if self._questions is None:
+            # Many modules, which exchanges do not wait for.
+            made = await asyncio.to_thread(_load_questions)
+            retriever = self._retrieval.retriever
+            assert retriever is not None
+            # Whoever asked at the same time may have been first.
+            self._questions = self._questions or made(
+                self._assessor,
+                self._calls,
+                reachable=self._calls.reachable,
+                retriever=retriever,
+                signals=self._signals,
+            )
+        return self._questions
+
+    async def aclose(self) -> None:
+        """Cancel what is being answered."""
+        if self._questions is not None:
+            await self._questions.aclose()
+
+
+def _load_questions() -> type[QuestionService]:
+    import truthlens.exchange.callers  # noqa: F401 - what asking the first model imports
+    from truthlens.process.questions.service import QuestionService
+
+    return QuestionService
 
 
 def _arm_metrics(bandit: Bandit, shared: RedisArms | None, signals: Metrics) -> Callable[[], None]:

@@ -62,6 +62,11 @@ class PolicyRetrieval:
         """Return what retrieves evidence; ``None`` where no policy had a source."""
         return self._step
 
+    @property
+    def retriever(self) -> Retriever | None:
+        """Return what searches the sources; ``None`` where no policy had one."""
+        return self._retriever
+
     async def aclose(self) -> None:
         """Close all sources."""
         if self._retriever is not None:

@@ -7,9 +7,11 @@ action), never from traffic, so the number of series is bounded by the policy.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.records.calls import CallRecord, Role
 from truthlens.core.records.enums import Reason, Status
 from truthlens.core.records.exchange import Exchange
@@ -29,6 +31,9 @@ from truthlens.telemetry.metric_table import (
 )
 from truthlens.telemetry.score_history import ScoreHistory
 
+if TYPE_CHECKING:
+    from truthlens.core.records.agentic_run import AgenticStep
+
 _RATIO_BUCKETS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
 # A source for each reason that ``Exchange.not_checkable`` gives.
@@ -44,6 +49,8 @@ _WITHOUT = {
 _MODELS_USED = "truthlens_models_used"
 
 
+# Tools of servers have the names that servers give them.
+_TOOLS, _SERVERS_TOOL = frozenset(ToolName), "mcp"
 _SHOWN = (
     *(CacheEvent(result, "memory") for result in ("hit", "miss", "shared", "unkept")),
     *(CacheEvent(result, "redis") for result in ("hit", "miss", "error")),
@@ -120,6 +127,10 @@ class Metrics(MetricTable):
     agent_stops = counter("truthlens_agent_stops", "cause", text=(
         "Runs of mode agentic by why they ended: accepted, rejected, a limit of the run (iterations, tokens, time, "
         "circular), of the exchange (budget, deadline), or a failure (call-failed, bad-decision, search-failed)."))
+    tool_seconds = histogram("truthlens_tool_seconds", LATENCY_BUCKETS, "tool", text=(
+        "Time of one use of a tool by mode agentic, in the gateway and for /v1/ask, with its retries: tool is "
+        "text_search, vector_search, internet_search, calculation, get_current_timestamp, or mcp for all "
+        "tools of MCP servers."))
     unchecked = counter("truthlens_unchecked", "decision", "reason", text=
         "Exchanges of which nothing, or not all, was checked.")
     retrievals = counter("truthlens_retrievals", "source", "result", text=(
@@ -250,6 +261,12 @@ class Metrics(MetricTable):
         self.retrievals.labels(search.source, search.result.value).inc()
         if search.result is not SearchResult.CACHED:
             self.retrieval_seconds.labels(search.source).observe(search.duration_s)
+
+    def observe_step(self, step: AgenticStep) -> None:
+        """Count the time of the tool that a step of mode agentic used, if it used one."""
+        if step.ran_tool:
+            tool = step.tool if step.tool in _TOOLS else _SERVERS_TOOL
+            self.tool_seconds.labels(tool).observe(step.duration_s)
 
     def _observe_mitigation(self, outcome: Outcome) -> None:
         decision = outcome.plan.decision

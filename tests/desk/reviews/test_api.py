@@ -308,6 +308,7 @@ async def test_the_description_is_valid_and_names_every_route(client: httpx.Asyn
         "patch /api/reviews/{id} changeReview": ("p", True, known | {409, 413}),
         "get /api/openapi.json getOpenapi": ("", False, {200}),
         "post /v1/detect detect": ("", True, {200, 413, 422, 503}),
+        "post /v1/ask ask": ("", True, {200, 403, 409, 413, 422, 429, 502, 503, 504}),
     }
     listed = document["paths"]["/api/reviews"]["get"]["parameters"]
     assert {each["name"] for each in listed} == set(ListQuery.model_fields)

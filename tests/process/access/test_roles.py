@@ -38,6 +38,7 @@ def test_roles_are_ordered() -> None:
         ("GET", "/api/reviews", True),
         ("POST", "/v1/detect", True),
         ("POST", "/v1/evidence", True),
+        ("POST", "/v1/ask", True),
         ("POST", "/evidence", True),
         ("POST", "/playground", True),
         ("POST", "/playground/ask", True),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+NO_SUCH_TOOL = "unknown"
+"""What a step calls a tool that does not exist: its name is a model's text."""
+
 
 class AgenticStop(StrEnum):
     """Why a run ended: a limit, an answer that was accepted or rejected, or a failure.
@@ -42,12 +45,21 @@ class AgenticNode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AgenticStep:
-    """One visit of a node. ``summary`` is a code or a count, never text of a user, a document or a model."""
+    """One visit of a node.
+
+    ``tool`` is the one that was asked for, ``unknown`` where there is none of that name, ``""`` in all other
+    nodes. ``summary`` is a code or a count, never text of a user, a document or a model.
+    """
 
     node: AgenticNode
     tool: str
     duration_s: float
     summary: str
+
+    @property
+    def ran_tool(self) -> bool:
+        """Return whether a tool was used."""
+        return self.tool not in ("", NO_SUCH_TOOL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from itertools import chain
 from typing import Annotated, Any
 
+import pydantic
 import structlog
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -43,6 +44,7 @@ from truthlens.desk.reviews.schemas import (
 from truthlens.process.access import AccessError, check_csrf, refusal, user_of
 from truthlens.process.detect_api import problems_of
 from truthlens.process.detect_schema import DetectProblem, DetectReply, DetectRequest
+from truthlens.process.questions.schema import AskProblem, AskReply, AskRequest
 from truthlens.review.records import (
     ChangedEntryError,
     Entry,
@@ -57,7 +59,7 @@ from truthlens.review.store.changes import UNKNOWN
 
 log = structlog.get_logger("truthlens.desk")
 
-Detect = Callable[[Request], Awaitable[Response]]
+Answering = Callable[[Request], Awaitable[Response]]
 
 _MOST_BODY = 1 << 20
 _PROBLEM = TypeAdapter(Problem)
@@ -73,6 +75,19 @@ _DETECT_ERRORS: dict[int | str, dict[str, Any]] = {
     413: {"model": DetectProblem, "description": _ERRORS[413]},
     422: {"model": DetectProblem, "description": _ERRORS[422]},
     503: {"model": DetectProblem, "description": "Too much is being checked at present; try again later."},
+}
+_ASK_ERRORS: dict[int | str, dict[str, Any]] = {
+    code: {"model": AskProblem, "description": text}
+    for code, text in {
+        403: "Only a reviewer may say a scope or search a source with a filter; or another site asks.",
+        409: "The policy or the process lacks what questions need; the message says what to configure.",
+        413: _ERRORS[413],
+        422: _ERRORS[422],
+        429: "Too many questions of this user or address; `Retry-After` has the seconds to wait.",
+        502: "A model failed (`call-failed`, `bad-decision`), or searches did (`search-failed`).",
+        503: "Too many questions are being answered, the process stops, or a model takes no calls.",
+        504: "A model did not answer in time.",
+    }.items()
 }
 
 
@@ -203,13 +218,17 @@ class _ReviewApi(FastAPI):
         return document
 
 
-def review_api(desk: Desk | None, detect: Detect) -> FastAPI:
-    """Return the application; its calls of reviews answer 404 where ``desk`` is ``None``. ``detect`` is ``/v1/detect``."""
+def review_api(desk: Desk | None, detect: Answering, ask: Answering) -> FastAPI:
+    """Return the application; its calls of reviews answer 404 where ``desk`` is ``None``.
+
+    ``detect`` is ``/v1/detect``, ``ask`` is ``/v1/ask``.
+    """
     api = _ReviewApi(
         title="TruthLens",
         version=__version__,
-        description="Answers scored on request, and the queue of answers that await review. Times are seconds since 1970, UTC; "
-        "scores and shares 0..1; positions count characters (code points).",
+        description="Answers scored on request, questions answered from sources, and the queue of answers that "
+        "await review. Times are seconds since 1970, UTC; scores and shares 0..1; positions count characters "
+        "(code points).",
         openapi_url=None,
         separate_input_output_schemas=False,
         generate_unique_id_function=lambda route: to_camel(route.name),
@@ -225,16 +244,26 @@ def review_api(desk: Desk | None, detect: Detect) -> FastAPI:
         """Describe these calls."""
         return api.openapi()
 
-    # It reads its body itself, so FastAPI is told what it reads.
-    read = {"required": True, "content": {"application/json": {"schema": DetectRequest.model_json_schema()}}}
     api.post(
         "/v1/detect",
         tags=["detect"],
         response_model=DetectReply,
         responses=_DETECT_ERRORS,
-        openapi_extra={"requestBody": read},
+        openapi_extra={"requestBody": _read_as(DetectRequest)},
     )(detect)
+    api.post(
+        "/v1/ask",
+        tags=["ask"],
+        response_model=AskReply,
+        responses=_ASK_ERRORS,
+        openapi_extra={"requestBody": _read_as(AskRequest)},
+    )(ask)
     return api
+
+
+def _read_as(body: type[pydantic.BaseModel]) -> dict[str, Any]:
+    """Describe the body of a call that reads it itself."""
+    return {"required": True, "content": {"application/json": {"schema": body.model_json_schema()}}}
 
 
 async def _refused(request: Request, error: Exception) -> Response:

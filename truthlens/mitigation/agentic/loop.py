@@ -20,7 +20,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from truthlens.core.errors import CallError, DetectorError
-from truthlens.core.records.agentic_run import AgenticNode, AgenticRun, AgenticStep, AgenticStop
+from truthlens.core.records.agentic_run import (
+    NO_SUCH_TOOL,
+    AgenticNode,
+    AgenticRun,
+    AgenticStep,
+    AgenticStop,
+)
 from truthlens.core.records.agentic_settings import AgenticSettings
 from truthlens.core.records.calls import CallFailure
 from truthlens.core.risk import HIGH_RISK, Decision, is_near_limit
@@ -187,7 +193,7 @@ class _OneRun:
         assert decision is not None
         name = decision.tool_name or ""
         tool = await self.tools.registry.get_tool(name)
-        self.tool = name if tool is not None else "unknown"
+        self.tool = name if tool is not None else NO_SUCH_TOOL
         result = await self.tools.registry.execute_tool(name, **(decision.parameters or {}))
         evidence = tool is not None and tool.gives_evidence
         new = collect(state.collected_results, result, gives_evidence=evidence)

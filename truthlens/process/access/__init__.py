@@ -7,15 +7,18 @@ from truthlens.process.access.control import AccessControl
 from truthlens.process.access.middleware import Security
 from truthlens.process.access.origins import check_csrf, csrf_token
 from truthlens.process.access.pages import refusal
+from truthlens.process.access.rate_limits import RateLimit
 from truthlens.process.access.rules import AccessError
-from truthlens.process.access.users import Role, User, user_of
+from truthlens.process.access.users import Role, User, callers_of, user_of
 
 __all__ = [
     "AccessControl",
     "AccessError",
+    "RateLimit",
     "Role",
     "Security",
     "User",
+    "callers_of",
     "check_csrf",
     "csrf_token",
     "refusal",

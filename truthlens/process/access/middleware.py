@@ -88,6 +88,7 @@ class Security:
         request, control = HTTPConnection(scope), self._control
         method, path = scope["method"], scope["path"]
         client = control.client(request)
+        scope["truthlens.address"] = client.address
         if client.https:
             scope["scheme"] = "https"
         # Of another context than the request before it on this connection only if it is set.

@@ -26,6 +26,7 @@ class RateLimit:
     """
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.per_minute = per_minute
         self._most, self._per_s, self._clock = float(per_minute), per_minute / 60, clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
@@ -48,14 +49,16 @@ class RateLimit:
         if len(self._buckets) > _MOST_KEYS:
             self._buckets.popitem(last=False)
 
-    def take(self, key: str) -> None:
-        """Check and count one event.
+    def take(self, *keys: str) -> None:
+        """Check and count one event of each key.
 
         Raises:
             AccessError: 429; nothing was counted.
         """
-        self.check(key)
-        self.count(key)
+        for key in keys:
+            self.check(key)
+        for key in keys:
+            self.count(key)
 
     def _left(self, key: str) -> float:
         left, at = self._buckets.get(key, (self._most, 0.0))

@@ -19,14 +19,16 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 PUBLIC_TREES = ("/login", "/static")
 """For whoever has still to log in. Host, origin and rate are checked."""
 
-VIEWER_WRITES = ("/v1/detect", "/v1/evidence", "/evidence", "/playground", "/logout")
+VIEWER_WRITES = ("/v1/detect", "/v1/evidence", "/v1/ask", "/evidence", "/playground", "/logout")
 """What a viewer may send a body to: it changes nothing that others see."""
 
 FORM_TREES = ("/evidence", "/playground", "/reviews", "/login", "/logout")
 """Pages with forms: they take what forms send, only from the console's own pages. All others take JSON."""
 
 UNCOUNTED_TREES = ("/v1",)
-"""Scoring for programs: the gateway's own queue bounds it (503), so that requests are not counted by the minute."""
+"""Scoring for programs: the gateway's own queue bounds it (503), so that requests are not counted by the minute.
+
+``/v1/ask``, which costs calls to models, counts its own."""
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})

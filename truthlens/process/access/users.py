@@ -55,6 +55,15 @@ def user_of(request: HTTPConnection) -> User:
     return user
 
 
+def callers_of(request: HTTPConnection) -> tuple[str, str]:
+    """Return what the requests of one client address, and those of one user, are counted by.
+
+    Raises:
+        KeyError: it did not pass the access control.
+    """
+    return f"address {request.scope['truthlens.address']}", f"user {user_of(request).name}"
+
+
 def is_name(text: str) -> bool:
     """Return whether a text may be a user's name: printable, no more than 128 characters, no space around it."""
     return 0 < len(text) <= _LONGEST_NAME and text.isprintable() and text == text.strip()
