@@ -22,6 +22,8 @@ from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, SQLAlchemyE
 
 from truthlens.core.errors import StartError
 from truthlens.review.records import QueueUnavailableError
+from truthlens.store import postgresql
+from truthlens.store.state_folder import state_folder
 
 REVISIONS = ("0001", "0002", "0003")
 """The versions of the tables, oldest first; ``migrations`` has a step for each."""
@@ -30,21 +32,13 @@ _BUSY_S = 5
 _CONNECT_S = 5
 _STATEMENT_S = 10
 _SQLITE = frozenset(("sqlite", "sqlite+pysqlite"))
-_POSTGRESQL = frozenset(("postgresql", "postgres", "postgresql+psycopg"))
 # Any number, the same for all processes: who holds it migrates.
 _MIGRATION_LOCK = 7_446_238_201
 
 
-def default_url(checkout: Path = Path(__file__).parents[3]) -> str:
-    """Return the URL of the SQLite file that is used where none is given.
-
-    ``.truthlens/reviews.db`` of the checkout that the package is in, so that each has a queue of its own; where TruthLens is
-    installed, ``reviews.db`` in the user's state folder.
-    """
-    if (checkout / "pyproject.toml").is_file():
-        return f"sqlite:///{checkout / '.truthlens' / 'reviews.db'}"
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return f"sqlite:///{state / 'truthlens' / 'reviews.db'}"
+def default_url() -> str:
+    """Return the URL of the SQLite file that is used where none is given: ``reviews.db`` in the state folder."""
+    return f"sqlite:///{state_folder() / 'reviews.db'}"
 
 
 def checked_url(text: str) -> URL:
@@ -63,12 +57,12 @@ def checked_url(text: str) -> URL:
         if not url.database or url.database == ":memory:":
             raise StartError("the review database needs a file: sqlite:////PATH/FILE.db")
         return url.set(drivername="sqlite+pysqlite")
-    if url.drivername in _POSTGRESQL:
+    if url.drivername in postgresql.DRIVERS:
         if find_spec("psycopg") is None:
             raise StartError(
                 "the review database is PostgreSQL, and its driver is missing: pip install 'truthlens[sql]'"
             )
-        return url.set(drivername="postgresql+psycopg")
+        return postgresql.with_driver(url)
     raise StartError(f"the review database is of the kind {url.drivername!r}; expected sqlite or postgresql")
 
 
