@@ -284,6 +284,25 @@ async def test_auto_may_choose_it_where_it_is_listed() -> None:
     assert (content(found), found.outcome.mode) == (CITED, Mode.AGENTIC)
 
 
+async def test_auto_runs_it_wherever_there_is_no_evidence() -> None:
+    """No other of its modes can do anything there, so that nothing is chosen, and nothing learned."""
+    rig = Rig(*ACCEPTED, policy="auto, auto: {modes: [lightweight, standard, agentic]}")
+    found = await rig.exchange()
+    assert (content(found), found.outcome.mode) == (CITED, Mode.AGENTIC)
+    assert found.outcome.verdict.status is Status.CHECKED
+    choices = rig.signals.registry.get_sample_value(
+        "truthlens_auto_choices_total", {"decision": "default", "mode": "agentic"}
+    )
+    assert choices is None
+
+
+async def test_auto_without_it_leaves_an_answer_without_evidence_alone() -> None:
+    rig = Rig(policy="auto, auto: {modes: [standard]}")
+    found = await rig.exchange()
+    assert (found.outcome.action, found.outcome.mode, rig.asked) == (Action.PASS, Mode.LIGHTWEIGHT, [])
+    assert found.outcome.verdict.reason is Reason.NO_CONTEXT
+
+
 async def test_a_client_that_goes_away_ends_the_run() -> None:
     """The call in flight is cancelled with the exchange."""
     rig = Rig(search(), None)
