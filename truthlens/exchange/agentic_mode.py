@@ -45,6 +45,7 @@ from truthlens.exchange.retrieval_step import (
     settled,
     with_passages,
 )
+from truthlens.exchange.source_tools import offer_tools
 from truthlens.llm.caller import Caller
 from truthlens.llm.token_estimate import prompt_tokens
 from truthlens.mitigation.agentic.asking import AgenticForms
@@ -55,6 +56,7 @@ from truthlens.mitigation.agentic.models import models_of
 from truthlens.mitigation.agentic.tools.builtin import builtin_tools
 from truthlens.mitigation.agentic.tools.search import SearchSources
 from truthlens.mitigation.gain import ScoredDraft, weighed
+from truthlens.retrieval.retriever import Retriever
 
 _VECTOR_TYPES = frozenset(("pgvector", "qdrant", "vector_store"))
 _WEB_TYPES = frozenset(("ddgs", "searxng"))
@@ -174,7 +176,9 @@ class AgenticMode:
         loop = AgenticLoop(settings.model_copy(update={"max_duration_s": own_s}))
         loop.forms = self._forms(settings)
         types = step.types(plan.retrieval.sources)
-        return await run_loop(loop, task, ask=caller, search=search, types=types, deadline=deadline)
+        return await run_loop(
+            loop, task, ask=caller, search=search, types=types, retriever=step.retriever, deadline=deadline
+        )
 
     async def _first_again(
         self, wider: _Evidence, answer: Answer, first: Verdict, caller: Caller
@@ -329,6 +333,7 @@ async def run_loop(
     ask: Ask,
     search: SearchSources,
     types: Mapping[str, str],
+    retriever: Retriever,
     deadline: Deadline,
     observe: Callable[[AgenticStep], None] = lambda step: None,
 ) -> AgenticRun:
@@ -340,6 +345,7 @@ async def run_loop(
         ask: asks models.
         search: searches sources by name.
         types: the type of each source that may be searched, by its name.
+        retriever: has these sources, and calls the tools that they offer.
         deadline: of the run and all that follows it.
         observe: told of every step that ended.
     """
@@ -353,6 +359,7 @@ async def run_loop(
         )
     )
     registry = await builtin_tools(settings, search, _by_tool(types, settings.tools), deadline)
+    await offer_tools(registry, retriever, tuple(types), deadline)
     tools = AgenticTools(ask, registry, _citations, judge.examine, deadline, prompt_tokens, observe)
     return await loop.run(task, tools)
 
