@@ -30,6 +30,7 @@ from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.settings import StreamSettings
 from truthlens.detection.interfaces import Detector
+from truthlens.streaming.clearing import Search
 from truthlens.streaming.driver import StreamDriver
 from truthlens.streaming.shares import Share, Streams
 from truthlens.streaming.types import Ack
@@ -122,6 +123,7 @@ async def line(
     choices: int = 1,
     notes: tuple[str, ...] = (),
     share: Share | None = None,
+    search: Search | None = None,
 ) -> AsyncIterator[Line]:
     engine = engine_of({None: detector})
     exchange = Exchange(
@@ -160,6 +162,7 @@ async def line(
             conclude=outcomes.append,
             hold=hold,
             closed=closed,
+            search=search,
         ),
         outcomes=outcomes,
     )

@@ -23,6 +23,7 @@ from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.outcome import Outcome, StreamRecord
 from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.detection.engine import Engine
+from truthlens.streaming.clearing import Search
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
 from truthlens.streaming.scoring import Examine, StreamScorer
@@ -53,6 +54,7 @@ class StreamDriver:
         share: its part of what all streams share.
         closed: told once, when all work has ended.
         examine: asks the plan's models about whole answers; ``None`` where nobody can be asked.
+        search: retrieves evidence for flagged sentences that are held; ``None`` where nothing does.
         choose: gives the outcome its review id, where it is to be queued.
         clock: monotonic, in seconds.
     """
@@ -71,6 +73,7 @@ class StreamDriver:
         share: Share,
         closed: Callable[[], None],
         examine: Examine | None = None,
+        search: Search | None = None,
         choose: Callable[[Outcome], Outcome] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -104,6 +107,7 @@ class StreamDriver:
             details=details,
             hold_s=hold_s,
             examine=examine,
+            search=search,
             choose=choose,
             clock=clock,
         )
