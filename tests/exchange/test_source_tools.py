@@ -62,7 +62,7 @@ def hostile(folder: Path, way: str) -> list[str]:
 
 
 async def test_allowed_tools_of_a_real_server_are_used(rig: Rig) -> None:
-    """No others, none that the server does not call read-only, and with arguments that fit the schema alone."""
+    """No others, none that the server does not call read-only, and only with arguments of its schema."""
     wanted = [{"name": "structured", "evidence": True}, {"name": "search"}, {"name": "write"}, {"name": "none"}]
     assert await rig.offer(*wanted, command=SDK) == ["files.structured", "files.search"]
     found = (await rig.registry.execute_tool("files.structured", query="rent \ud800")).data

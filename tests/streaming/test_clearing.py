@@ -1,4 +1,4 @@
-"""Evidence for flagged sentences of a gated stream: what clears one leaves, and what does not changes nothing."""
+"""Evidence for flagged sentences of a gated stream: what it supports leaves, the rest is as without it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FREE = "The ferry is free and blue."
 
 
 class Shelf:
-    """Gives its passages to every search, or fails, or hangs, or breaks; keeps the flagged sentences that it was asked for."""
+    """Gives its passages to every search, or fails, hangs, breaks; keeps the claims that it was asked for."""
 
     def __init__(
         self, *texts: str, fails: bool = False, hangs: bool = False, breaks: bool = False
@@ -51,8 +51,8 @@ class Shelf:
 
 
 def searching(on_flagged: OnFlagged = OnFlagged.WITHHOLD, **retrieval: object) -> Plan:
-    settings = RetrievalSettings(sources=("shelf",), when=(Trigger.UNSUPPORTED,), **retrieval)  # type: ignore[arg-type]
-    return gate(on_flagged, retrieval=settings, timeout_s=20.0)
+    given: dict[str, Any] = {"sources": ("shelf",), "when": (Trigger.UNSUPPORTED,), **retrieval}
+    return gate(on_flagged, retrieval=RetrievalSettings(**given), timeout_s=20.0)
 
 
 async def played(made: Line, *texts: str) -> None:

@@ -145,7 +145,7 @@ class ModeRunner:
         return assessment
 
     async def _mode(self, case: Case, first: Sequence[Verdict]) -> tuple[Mode, bool]:
-        """Return the mode that runs, and whether it was chosen among others, so that its result is to be learned."""
+        """Return the mode that runs, and whether it was chosen, so that its result is to be learned."""
         plan = case.plan
         if plan.mode is not Mode.AUTO:
             return plan.mode_to_run, False

@@ -19,8 +19,8 @@ async def offer_tools(
 ) -> None:
     """Register the tools that the operator allows of ``sources`` and that their servers offer now.
 
-    A server that fails costs its tools, or the step that uses one, never the run. No call is tried twice: a session that ended is opened
-    again after a pause that is longer than the waits between tries.
+    A server that fails costs its tools, or the step that uses one, never the run. No call is tried twice: a session
+    that ended is opened again after a pause that is longer than the waits between tries.
 
     Args:
         registry: of the run.

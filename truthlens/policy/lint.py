@@ -18,12 +18,12 @@ from truthlens.policy.signals.rules import (
     witness,
 )
 from truthlens.policy.strictness import weaknesses
-from truthlens.policy.validation import suggest
 from truthlens.yamlfile.diagnostics import KeyPath, Report
 
 # Conditions that are looked at for one file, some seconds of work; after that no more decisions are called
 # unreachable.
 _EFFORT = 1_000_000
+_TRUST = "list it under trusted_headers if a router before TruthLens sets or removes it, or take it from the route"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +65,25 @@ def _check_scopes(plans: Iterable[tuple[Plan, KeyPath]], signals: Signals, repor
                     report.error(
                         path,
                         f"the detector {spec.name!r} takes its scope from the header {header!r}, which a client could send",
-                        "list it under trusted_headers if a router before TruthLens sets or removes it, or take it from the route",
+                        _TRUST,
                     )
                 reported.add((spec.name, header))
 
 
 def warn_of_filters(filters: Mapping[str, str], path: KeyPath, signals: Signals, report: Report) -> None:
-    """Warn of each field of a source's filter whose value no exchange of the gateway can have: the source is never searched there.
+    """Warn of each field of a source's filter whose value no exchange can have: the gateway never searches it.
 
     It is no mistake in a file for ``truthlens ask``, where ``--scope`` says the value.
     """
     for field, name in filters.items():
         if not signals.may_be_in_scope(name):
-            bare = name.lower().removeprefix("x-")
-            known = {*signals.scope_headers, *([bare] if signals.may_be_in_scope(bare) else [])}
+            spelled = (name.lower(), name.lower().removeprefix("x-"))
+            meant = next((f"write {each!r}" for each in spelled if signals.may_be_in_scope(each)), _TRUST)
             report.warn(
                 (*path, field),
-                f"no request has a value {name!r}: it is neither among trusted_headers nor truthlens-scope-* of the route's metadata, so "
-                "the gateway never searches this source (no-scope)",
-                suggest(
-                    name,
-                    known,
-                    otherwise="list the header under trusted_headers if a router before TruthLens sets or removes it, or take it "
-                    "from the route",
-                ),
+                f"no request has a value {name!r}: it is neither among trusted_headers nor truthlens-scope-* of the "
+                "route's metadata, so the gateway never searches this source (no-scope)",
+                meant,
             )
 
 

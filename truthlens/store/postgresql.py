@@ -1,7 +1,7 @@
 """Open a PostgreSQL so that nothing can be written to it and no statement runs for long.
 
-Every session has ``default_transaction_read_only`` and a ``statement_timeout``, and every transaction begins as ``READ ONLY``, so
-that a pooler in between changes nothing.
+Every session has ``default_transaction_read_only`` and a ``statement_timeout``, and every transaction begins as
+``READ ONLY``, so that a pooler in between changes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PARAMETERS = frozenset((
     "host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "gssencmode",
     "target_session_attrs",
 ))  # fmt: skip
-"""What a URL may say of a connection; not among them is what could undo the guards (options) or read other files (service)."""
+"""What a URL may say of a connection; not what could undo the guards (options) or read other files (service)."""
 
 _CONNECT_S = 2
 _RECYCLE_S = 600
@@ -43,7 +43,7 @@ _NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
 def unknown_parameters(url: URL) -> str:
-    """Return the names of the URL's parameters that may not stand there, the first five of them, cut short; ``""`` where all may."""
+    """Return the URL's parameters that may not stand there, five at most, cut short; ``""`` where all may."""
     return ", ".join(name[:40] for name in sorted(set(url.query) - PARAMETERS)[:5])
 
 
@@ -53,7 +53,7 @@ def with_driver(url: URL) -> URL:
 
 
 def pool_options(connections: int, timeout_ms: int) -> dict[str, Any]:
-    """Return the arguments of ``create_engine`` by which an engine has at most so many connections, and nobody waits longer for one."""
+    """Return arguments of ``create_engine``: at most so many connections, for which nobody waits longer."""
     return {
         "poolclass": QueuePool,
         "pool_size": connections,
@@ -96,7 +96,7 @@ def open_engine(
 
 def hang_up(connection: Any) -> None:
     """End whatever a driver's connection waits for, from another thread: its statement fails."""
-    # The driver waits for the server without end; the socket's end wakes it. Closed in between: nothing is left to do.
+    # The driver waits for the server without end; the socket's end wakes it. Closed in between: all is done.
     with contextlib.suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
 

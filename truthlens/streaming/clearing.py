@@ -1,7 +1,7 @@
 """Search for evidence for flagged sentences of a gated stream, before they are marked or withheld.
 
-A search holds a stream that a person is reading, so that one stream has as many as one answer has: as many claims, and as many seconds.
-Whatever goes wrong, a flagged sentence stays flagged.
+A search holds a stream that a person is reading, so that one stream has as many as one answer has: as many claims,
+and as many seconds. Whatever goes wrong, a flagged sentence stays flagged.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from truthlens.detection.engine import Engine
 from truthlens.detection.interfaces import Ranges
 
 Search = Callable[[Exchange, Sequence[Answer], Sequence[Verdict], float], Awaitable[Exchange]]
-"""Gives the exchange with what was retrieved for its question and for the flagged claims of these verdicts, one on each answer, within
-so many seconds."""
+"""Gives the exchange with what was retrieved for its question and for the flagged claims of these verdicts, one on
+each answer, within so many seconds."""
 
 log = structlog.get_logger("truthlens.streaming")
 
@@ -73,16 +73,16 @@ class Clearing:
         """
         try:
             return await self._searched(exchange, parts, time_s)
-        except Exception as error:  # noqa: BLE001 - the border of the searches: their failure ends no stream and clears nothing
+        except Exception as error:  # noqa: BLE001 - the border of the searches: it clears nothing
             self._note_failure(error)
             return parts.verdicts
 
     async def whole(
         self, exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict], *, time_s: float
     ) -> tuple[Exchange, tuple[Verdict, ...]]:
-        """Return the exchange with what was retrieved, and the verdicts by it on answers of which parts were cleared; nothing is searched.
+        """Return the exchange with what was retrieved, and the verdicts on answers by it; nothing is searched.
 
-        Where nothing was cleared, both stay as they are, but for the notes.
+        Where no part was cleared, both stay as they are, but for the notes.
         """
         found = list(verdicts)
         again = [
@@ -104,7 +104,10 @@ class Clearing:
     ) -> Sequence[Sequence[Verdict]]:
         found = [list(own) for own in parts.verdicts]
         flagged = [
-            (place, number) for place, own in enumerate(found) for number, each in enumerate(own) if each.flagged
+            (place, number)
+            for place, own in enumerate(found)
+            for number, each in enumerate(own)
+            if each.flagged
         ]
         if not flagged or not self._may_search(exchange, time_s):
             return found
@@ -158,7 +161,7 @@ class Clearing:
     def _note_failure(self, error: Exception) -> None:
         # The type alone: a message or a traceback may quote what was searched for.
         log.error(
-            "searching for a flagged sentence failed", error=type(error).__name__, decision=self._plan.decision
+            "a search within a stream failed", error=type(error).__name__, decision=self._plan.decision
         )
         self._notes += (Reason.RETRIEVAL_FAILED.value,)
 

@@ -117,7 +117,7 @@ async def test_a_request_is_the_one_of_openais_own_client() -> None:
 
 @pytest.mark.parametrize("tenant", ["acme", "initech", "7"])
 async def test_another_tenants_passages_fail_the_search_where_the_server_ignores_filters(tenant: str) -> None:
-    """Also those that are this tenant's own; a number is no text: the API's "eq" does not take 7 for "7" either."""
+    """Also those that are its own; a number is no text: the API's "eq" does not take 7 for "7" either."""
     async with (
         source_server(unfiltered) as server,
         opened("vector_store", base_url=server.url + "/v1", store_id="vs_1") as source,

@@ -93,11 +93,14 @@ class Signals:
 
     @property
     def scope_headers(self) -> frozenset[str]:
-        """The headers that say what an exchange is about: trusted ones but the one that lets clients ask for details, which is theirs."""
+        """The headers that say what an exchange is about: trusted ones.
+
+        The one that lets clients ask for details is theirs, whether trusted or not.
+        """
         return self.trusted_headers - {DETAILS_HEADER}
 
     def may_be_in_scope(self, name: str) -> bool:
-        """Return whether the scope of some exchange can have a value of that name, from a header or the route's metadata."""
+        """Return whether an exchange's scope can have a value of that name, from a header or the route."""
         return name in self.scope_headers or (name.startswith(_SCOPE) and name != _SCOPE)
 
     def head_view(self, head: RequestHead, *, with_client: bool, model: str | None = None) -> RequestView:

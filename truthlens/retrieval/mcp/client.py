@@ -162,7 +162,8 @@ class McpClient:
                 f"the server does not call the tool {rule.name!r} read-only; `read_only: false` allows it"
             )
         elif rule.most_schema_chars is not None and tool.schema_chars > rule.most_schema_chars:
-            reason = f"the schema of the tool {rule.name!r} is longer than {rule.most_schema_chars} characters"
+            most = rule.most_schema_chars
+            reason = f"the schema of the tool {rule.name!r} is longer than {most} characters"
         else:
             reason = self._change(rule, tool.fingerprint)
         if reason != self._refused.get(rule.name, ""):

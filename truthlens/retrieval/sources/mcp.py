@@ -1,4 +1,4 @@
-"""The source ``mcp``: a tool of an MCP server that searches, and further ones that models of mode agentic may use."""
+"""The source ``mcp``: a tool of an MCP server that searches, and further ones for models of mode agentic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_SCHEMA_CHARS = 1_400
 
 
 class McpFurtherTool(pydantic.BaseModel):
-    """A tool of the server that models of mode agentic may use besides the search; only while the server calls it read-only."""
+    """A tool of the server that models of mode agentic may use, only while the server calls it read-only."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +46,7 @@ class McpFurtherTool(pydantic.BaseModel):
 
 
 class McpSourceOptions(McpServerOptions, SourceOptions):
-    """The server, its tool that is searched with, the arguments that the tool gets, and further tools for models.
+    """The server, its tool that searches, the arguments that this gets, and further tools for models.
 
     The keys of ``filter`` are arguments of the tool, here: each gets the value of the scope.
     """
@@ -78,8 +78,8 @@ class McpSourceOptions(McpServerOptions, SourceOptions):
             raise ValueError(f"the tool {twice[0]!r} is written twice under `tool` and `tools`; keep one")
         if self.tools and self.filter:
             raise ValueError(
-                "`tools` and `filter` exclude each other: models choose the arguments of further tools, and no filter "
-                "would tell tenants apart there; use a source of its own for them"
+                "`tools` and `filter` exclude each other: models choose the arguments of further tools, and no "
+                "filter would tell tenants apart there; use a source of its own for them"
             )
         return self
 

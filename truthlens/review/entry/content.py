@@ -139,7 +139,7 @@ def entry_of(
         **_claim_counts(results),
         detectors=scores,
         kinds=tuple(dict.fromkeys(each.kind.value for each in explanations if each is not None)),
-        # Where nothing was flagged, no mode was chosen: without evidence mode agentic runs as the only one that can.
+        # Where nothing was flagged, no mode was chosen: without evidence agentic is the only one that can run.
         auto=plan.mode is Mode.AUTO and any(each.flagged for each in outcome.first),
         latency_s=outcome.mitigation_s,
         tokens=sum(call.usage.total_tokens for call in outcome.calls_made),

@@ -37,7 +37,7 @@ _MIGRATION_LOCK = 7_446_238_201
 
 
 def default_url() -> str:
-    """Return the URL of the SQLite file that is used where none is given: ``reviews.db`` in the state folder."""
+    """Return the URL of the SQLite file that is used by default: ``reviews.db`` in the state folder."""
     return f"sqlite:///{state_folder() / 'reviews.db'}"
 
 

@@ -1,7 +1,8 @@
 """Wrap tools of MCP servers that the operator allows; the connection is given, this knows no protocol.
 
-Which tools there are is the source's business: nothing of a server is offered unless the operator names it, and nothing that the server
-does not mark as read-only. Descriptions and schemas are a server's own text: data in every prompt.
+Which tools there are is the source's business: nothing of a server is offered unless the operator names it, and
+nothing that the server does not mark as read-only. Descriptions and schemas are a server's own text: data in every
+prompt.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ async def register_mcp(
 
     Args:
         registry: of the run.
-        offered: the tools that may be used; of those with one name the first, and no more than the registry holds.
+        offered: the tools that may be used; of one name the first, and no more than the registry holds.
         call: calls one of them.
         timeout_s: seconds for one use.
     """
