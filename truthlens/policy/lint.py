@@ -76,14 +76,14 @@ def warn_of_filters(filters: Mapping[str, str], path: KeyPath, signals: Signals,
     It is no mistake in a file for ``truthlens ask``, where ``--scope`` says the value.
     """
     for field, name in filters.items():
-        if not signals.may_be_in_scope(name):
-            spelled = (name.lower(), name.lower().removeprefix("x-"))
-            meant = next((f"write {each!r}" for each in spelled if signals.may_be_in_scope(each)), _TRUST)
+        # Both are read in lower case.
+        if not signals.may_be_in_scope(name.lower()):
+            bare = name.lower().removeprefix("x-")
             report.warn(
                 (*path, field),
                 f"no request has a value {name!r}: it is neither among trusted_headers nor truthlens-scope-* of the "
                 "route's metadata, so the gateway never searches this source (no-scope)",
-                meant,
+                f"write {bare!r}" if signals.may_be_in_scope(bare) else _TRUST,
             )
 
 
