@@ -63,7 +63,12 @@ def hostile(folder: Path, way: str) -> list[str]:
 
 async def test_allowed_tools_of_a_real_server_are_used(rig: Rig) -> None:
     """No others, none that the server does not call read-only, and only with arguments of its schema."""
-    wanted = [{"name": "structured", "evidence": True}, {"name": "search"}, {"name": "write"}, {"name": "none"}]
+    wanted = [
+        {"name": "structured", "evidence": True},
+        {"name": "search"},
+        {"name": "write"},
+        {"name": "none"},
+    ]
     assert await rig.offer(*wanted, command=SDK) == ["files.structured", "files.search"]
     found = (await rig.registry.execute_tool("files.structured", query="rent \ud800")).data
     assert isinstance(found, Retrieved)
@@ -81,10 +86,17 @@ async def test_allowed_tools_of_a_real_server_are_used(rig: Rig) -> None:
 
 @pytest.mark.parametrize(
     ("way", "code"),
-    [("endless", "bad-response"), ("hang", "timeout"), ("crash", "unavailable"), ("error-text", "unavailable")],
+    [
+        ("endless", "bad-response"),
+        ("hang", "timeout"),
+        ("crash", "unavailable"),
+        ("error-text", "unavailable"),
+    ],
 )
 async def test_a_server_that_misbehaves_costs_the_step(rig: Rig, tmp_path: Path, way: str, code: str) -> None:
-    assert await rig.offer({"name": "search"}, command=hostile(tmp_path, way), timeout_s=2) == ["files.search"]
+    assert await rig.offer({"name": "search"}, command=hostile(tmp_path, way), timeout_s=2) == [
+        "files.search"
+    ]
     assert await rig.code("files.search", query="q") == code
     assert [record.result.value for record in rig.records] == [code]
 

@@ -25,9 +25,7 @@ FREE = "The ferry is free and blue."
 class Shelf:
     """Gives its passages to every search, or fails, hangs, breaks; keeps the claims that it was asked for."""
 
-    def __init__(
-        self, *texts: str, fails: bool = False, hangs: bool = False, breaks: bool = False
-    ) -> None:
+    def __init__(self, *texts: str, fails: bool = False, hangs: bool = False, breaks: bool = False) -> None:
         self.passages = tuple(Passage(text, Provenance.RETRIEVED, source="shelf") for text in texts)
         self.fails, self.hangs, self.breaks = fails, hangs, breaks
         self.asked: list[str] = []
@@ -81,7 +79,7 @@ async def test_a_sentence_that_no_source_supports_is_withheld(how: dict[str, boo
     """Whatever became of the search; a note tells of one that failed."""
     async with line(searching(timeout_s=0.2), search=Shelf(NINE, **how)) as made:
         await played(made, FREE, OWL)
-        assert made.text == f"{FREE} [gone]"
+        assert made.text == f"{FREE} [gone] "
         assert made.outcome.action is Action.REPLACE
         assert (Reason.RETRIEVAL_FAILED in made.flow.exchange.notes) is noted
 
@@ -90,7 +88,7 @@ async def test_each_sentence_is_judged_by_itself() -> None:
     """One that is cleared takes no other along."""
     async with line(searching(), search=Shelf(NINE)) as made:
         await played(made, NINE, OWL, NINE)
-        assert made.text == f"{NINE} [gone]{NINE} "
+        assert made.text == f"{NINE} [gone] {NINE} "
         assert made.outcome.action is Action.REPLACE
 
 
@@ -123,7 +121,12 @@ async def test_one_stream_has_the_searches_of_one_answer() -> None:
     shelf = Shelf(NINE)
     assert await cleared_by(shelf, times=4, max_claims=2) == [True, True, False, False]
     slow = Shelf(NINE)
-    assert await cleared_by(slow, times=4, takes_s=0.6, max_claims=9, timeout_s=1.0) == [True, True, False, False]
+    assert await cleared_by(slow, times=4, takes_s=0.6, max_claims=9, timeout_s=1.0) == [
+        True,
+        True,
+        False,
+        False,
+    ]
     assert slow.times == pytest.approx([1.0, 0.4])
 
 

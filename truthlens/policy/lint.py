@@ -23,7 +23,9 @@ from truthlens.yamlfile.diagnostics import KeyPath, Report
 # Conditions that are looked at for one file, some seconds of work; after that no more decisions are called
 # unreachable.
 _EFFORT = 1_000_000
-_TRUST = "list it under trusted_headers if a router before TruthLens sets or removes it, or take it from the route"
+_TRUST = (
+    "list it under trusted_headers if a router before TruthLens sets or removes it, or take it from the route"
+)
 
 
 @dataclass(frozen=True, slots=True)

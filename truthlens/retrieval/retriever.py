@@ -132,14 +132,9 @@ class Retriever:
             WrongArgumentsError: the arguments do not fit the tool's schema.
             SourceError: the call failed.
         """
-        began, lane = self._clock(), self._lanes.get(tool.source)
+        began = self._clock()
         try:
-            source = None if lane is None else lane.source
-            if lane is None or not isinstance(source, ToolSource):  # as in a search, after a reload
-                raise SourceError(SearchResult.UNAVAILABLE)
-            within = _within(lane, deadline)
-            call = partial(source.call_tool, tool.name, arguments, deadline=within)
-            passages = tuple(each for each in await self._guarded(lane, within, call) if each.text.strip())
+            passages = await self._called(tool, arguments, deadline)
         except WrongArgumentsError:
             raise  # says nothing of the source, which was not asked
         except SourceError as error:
@@ -222,6 +217,14 @@ class Retriever:
     async def _searched(self, lane: _Lane, search: Search, k: int, within: Deadline) -> _Passages:
         found = await self._guarded(lane, within, partial(lane.source.search, search, k=k, deadline=within))
         return tuple(each for each in found if each.text.strip())[:k]
+
+    async def _called(self, tool: SourceTool, arguments: Mapping[str, Any], deadline: Deadline) -> _Passages:
+        lane = self._lanes.get(tool.source)
+        if lane is None or not isinstance(lane.source, ToolSource):  # as in a search, after a reload
+            raise SourceError(SearchResult.UNAVAILABLE)
+        within = _within(lane, deadline)
+        call = partial(lane.source.call_tool, tool.name, arguments, deadline=within)
+        return tuple(each for each in await self._guarded(lane, within, call) if each.text.strip())
 
     async def _offered(self, lane: _Lane, deadline: Deadline) -> Sequence[SourceTool]:
         if not isinstance(lane.source, ToolSource):

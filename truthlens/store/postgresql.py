@@ -106,8 +106,7 @@ def _guard(connection: Any, settings: Mapping[str, str], refused: Callable[[str]
     watchdog.daemon = True
     watchdog.start()
     try:
-        if not _made_read_only(connection, settings):
-            raise refused("the server does not make transactions read-only")
+        _make_read_only(connection, settings, refused)
     except BaseException:
         connection.close()  # nobody else does
         raise
@@ -115,8 +114,9 @@ def _guard(connection: Any, settings: Mapping[str, str], refused: Callable[[str]
         watchdog.cancel()
 
 
-def _made_read_only(connection: Any, settings: Mapping[str, str]) -> bool:
-    """Set the session's settings, and return whether the server keeps to the first of them."""
+def _make_read_only(
+    connection: Any, settings: Mapping[str, str], refused: Callable[[str], Exception]
+) -> None:
     connection.autocommit = True
     with connection.cursor() as cursor:
         wanted = ", ".join(["set_config(%s, %s, false)"] * len(settings))
@@ -124,7 +124,6 @@ def _made_read_only(connection: Any, settings: Mapping[str, str]) -> bool:
         cursor.execute("SELECT current_setting('transaction_read_only')")
         row = cursor.fetchone()
     if row is None or row[0] != "on":
-        return False
+        raise refused("the server does not make transactions read-only")
     connection.autocommit = False
     connection.read_only = True
-    return True

@@ -160,9 +160,7 @@ class Clearing:
 
     def _note_failure(self, error: Exception) -> None:
         # The type alone: a message or a traceback may quote what was searched for.
-        log.error(
-            "a search within a stream failed", error=type(error).__name__, decision=self._plan.decision
-        )
+        log.error("a search within a stream failed", error=type(error).__name__, decision=self._plan.decision)
         self._notes += (Reason.RETRIEVAL_FAILED.value,)
 
     def _settled(self, exchange: Exchange, first: Verdict, second: Verdict) -> Verdict:

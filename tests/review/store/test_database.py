@@ -20,9 +20,9 @@ from truthlens.core.errors import StartError
 from truthlens.review.records import Filters, QueueUnavailableError, ReviewStatus
 from truthlens.review.store import database as database_module
 from truthlens.review.store.database import REVISIONS, ReviewDatabase, checked_url, default_url
-from truthlens.store.state_folder import state_folder
 from truthlens.review.store.queue import ReviewQueue
 from truthlens.review.store.tables import metadata
+from truthlens.store.state_folder import state_folder
 
 
 def test_migrations_go_down_and_up_with_data(database: ReviewDatabase) -> None:
