@@ -215,16 +215,16 @@ class Retriever:
         return passages
 
     async def _searched(self, lane: _Lane, search: Search, k: int, within: Deadline) -> _Passages:
-        found = await self._guarded(lane, within, partial(lane.source.search, search, k=k, deadline=within))
-        return tuple(each for each in found if each.text.strip())[:k]
+        work = partial(lane.source.search, search, k=k, deadline=within)
+        return (await self._guarded(lane, within, partial(_with_text, work)))[:k]
 
     async def _called(self, tool: SourceTool, arguments: Mapping[str, Any], deadline: Deadline) -> _Passages:
         lane = self._lanes.get(tool.source)
         if lane is None or not isinstance(lane.source, ToolSource):  # as in a search, after a reload
             raise SourceError(SearchResult.UNAVAILABLE)
         within = _within(lane, deadline)
-        call = partial(lane.source.call_tool, tool.name, arguments, deadline=within)
-        return tuple(each for each in await self._guarded(lane, within, call) if each.text.strip())
+        work = partial(lane.source.call_tool, tool.name, arguments, deadline=within)
+        return await self._guarded(lane, within, partial(_with_text, work))
 
     async def _offered(self, lane: _Lane, deadline: Deadline) -> Sequence[SourceTool]:
         if not isinstance(lane.source, ToolSource):
@@ -298,6 +298,10 @@ async def _closed(lane: _Lane) -> None:
 def _within(lane: _Lane, deadline: Deadline) -> Deadline:
     """Return the deadline of one search or call."""
     return Deadline.after(min(lane.spec.options.timeout_s, deadline.remaining_s))
+
+
+async def _with_text(work: Callable[[], Awaitable[Sequence[FoundPassage]]]) -> _Passages:
+    return tuple(each for each in await work() if each.text.strip())
 
 
 def _tell(source: str, error: SourceError) -> None:
