@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, AgenticStop, CollectedPassage
@@ -27,7 +28,7 @@ from truthlens.core.records.mitigation_result import (
     Correction,
     Stop,
 )
-from truthlens.core.records.retrieval import Retrieved
+from truthlens.core.records.retrieval import FoundPassage, Retrieved, SourceTool
 from truthlens.core.records.verdict import DetectorResult, Verdict
 from truthlens.delivery.warning import takes_warning
 from truthlens.detection.cascade import failed_by_models, rejected_by_models
@@ -45,7 +46,6 @@ from truthlens.exchange.retrieval_step import (
     settled,
     with_passages,
 )
-from truthlens.exchange.source_tools import offer_tools
 from truthlens.llm.caller import Caller
 from truthlens.llm.token_estimate import prompt_tokens
 from truthlens.mitigation.agentic.asking import AgenticForms
@@ -54,8 +54,12 @@ from truthlens.mitigation.agentic.interfaces import AgenticTask, AgenticTools
 from truthlens.mitigation.agentic.loop import FALLBACK_S, AgenticLoop
 from truthlens.mitigation.agentic.models import models_of
 from truthlens.mitigation.agentic.tools.builtin import builtin_tools
+from truthlens.mitigation.agentic.tools.interfaces import WRONG_PARAMETERS, ToolError
+from truthlens.mitigation.agentic.tools.mcp import register_mcp
+from truthlens.mitigation.agentic.tools.registry import ToolRegistry
 from truthlens.mitigation.agentic.tools.search import SearchSources
 from truthlens.mitigation.gain import ScoredDraft, weighed
+from truthlens.retrieval.interfaces import SourceError, WrongArgumentsError
 from truthlens.retrieval.retriever import Retriever
 
 _VECTOR_TYPES = frozenset(("pgvector", "qdrant", "vector_store"))
@@ -362,6 +366,32 @@ async def run_loop(
     await offer_tools(registry, retriever, tuple(types), deadline)
     tools = AgenticTools(ask, registry, _citations, judge.examine, deadline, prompt_tokens, observe)
     return await loop.run(task, tools)
+
+
+async def offer_tools(
+    registry: ToolRegistry, retriever: Retriever, sources: Sequence[str], deadline: Deadline
+) -> None:
+    """Register the tools that the operator allows of ``sources`` and that their servers offer now.
+
+    A server that fails costs its tools, or the step that uses one, never the run. No call is tried twice: a
+    session that ended is opened again after a pause that is longer than the waits between tries.
+
+    Args:
+        registry: of the run.
+        retriever: has the sources.
+        sources: names of those that the run may search.
+        deadline: of the run.
+    """
+
+    async def call(tool: SourceTool, arguments: Mapping[str, Any]) -> Sequence[FoundPassage]:
+        try:
+            return await retriever.call_tool(tool, arguments, deadline=deadline)
+        except WrongArgumentsError as error:
+            raise ToolError(WRONG_PARAMETERS, str(error)) from None
+        except SourceError as error:
+            raise ToolError(error.result.value, "the call failed") from None
+
+    await register_mcp(registry, await retriever.tools(sources, deadline=deadline), call)
 
 
 def _by_tool(types: Mapping[str, str], tools: Sequence[ToolName]) -> Mapping[ToolName, tuple[str, ...]]:

@@ -73,7 +73,7 @@ def _check_scopes(plans: Iterable[tuple[Plan, KeyPath]], signals: Signals, repor
 
 
 def warn_of_filters(filters: Mapping[str, str], path: KeyPath, signals: Signals, report: Report) -> None:
-    """Warn of each field of a source's filter whose value no exchange can have: the gateway never searches it.
+    """Warn of fields of a source's filter whose value no exchange can have: it is never searched then.
 
     It is no mistake in a file for ``truthlens ask``, where ``--scope`` says the value.
     """
@@ -83,8 +83,8 @@ def warn_of_filters(filters: Mapping[str, str], path: KeyPath, signals: Signals,
             bare = name.lower().removeprefix("x-")
             report.warn(
                 (*path, field),
-                f"no request has a value {name!r}: it is neither among trusted_headers nor truthlens-scope-* of the "
-                "route's metadata, so the gateway never searches this source (no-scope)",
+                f"no request has a value {name!r}: it is neither among trusted_headers nor truthlens-scope-* "
+                "of the route's metadata, so the gateway never searches this source (no-scope)",
                 f"write {bare!r}" if signals.may_be_in_scope(bare) else _TRUST,
             )
 

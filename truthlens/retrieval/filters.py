@@ -1,8 +1,8 @@
 """Hold a source to the filter of its searches.
 
-A passage that does not have the values which were asked for shows that the border between tenants is open there: the
-server ignores the filter, or reads a value as one word of many. Such a search fails as a whole, whichever source it
-is, and nothing of it is used.
+A passage that does not have the values which were asked for shows that the border between tenants is open
+there: the server ignores the filter, or reads a value as one word of many. Such a search fails as a whole,
+whichever source it is, and nothing of it is used.
 """
 
 from __future__ import annotations

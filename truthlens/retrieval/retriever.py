@@ -118,7 +118,7 @@ class Retriever:
         return Retrieved(_merged(ranked), tuple(record for record, _ in ended))
 
     async def tools(self, sources: Sequence[str], *, deadline: Deadline) -> tuple[SourceTool, ...]:
-        """Return the tools of ``sources`` that models may use; a source that cannot be asked now offers none."""
+        """Return the tools of ``sources`` that models may use; one that cannot be asked now offers none."""
         lanes = [lane for name in sources if (lane := self._lanes.get(name)) is not None]
         offered = await asyncio.gather(*(self._offered(lane, deadline) for lane in lanes))
         return tuple(tool for each in offered for tool in each)

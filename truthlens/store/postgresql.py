@@ -1,7 +1,7 @@
 """Open a PostgreSQL so that nothing can be written to it and no statement runs for long.
 
-Every session has ``default_transaction_read_only`` and a ``statement_timeout``, and every transaction begins as
-``READ ONLY``, so that a pooler in between changes nothing.
+Every session has ``default_transaction_read_only`` and a ``statement_timeout``, and every transaction begins
+as ``READ ONLY``, so that a pooler in between changes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PARAMETERS = frozenset((
     "host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "gssencmode",
     "target_session_attrs",
 ))  # fmt: skip
-"""What a URL may say of a connection; not what could undo the guards (options) or read other files (service)."""
+"""What a URL may say of a connection; not what undoes the guards (options) or reads other files (service)."""
 
 _CONNECT_S = 2
 _RECYCLE_S = 600

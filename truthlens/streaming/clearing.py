@@ -1,7 +1,7 @@
 """Search for evidence for flagged sentences of a gated stream, before they are marked or withheld.
 
-A search holds a stream that a person is reading, so that one stream has as many as one answer has: as many claims,
-and as many seconds. Whatever goes wrong, a flagged sentence stays flagged.
+A search holds a stream that a person is reading, so that one stream has as many as one answer has: as many
+claims, and as many seconds. Whatever goes wrong, a flagged sentence stays flagged.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from truthlens.detection.engine import Engine
 from truthlens.detection.interfaces import Ranges
 
 Search = Callable[[Exchange, Sequence[Answer], Sequence[Verdict], float], Awaitable[Exchange]]
-"""Gives the exchange with what was retrieved for its question and for the flagged claims of these verdicts, one on
-each answer, within so many seconds."""
+"""Gives the exchange with what was retrieved for its question and for the flagged claims of these verdicts, one
+on each answer, within so many seconds."""
 
 log = structlog.get_logger("truthlens.streaming")
 
@@ -80,7 +80,7 @@ class Clearing:
     async def whole(
         self, exchange: Exchange, answers: Sequence[Answer], verdicts: Sequence[Verdict], *, time_s: float
     ) -> tuple[Exchange, tuple[Verdict, ...]]:
-        """Return the exchange with what was retrieved, and the verdicts on answers by it; nothing is searched.
+        """Return the exchange with what was retrieved, and the verdicts by it; nothing is searched.
 
         Where no part was cleared, both stay as they are, but for the notes.
         """

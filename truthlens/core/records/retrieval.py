@@ -72,9 +72,9 @@ class FoundPassage:
 class SourceTool:
     """A tool of a source that the operator lets models of mode agentic use.
 
-    ``description`` and ``input_schema`` (a JSON Schema) are the server's own text: in a prompt they stand between
-    tags. ``gives_evidence`` is the operator's word that what it returns comes from a source, and is not made of what
-    it was given.
+    ``description`` and ``input_schema`` (a JSON Schema) are the server's own text: in a prompt they stand
+    between tags. ``gives_evidence`` is the operator's word that what it returns comes from a source, and is not
+    made of what it was given.
     """
 
     source: str

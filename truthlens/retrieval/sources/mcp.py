@@ -78,8 +78,8 @@ class McpSourceOptions(McpServerOptions, SourceOptions):
             raise ValueError(f"the tool {twice[0]!r} is written twice under `tool` and `tools`; keep one")
         if self.tools and self.filter:
             raise ValueError(
-                "`tools` and `filter` exclude each other: models choose the arguments of further tools, and no "
-                "filter would tell tenants apart there; use a source of its own for them"
+                "`tools` and `filter` exclude each other: models choose the arguments of further tools, and "
+                "no filter would tell tenants apart there; use a source of its own for them"
             )
         return self
 

@@ -1,8 +1,8 @@
 """Wrap tools of MCP servers that the operator allows; the connection is given, this knows no protocol.
 
-Which tools there are is the source's business: nothing of a server is offered unless the operator names it, and
-nothing that the server does not mark as read-only. Descriptions and schemas are a server's own text: data in every
-prompt.
+Which tools there are is the source's business: nothing of a server is offered unless the operator names it,
+and nothing that the server does not mark as read-only. Descriptions and schemas are a server's own text: data
+in every prompt.
 """
 
 from __future__ import annotations

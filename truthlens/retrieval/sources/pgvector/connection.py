@@ -19,8 +19,8 @@ from truthlens.core.records.retrieval import SearchResult
 from truthlens.retrieval.interfaces import SourceError
 from truthlens.store import postgresql
 
-# An index finds the nearest of all rows, and a filter then takes most of them away; iterative scans go on until
-# enough are left. Versions of the extension before 0.8 ignore the settings.
+# An index finds the nearest of all rows, and a filter then takes most of them away; iterative scans go on
+# until enough are left. Versions of the extension before 0.8 ignore the settings.
 _ITERATIVE = {"hnsw.iterative_scan": "strict_order", "ivfflat.iterative_scan": "relaxed_order"}
 
 

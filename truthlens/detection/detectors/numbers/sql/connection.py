@@ -1,7 +1,8 @@
 """Open a database so that nothing can be written to it and no query runs for long; PostgreSQL and SQLite.
 
-PostgreSQL is guarded by ``store.postgresql``. SQLite: the file is opened with ``mode=ro`` and ``query_only``, and a
-query is interrupted at its deadline. Errors name the database and never show its URL, which may contain a password.
+PostgreSQL is guarded by ``store.postgresql``. SQLite: the file is opened with ``mode=ro`` and ``query_only``,
+and a query is interrupted at its deadline. Errors name the database and never show its URL, which may contain a
+password.
 """
 
 from __future__ import annotations
