@@ -16,7 +16,8 @@ from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.settings import RetrievalSettings
 from truthlens.core.records.verdict import Verdict
-from truthlens.streaming.clearing import Clearing, ScoredParts
+from truthlens.streaming.clearing import Clearing
+from truthlens.streaming.types import ScoredParts
 
 NINE, OWL = "A guide costs nine euros.", "An owl lives on board."
 FREE = "The ferry is free and blue."

@@ -30,10 +30,9 @@ from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.settings import StreamSettings
 from truthlens.detection.interfaces import Detector
-from truthlens.streaming.clearing import Search
 from truthlens.streaming.driver import StreamDriver
 from truthlens.streaming.shares import Share, Streams
-from truthlens.streaming.types import Ack
+from truthlens.streaming.types import Ack, Search
 
 EVIDENCE = (Passage("The ferry is free and blue.", Provenance.DOCUMENTS),)
 WORDS = WordDetector({"nine": 0.9, "owl": 0.8})

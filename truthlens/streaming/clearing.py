@@ -7,8 +7,8 @@ claims, and as many seconds. Whatever goes wrong, a flagged sentence stays flagg
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import structlog
@@ -18,26 +18,13 @@ from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
 from truthlens.detection.engine import Engine
-from truthlens.detection.interfaces import Ranges
-
-Search = Callable[[Exchange, Sequence[Answer], Sequence[Verdict], float], Awaitable[Exchange]]
-"""Gives the exchange with what was retrieved for its question and for the flagged claims of these verdicts, one
-on each answer, within so many seconds."""
+from truthlens.streaming.types import ScoredParts, Search
 
 log = structlog.get_logger("truthlens.streaming")
 
 _LEAST_TIME_S = 0.1
 _GRACE_S = 0.1
 _MOST_CHARS = 40_000
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredParts:
-    """Parts of answers, ``ranges`` of each, with the verdicts on them by the request's own evidence."""
-
-    answers: Sequence[Answer]
-    ranges: Sequence[Ranges]
-    verdicts: Sequence[Sequence[Verdict]]
 
 
 class Clearing:

@@ -23,12 +23,11 @@ from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.outcome import Outcome, StreamRecord
 from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.detection.engine import Engine
-from truthlens.streaming.clearing import Search
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
 from truthlens.streaming.scoring import Examine, StreamScorer
 from truthlens.streaming.shares import Share
-from truthlens.streaming.types import Ack, StreamEntry
+from truthlens.streaming.types import Ack, Search, StreamEntry
 
 log = structlog.get_logger("truthlens.streaming")
 

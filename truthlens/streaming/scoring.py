@@ -23,12 +23,11 @@ from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.detection.engine import Engine
 from truthlens.detection.incremental import Following
-from truthlens.streaming.clearing import Clearing, ScoredParts, Search
 from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
 from truthlens.streaming.frame_edits import STOP_REASON
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
-from truthlens.streaming.types import ScoringRequest
+from truthlens.streaming.types import ScoredParts, ScoringRequest, Search
 
 # Text is looked at again for windows to score once it has grown by as much.
 _AHEAD_CHARS = 256
@@ -86,6 +85,8 @@ class StreamScorer:
         self._engine = engine
         self._clearing = None
         if search is not None and gate is not None and plan.retrieves(Trigger.UNSUPPORTED):
+            from truthlens.streaming.clearing import Clearing
+
             self._clearing = Clearing(plan, engine, search, clock=clock)
         self._following = engine.follow(plan, exchange)
         self._relay = relay

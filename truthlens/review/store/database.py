@@ -22,8 +22,6 @@ from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, SQLAlchemyE
 
 from truthlens.core.errors import StartError
 from truthlens.review.records import QueueUnavailableError
-from truthlens.store import postgresql
-from truthlens.store.state_folder import state_folder
 
 REVISIONS = ("0001", "0002", "0003")
 """The versions of the tables, oldest first; ``migrations`` has a step for each."""
@@ -32,12 +30,15 @@ _BUSY_S = 5
 _CONNECT_S = 5
 _STATEMENT_S = 10
 _SQLITE = frozenset(("sqlite", "sqlite+pysqlite"))
+_POSTGRESQL = frozenset(("postgresql", "postgres", "postgresql+psycopg"))
 # Any number, the same for all processes: who holds it migrates.
 _MIGRATION_LOCK = 7_446_238_201
 
 
 def default_url() -> str:
     """Return the URL of the SQLite file that is used by default: ``reviews.db`` in the state folder."""
+    from truthlens.store.state_folder import state_folder  # not where a database is named
+
     return f"sqlite:///{state_folder() / 'reviews.db'}"
 
 
@@ -57,12 +58,12 @@ def checked_url(text: str) -> URL:
         if not url.database or url.database == ":memory:":
             raise StartError("the review database needs a file: sqlite:////PATH/FILE.db")
         return url.set(drivername="sqlite+pysqlite")
-    if url.drivername in postgresql.DRIVERS:
+    if url.drivername in _POSTGRESQL:
         if find_spec("psycopg") is None:
             raise StartError(
                 "the review database is PostgreSQL, and its driver is missing: pip install 'truthlens[sql]'"
             )
-        return postgresql.with_driver(url)
+        return url.set(drivername="postgresql+psycopg")
     raise StartError(f"the review database is of the kind {url.drivername!r}; expected sqlite or postgresql")
 
 
