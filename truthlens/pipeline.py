@@ -409,6 +409,7 @@ class Pipeline:
             share=self._streams.join(ticket.policy.limits),
             closed=gauge.dec,
             examine=partial(self._examine_stream, ticket),
+            search=partial(self._search_for_flagged, ticket),
             choose=partial(self._concluder.chosen, ticket),
         )
         gauge.inc()
@@ -427,6 +428,24 @@ class Pipeline:
         if ticket.plan.streaming is Streaming.OBSERVE:
             case, verdicts = await self._assessor.supported(case, verdicts)
         return case.exchange, *await self._assessor.ask(case, verdicts)
+
+    async def _search_for_flagged(
+        self,
+        ticket: Ticket,
+        exchange: Exchange,
+        answers: Sequence[Answer],
+        verdicts: Sequence[Verdict],
+        time_s: float,
+    ) -> Exchange:
+        """The exchange with what was retrieved for flagged sentences of a gated answer, within ``time_s``."""
+        step = self._retrieval()
+        if step is None:
+            return exchange
+        passed = ticket.head.headers.get("authorization")
+        with self._tracer.stage("retrieval"):
+            return await step.for_flagged(
+                ticket.plan, exchange, answers, verdicts, authorization=passed, time_s=time_s
+            )
 
     def abandon(self, ticket: Ticket) -> None:
         """Note that the stream ended before its answer was assessed (client gone, backend gone)."""

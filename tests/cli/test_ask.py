@@ -88,9 +88,7 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     (folder / "pump.md").write_text("# Data sheet\n\nThe pump runs at 600 rpm.\n")
     (folder / "tea.md").write_text("# Tea\n\nTea is free.\n")
-    monkeypatch.setattr(
-        "truthlens.retrieval.sources.folder.options._state_folder", lambda: tmp_path / "state"
-    )
+    monkeypatch.setattr("truthlens.retrieval.sources.folder.options.state_folder", lambda: tmp_path / "state")
     for name in ("UPSTREAM", "BASE_URL", "CHAT_MODEL", "CONFIG"):
         monkeypatch.delenv(f"TRUTHLENS_{name}", raising=False)
     yield folder

@@ -39,7 +39,7 @@ def test_it_says_what_was_read_and_where_the_index_is(docs: Path, tmp_path: Path
 def test_without_a_file_it_is_where_the_source_looks(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The default place depends on the folder and on what is read of it."""
     monkeypatch.setattr(
-        "truthlens.retrieval.sources.folder.options._state_folder", lambda: docs.parent / "state"
+        "truthlens.retrieval.sources.folder.options.state_folder", lambda: docs.parent / "state"
     )
     shown = run("index", str(docs), "--pattern", "*.md").stdout
     expected = FolderOptions(path=docs.name, patterns=("*.md",)).index_file(docs.parent)

@@ -27,6 +27,7 @@ signals:
     - {name: down, headers: {x-domain: [down]}}
     - {name: strict, headers: {x-domain: [strict]}}
     - {name: observed, headers: {x-domain: [observed]}}
+    - {name: gated, headers: {x-domain: [gated]}}
 decisions:
   - name: tenants
     rules: {type: domain, name: tenants}
@@ -40,6 +41,9 @@ decisions:
   - name: observed
     rules: {type: domain, name: observed}
     plugins: [{type: hallucination, configuration: {streaming: observe}}]
+  - name: gated
+    rules: {type: domain, name: gated}
+    plugins: [{type: hallucination, configuration: {streaming: gate, on_flagged: withhold}}]
 """
 PAGES = {
     "acme/parking.md": "# Parking\n\nThe car park on Mill Street closes at 22:00. A day ticket costs 14 euros.\n",
@@ -119,6 +123,17 @@ def test_an_observed_stream_is_searched_for_at_its_end(stack: Stack) -> None:
     )
     assert (right["action"], wrong["action"]) == ("pass", "warn")
     assert "retrieved" in [each["provenance"] for each in right["passages"]]
+
+
+def test_a_gated_stream_is_searched_for_while_a_sentence_is_held(stack: Stack) -> None:
+    """What the handbook supports leaves, what it does not is withheld."""
+    right, wrong = (
+        ask(stack, text, ELSEWHERE + QUESTION, stream=True, x_domain="gated") for text in (RIGHT, WRONG)
+    )
+    assert (told(right)["action"], told(wrong)["action"]) == ("pass", "replace")
+    assert '"14 ' in right.text
+    assert '"31 ' not in wrong.text
+    assert "retrieved" in [each["provenance"] for each in told(right)["passages"]]
 
 
 def test_what_the_request_contradicts_stays_flagged(stack: Stack) -> None:

@@ -32,7 +32,7 @@ from truthlens.core.records.settings import StreamSettings
 from truthlens.detection.interfaces import Detector
 from truthlens.streaming.driver import StreamDriver
 from truthlens.streaming.shares import Share, Streams
-from truthlens.streaming.types import Ack
+from truthlens.streaming.types import Ack, Search
 
 EVIDENCE = (Passage("The ferry is free and blue.", Provenance.DOCUMENTS),)
 WORDS = WordDetector({"nine": 0.9, "owl": 0.8})
@@ -122,6 +122,7 @@ async def line(
     choices: int = 1,
     notes: tuple[str, ...] = (),
     share: Share | None = None,
+    search: Search | None = None,
 ) -> AsyncIterator[Line]:
     engine = engine_of({None: detector})
     exchange = Exchange(
@@ -160,6 +161,7 @@ async def line(
             conclude=outcomes.append,
             hold=hold,
             closed=closed,
+            search=search,
         ),
         outcomes=outcomes,
     )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, AgenticStop, CollectedPassage
@@ -27,7 +28,7 @@ from truthlens.core.records.mitigation_result import (
     Correction,
     Stop,
 )
-from truthlens.core.records.retrieval import Retrieved
+from truthlens.core.records.retrieval import FoundPassage, Retrieved, SourceTool
 from truthlens.core.records.verdict import DetectorResult, Verdict
 from truthlens.delivery.warning import takes_warning
 from truthlens.detection.cascade import failed_by_models, rejected_by_models
@@ -53,8 +54,13 @@ from truthlens.mitigation.agentic.interfaces import AgenticTask, AgenticTools
 from truthlens.mitigation.agentic.loop import FALLBACK_S, AgenticLoop
 from truthlens.mitigation.agentic.models import models_of
 from truthlens.mitigation.agentic.tools.builtin import builtin_tools
+from truthlens.mitigation.agentic.tools.interfaces import WRONG_PARAMETERS, ToolError
+from truthlens.mitigation.agentic.tools.mcp import register_mcp
+from truthlens.mitigation.agentic.tools.registry import ToolRegistry
 from truthlens.mitigation.agentic.tools.search import SearchSources
 from truthlens.mitigation.gain import ScoredDraft, weighed
+from truthlens.retrieval.interfaces import SourceError, WrongArgumentsError
+from truthlens.retrieval.retriever import Retriever
 
 _VECTOR_TYPES = frozenset(("pgvector", "qdrant", "vector_store"))
 _WEB_TYPES = frozenset(("ddgs", "searxng"))
@@ -185,6 +191,7 @@ class AgenticMode:
             ask=caller,
             search=search,
             types=types,
+            retriever=step.retriever,
             deadline=deadline,
             observe=self._observe,
         )
@@ -356,6 +363,7 @@ async def run_loop(
     ask: Ask,
     search: SearchSources,
     types: Mapping[str, str],
+    retriever: Retriever,
     deadline: Deadline,
     observe: Callable[[AgenticStep], None] = lambda step: None,
 ) -> AgenticRun:
@@ -367,6 +375,7 @@ async def run_loop(
         ask: asks models.
         search: searches sources by name.
         types: the type of each source that may be searched, by its name.
+        retriever: has these sources, and calls the tools that they offer.
         deadline: of the run and all that follows it.
         observe: told of every step that ended.
     """
@@ -380,8 +389,35 @@ async def run_loop(
         )
     )
     registry = await builtin_tools(settings, search, _by_tool(types, settings.tools), deadline)
+    await offer_tools(registry, retriever, tuple(types), deadline)
     tools = AgenticTools(ask, registry, _citations, judge.examine, deadline, prompt_tokens, observe)
     return await loop.run(task, tools)
+
+
+async def offer_tools(
+    registry: ToolRegistry, retriever: Retriever, sources: Sequence[str], deadline: Deadline
+) -> None:
+    """Register the tools that the operator allows of ``sources`` and that their servers offer now.
+
+    A server that fails costs its tools, or the step that uses one, never the run. No call is tried twice: a
+    session that ended is opened again after a pause that is longer than the waits between tries.
+
+    Args:
+        registry: of the run.
+        retriever: has the sources.
+        sources: names of those that the run may search.
+        deadline: of the run.
+    """
+
+    async def call(tool: SourceTool, arguments: Mapping[str, Any]) -> Sequence[FoundPassage]:
+        try:
+            return await retriever.call_tool(tool, arguments, deadline=deadline)
+        except WrongArgumentsError as error:
+            raise ToolError(WRONG_PARAMETERS, str(error)) from None
+        except SourceError as error:
+            raise ToolError(error.result.value, "the call failed") from None
+
+    await register_mcp(registry, await retriever.tools(sources, deadline=deadline), call)
 
 
 def _by_tool(types: Mapping[str, str], tools: Sequence[ToolName]) -> Mapping[ToolName, tuple[str, ...]]:

@@ -109,7 +109,7 @@ class ModeRunner:
         asked: asyncio.Task[_Heard] | None,
     ) -> Assessment:
         plan = case.plan
-        mode = await self._mode(plan, first)
+        mode, is_chosen = await self._mode(case, first)
         uncorrected = Assessment(first, first, mode)
         if mode is not Mode.AGENTIC and not _has_work(case, first, mode):
             return uncorrected
@@ -139,22 +139,29 @@ class ModeRunner:
             log_failure(error, plan, mode)
             assessment = replace(uncorrected, notes=(MITIGATION_ERROR,))
         assessment = replace(assessment, mitigation_s=self._clock() - started)
-        if plan.mode is Mode.AUTO:
+        if is_chosen:
             tokens = sum(call.usage.total_tokens for call in caller.calls)
             self._learn(plan, mode, assessment, tokens=tokens)
         return assessment
 
-    async def _mode(self, plan: Plan, first: Sequence[Verdict]) -> Mode:
+    async def _mode(self, case: Case, first: Sequence[Verdict]) -> tuple[Mode, bool]:
+        """Return the mode that runs, and whether it was chosen, so that its result is to be learned."""
+        plan = case.plan
         if plan.mode is not Mode.AUTO:
-            return plan.mode_to_run
+            return plan.mode_to_run, False
+        flagged = any(verdict.flagged for verdict in first)
+        if plan.lacks_evidence(case.exchange.not_checkable):
+            # The others work from passages: where there are none, nothing is left to choose.
+            open_ = flagged or any(verdict.score is None for verdict in first)
+            return (Mode.AGENTIC if open_ else Mode.LIGHTWEIGHT), False
         # An answer that is not flagged needs no mode, so nothing is chosen or learned.
-        if not feasible_modes(plan) or not any(verdict.flagged for verdict in first):
-            return Mode.LIGHTWEIGHT
+        if not feasible_modes(plan) or not flagged:
+            return Mode.LIGHTWEIGHT, False
         mode = await self._bandit.choose(plan)
         self._signals.auto_choices.labels(plan.decision, mode.value).inc()
         if mode is Mode.LIGHTWEIGHT:
             self._learn(plan, mode, Assessment(tuple(first), tuple(first)), tokens=0)
-        return mode
+        return mode, True
 
     async def _work(
         self,

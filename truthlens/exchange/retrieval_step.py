@@ -35,10 +35,10 @@ _EXACT = frozenset((DetectorName.NUMBERS, DetectorName.CONTRADICTIONS))
 
 
 class RetrievalStep:
-    """Retrieves evidence as a plan says; does nothing for one that retrieves none."""
+    """Retrieves evidence as a plan says, by its ``retriever``; does nothing for one that retrieves none."""
 
     def __init__(self, retriever: Retriever) -> None:
-        self._retriever = retriever
+        self.retriever = retriever
 
     def applies_before(self, plan: Plan, exchange: Exchange) -> bool:
         """Return whether evidence is retrieved for the question alone: the plan says so, and the request holds none."""
@@ -96,17 +96,17 @@ class RetrievalStep:
     ) -> Retrieved:
         """Return at most ``k`` passages that ``sources`` give for ``query``, and how the searches ended."""
         asker = Asker(exchange.scope, authorization)
-        return await self._retriever.search(sources, [query], k=k, deadline=deadline, asker=asker)
+        return await self.retriever.search(sources, [query], k=k, deadline=deadline, asker=asker)
 
     def types(self, sources: Sequence[str]) -> Mapping[str, str]:
         """Return the type of each of ``sources``, by its name."""
-        return {name: self._retriever.type_of(name) for name in sources}
+        return {name: self.retriever.type_of(name) for name in sources}
 
     async def _search(
         self, plan: Plan, exchange: Exchange, texts: Sequence[str], authorization: str | None, time_s: float
     ) -> Retrieved:
         settings = plan.retrieval
-        return await self._retriever.search(
+        return await self.retriever.search(
             settings.sources,
             texts,
             k=settings.k,

@@ -20,7 +20,7 @@ from truthlens.core.records.plan import Plan
 from truthlens.core.records.retrieval import SourceSpec
 from truthlens.core.registry import source_types
 from truthlens.policy.files import UnfitFileError, read_start
-from truthlens.policy.lint import PlacedDecision, lint
+from truthlens.policy.lint import PlacedDecision, lint, warn_of_filters
 from truthlens.policy.plans.builder import PlanBuilder
 from truthlens.policy.plans.declared_options import read_options
 from truthlens.policy.plans.record_files import Contents, Identify, record_contents
@@ -36,6 +36,7 @@ from truthlens.policy.schema import (
     PolicyFile,
 )
 from truthlens.policy.signals.compiler import Meanings, compile_signals
+from truthlens.policy.signals.conditions import Signals
 from truthlens.policy.signals.rules import All, Any, Atom, ConditionType, Not, Rule
 from truthlens.policy.validation import Shaped, shape, suggest
 from truthlens.yamlfile.diagnostics import (
@@ -279,7 +280,7 @@ class _Compiler:
         file = self.shaped.file
         meanings = compile_signals(file, self.report, complete="signals" not in self.shaped.damaged)
         models = self._models(file)
-        sources = self._sources(file)
+        sources = self._sources(file, meanings.signals)
         builder = PlanBuilder(
             self.report, self.model_exists, models, self.calibrations, self.fusions, sources
         )
@@ -330,7 +331,7 @@ class _Compiler:
             found[model.name] = _model_spec(model)
         return MappingProxyType(found)
 
-    def _sources(self, file: PolicyFile) -> Mapping[str, SourceSpec]:
+    def _sources(self, file: PolicyFile, signals: Signals) -> Mapping[str, SourceSpec]:
         found: dict[str, SourceSpec] = {}
         for index, entry in enumerate(file.sources):
             place: KeyPath = ("sources", index)
@@ -348,6 +349,8 @@ class _Compiler:
             options = read_options(
                 types[entry.type].options, written, place, self.report, noun=noun, name=entry.type, own=own
             )
+            if options is not None and "trusted_headers" not in self.shaped.damaged:
+                warn_of_filters(options.filter, (*place, "filter"), signals, self.report)
             found[entry.name] = SourceSpec(entry.name, entry.type, options)
         return MappingProxyType(found)
 

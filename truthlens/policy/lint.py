@@ -23,6 +23,9 @@ from truthlens.yamlfile.diagnostics import KeyPath, Report
 # Conditions that are looked at for one file, some seconds of work; after that no more decisions are called
 # unreachable.
 _EFFORT = 1_000_000
+_TRUST = (
+    "list it under trusted_headers if a router before TruthLens sets or removes it, or take it from the route"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,26 @@ def _check_scopes(plans: Iterable[tuple[Plan, KeyPath]], signals: Signals, repor
                     report.error(
                         path,
                         f"the detector {spec.name!r} takes its scope from the header {header!r}, which a client could send",
-                        "list it under trusted_headers if a router before TruthLens sets or removes it, or take it from the route",
+                        _TRUST,
                     )
                 reported.add((spec.name, header))
+
+
+def warn_of_filters(filters: Mapping[str, str], path: KeyPath, signals: Signals, report: Report) -> None:
+    """Warn of fields of a source's filter whose value no exchange can have: it is never searched then.
+
+    It is no mistake in a file for ``truthlens ask``, where ``--scope`` says the value.
+    """
+    for field, name in filters.items():
+        # Both are read in lower case.
+        if not signals.may_be_in_scope(name.lower()):
+            bare = name.lower().removeprefix("x-")
+            report.warn(
+                (*path, field),
+                f"no request has a value {name!r}: it is neither among trusted_headers nor truthlens-scope-* "
+                "of the route's metadata, so the gateway never searches this source (no-scope)",
+                f"write {bare!r}" if signals.may_be_in_scope(bare) else _TRUST,
+            )
 
 
 class _Above:

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from truthlens.core.cache_settings import CacheSettings
 from truthlens.core.errors import PolicyError
 from truthlens.core.limits import Limits
-from truthlens.core.own_headers import DETAILS_HEADER
 from truthlens.core.records.calls import ModelSpec
 from truthlens.core.records.exchange import Facts, RequestHead
 from truthlens.core.records.plan import Plan
@@ -108,11 +107,9 @@ class Policy:
     def scope(self, head: RequestHead) -> Mapping[str, str]:
         """Return what the operator says that the exchange is about, by lower-case name.
 
-        That is trusted headers, and what the route's metadata have under ``truthlens-scope-*``. The header that lets clients ask
-        for details is theirs, whether trusted or not.
+        That is trusted headers, and what the route's metadata have under ``truthlens-scope-*``.
         """
-        trusted = self.trusted_headers - {DETAILS_HEADER}
-        found = {name: head.headers[name] for name in trusted if name in head.headers}
+        found = {name: head.headers[name] for name in self.signals.scope_headers if name in head.headers}
         return MappingProxyType(found | scope_values(head.route))
 
     def early(self, head: RequestHead) -> Plan | None:

@@ -78,7 +78,14 @@ async def answered(
     types = {name: spec.type for name, spec in parts.sources.items()}
     task = AgenticTask(question, model)
     return await run_loop(
-        parts.loop, task, ask=ask, search=search, types=types, deadline=deadline, observe=observe
+        parts.loop,
+        task,
+        ask=ask,
+        search=search,
+        types=types,
+        retriever=parts.retriever,
+        deadline=deadline,
+        observe=observe,
     )
 
 

@@ -13,13 +13,12 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Self, TypeVar
 from urllib.parse import urlencode
 
 import pydantic
-import structlog
 
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
@@ -34,8 +33,6 @@ from truthlens.llm.http.response_parser import json_object
 from truthlens.llm.retries import Limiter
 from truthlens.retrieval.interfaces import SourceError
 from truthlens.text.sentences import sentences
-
-log = structlog.get_logger("truthlens.retrieval")
 
 MOST_BYTES = 4 << 20
 """A response may be as long, decoded."""
@@ -85,19 +82,6 @@ class HttpOptions(SourceOptions):
         return self
 
 
-def without_filter(filters: dict[str, str]) -> dict[str, str]:
-    """Return ``filters`` for the options of a source that cannot apply any.
-
-    Raises:
-        ValueError: there are some.
-    """
-    if filters:
-        raise ValueError(
-            "this source cannot filter, so that every exchange would search all of it; remove filter"
-        )
-    return filters
-
-
 class SourceClient:
     """Posts the searches of one source.
 
@@ -115,7 +99,6 @@ class SourceClient:
         self, context: SourceContext, *, scheme: str = "Bearer", headers: Mapping[str, bytes] | None = None
     ) -> None:
         options: HttpOptions = context.options
-        self.name = context.name
         self._base_url = options.base_url
         self._passes_on = options.auth == "passthrough"
         self._headers = {**FIXED_HEADERS, **(headers or {})}
@@ -125,7 +108,6 @@ class SourceClient:
         # A connection serves one search, so that its bound bounds the connections, too.
         self._places = Limiter(options.max_concurrency)
         self._http = open_pool(None)
-        self._told = False
 
     async def ask(
         self,
@@ -175,43 +157,6 @@ class SourceClient:
             raise SourceError(SearchResult.TIMEOUT) from None
         except CallError as error:
             raise SourceError(_result_of(error), str(error)) from None
-
-    def allowed(
-        self,
-        hits: list[Hit],
-        search: Search,
-        values: Callable[[Hit, str], Collection[object]],
-    ) -> list[Hit]:
-        """Return the hits that carry every value of the search's filter; says once that others came.
-
-        A server that ignores a filter, or takes a value for one word of many, gives what this exchange must
-        not see.
-
-        Args:
-            hits: as the server gave them.
-            search: whose ``filter`` counts.
-            values: returns what a hit has in a field, as it would stand in the filter.
-
-        Raises:
-            SourceError: ``bad-response``: none carries them, so that nothing is known of those that do.
-        """
-        own = [
-            hit
-            for hit in hits
-            if all(wanted in values(hit, field) for field, wanted in search.filter.items())
-        ]
-        if len(own) < len(hits) and not self._told:
-            self._told = True
-            log.warning(
-                "a source gave passages that do not have the values of its filter; they are left out",
-                source=self.name,
-                remedy="see that the server applies filters, to fields that hold the value whole",
-            )
-        if hits and not own:
-            raise SourceError(
-                SearchResult.BAD_RESPONSE, f"none of {len(hits)} hits has the values of the filter"
-            )
-        return own
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from truthlens.core.deadline import Deadline
-from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
+from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult, SourceTool
 
 
 class SourceError(Exception):
@@ -16,6 +16,13 @@ class SourceError(Exception):
         assert result.is_failure
         self.result = result
         super().__init__(message or result.value)
+
+
+class WrongArgumentsError(SourceError):
+    """A tool may not get such arguments; the message is for whoever chose them, and repeats no value."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(SearchResult.REFUSED, message)
 
 
 class EvidenceSource(Protocol):
@@ -36,3 +43,25 @@ class EvidenceSource(Protocol):
 
     async def aclose(self) -> None:
         """Give back connections and threads."""
+
+
+@runtime_checkable
+class ToolSource(Protocol):
+    """A source that has tools besides its search, which models of mode agentic may use."""
+
+    async def tools(self, *, deadline: Deadline) -> Sequence[SourceTool]:
+        """Return those that the operator allows and that can be used now.
+
+        Raises:
+            SourceError: they cannot be asked for.
+        """
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], *, deadline: Deadline
+    ) -> Sequence[FoundPassage]:
+        """Return what a tool gives for these arguments, whoever chose them. It can be cancelled at any time.
+
+        Raises:
+            WrongArgumentsError: they do not fit the tool's schema.
+            SourceError: the call failed, or the tool is not allowed.
+        """

@@ -8,9 +8,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -24,10 +25,11 @@ from truthlens.core.records.retrieval import (
     SearchRecord,
     SearchResult,
     SourceSpec,
+    SourceTool,
 )
 from truthlens.core.registry import SourceContext, SourceOptions, source_types
 from truthlens.llm.breaker import Breaker, Result
-from truthlens.retrieval.interfaces import EvidenceSource, SourceError
+from truthlens.retrieval.interfaces import EvidenceSource, SourceError, ToolSource, WrongArgumentsError
 
 log = structlog.get_logger("truthlens.retrieval")
 
@@ -42,6 +44,7 @@ _BAD = frozenset((SearchResult.TIMEOUT, SearchResult.UNAVAILABLE, SearchResult.B
 
 _Passages = tuple[FoundPassage, ...]
 _Key = tuple[str, ...]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,34 @@ class Retriever:
         ranked = [(record.source, passages) for record, passages in ended]
         return Retrieved(_merged(ranked), tuple(record for record, _ in ended))
 
+    async def tools(self, sources: Sequence[str], *, deadline: Deadline) -> tuple[SourceTool, ...]:
+        """Return the tools of ``sources`` that models may use; one that cannot be asked now offers none."""
+        lanes = [lane for name in sources if (lane := self._lanes.get(name)) is not None]
+        offered = await asyncio.gather(*(self._offered(lane, deadline) for lane in lanes))
+        return tuple(tool for each in offered for tool in each)
+
+    async def call_tool(
+        self, tool: SourceTool, arguments: Mapping[str, Any], *, deadline: Deadline
+    ) -> tuple[FoundPassage, ...]:
+        """Return what a tool gives, within the bounds of its source; nothing of it is kept.
+
+        Raises:
+            WrongArgumentsError: the arguments do not fit the tool's schema.
+            SourceError: the call failed.
+        """
+        began = self._clock()
+        try:
+            passages = await self._called(tool, arguments, deadline)
+        except WrongArgumentsError:
+            raise  # says nothing of the source, which was not asked
+        except SourceError as error:
+            self._observe(SearchRecord(tool.source, error.result, self._clock() - began))
+            _tell(tool.source, error)
+            raise
+        result = SearchResult.OK if passages else SearchResult.EMPTY
+        self._observe(SearchRecord(tool.source, result, self._clock() - began, len(passages)))
+        return passages
+
     def type_of(self, name: str) -> str:
         """Return the type of the source ``name``."""
         return self._lanes[name].spec.type
@@ -155,12 +186,10 @@ class Retriever:
         key = _key(lane.spec, lane.source.revision, search, k)
         if (kept := self._kept.get(key)) is not None:
             return record(SearchResult.CACHED if kept else SearchResult.EMPTY, kept)
-        within = Deadline.after(min(options.timeout_s, deadline.remaining_s))
         try:
-            passages = await self._shared(lane, key, search, k, within)
+            passages = await self._shared(lane, key, search, k, _within(lane, deadline))
         except SourceError as error:
-            if error.result in _BAD:
-                log.warning("a search failed", source=name, result=error.result.value, error=str(error))
+            _tell(name, error)
             return record(error.result)
         return record(SearchResult.OK if passages else SearchResult.EMPTY, passages)
 
@@ -175,7 +204,7 @@ class Retriever:
             # Its time was over, or its client went away: that says nothing about this one.
         if not _has_time(lane, within):
             raise SourceError(SearchResult.TIMEOUT)
-        task = asyncio.create_task(self._guarded(lane, search, k, within))
+        task = asyncio.create_task(self._searched(lane, search, k, within))
         lane.flights[key] = task
         try:
             passages = await task
@@ -185,25 +214,46 @@ class Retriever:
         self._kept.put(key, passages, ttl_s=lane.spec.options.cache_ttl_s)
         return passages
 
-    async def _guarded(self, lane: _Lane, search: Search, k: int, within: Deadline) -> _Passages:
-        """Search within the source's bounds.
+    async def _searched(self, lane: _Lane, search: Search, k: int, within: Deadline) -> _Passages:
+        work = partial(lane.source.search, search, k=k, deadline=within)
+        return (await self._guarded(lane, within, partial(_with_text, work)))[:k]
+
+    async def _called(self, tool: SourceTool, arguments: Mapping[str, Any], deadline: Deadline) -> _Passages:
+        lane = self._lanes.get(tool.source)
+        if lane is None or not isinstance(lane.source, ToolSource):  # as in a search, after a reload
+            raise SourceError(SearchResult.UNAVAILABLE)
+        within = _within(lane, deadline)
+        work = partial(lane.source.call_tool, tool.name, arguments, deadline=within)
+        return await self._guarded(lane, within, partial(_with_text, work))
+
+    async def _offered(self, lane: _Lane, deadline: Deadline) -> Sequence[SourceTool]:
+        if not isinstance(lane.source, ToolSource):
+            return ()
+        within = _within(lane, deadline)
+        try:
+            return await self._guarded(lane, within, partial(lane.source.tools, deadline=within))
+        except SourceError as error:
+            _tell(lane.spec.name, error)
+            return ()
+
+    async def _guarded(self, lane: _Lane, within: Deadline, work: Callable[[], Awaitable[_T]]) -> _T:
+        """Return what ``work`` gives, a search or a call, within the source's bounds.
 
         Raises:
-            SourceError: the search failed.
+            SourceError: it failed.
         """
         try:
             permit = lane.breaker.admit()
         except CallError:
             raise SourceError(SearchResult.CIRCUIT_OPEN) from None
         result, searching = Result.UNKNOWN, False
-        passages: _Passages | None = None
         try:
             async with asyncio.timeout(within.remaining_s), lane.places:
                 searching = _has_time(lane, within)
                 if searching:
-                    found = await lane.source.search(search, k=k, deadline=within)
-                    passages = tuple(each for each in found if each.text.strip())[:k]
+                    found = await work()
                     result = Result.GOOD
+                    return found
         except TimeoutError:
             result = Result.BAD if searching else Result.UNKNOWN
             raise SourceError(SearchResult.TIMEOUT if searching else SearchResult.OVERLOADED) from None
@@ -221,9 +271,7 @@ class Retriever:
             raise SourceError(SearchResult.UNAVAILABLE, type(error).__name__) from None
         finally:
             lane.breaker.settle(permit, result)
-        if passages is None:
-            raise SourceError(SearchResult.OVERLOADED)
-        return passages
+        raise SourceError(SearchResult.OVERLOADED)
 
 
 @dataclass(slots=True)
@@ -245,6 +293,20 @@ async def _closed(lane: _Lane) -> None:
         await lane.source.aclose()
     except Exception as error:  # noqa: BLE001 - the border of the sources, as in a search
         log.warning("a source failed to close", source=lane.spec.name, error=type(error).__name__)
+
+
+def _within(lane: _Lane, deadline: Deadline) -> Deadline:
+    """Return the deadline of one search or call."""
+    return Deadline.after(min(lane.spec.options.timeout_s, deadline.remaining_s))
+
+
+async def _with_text(work: Callable[[], Awaitable[Sequence[FoundPassage]]]) -> _Passages:
+    return tuple(each for each in await work() if each.text.strip())
+
+
+def _tell(source: str, error: SourceError) -> None:
+    if error.result in _BAD:
+        log.warning("a search failed", source=source, result=error.result.value, error=str(error))
 
 
 def _has_time(lane: _Lane, within: Deadline) -> bool:

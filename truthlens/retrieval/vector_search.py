@@ -1,11 +1,11 @@
-"""Hold what sources that search by vectors share: options, the filter, bounds of passages, threads."""
+"""Hold what sources that search by vectors share: options, bounds of passages, threads."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Literal, TypeVar
@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 import pydantic
 
 from truthlens.core.deadline import Deadline
-from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
+from truthlens.core.records.retrieval import FoundPassage, SearchResult
 from truthlens.core.registry import SourceOptions
 from truthlens.retrieval.embeddings import EmbeddingOptions
 from truthlens.retrieval.interfaces import SourceError
@@ -52,16 +52,6 @@ async def in_time(deadline: Deadline) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise SourceError(SearchResult.TIMEOUT) from None
-
-
-def check_filter(search: Search, configured: Mapping[str, str]) -> None:
-    """Refuse a search whose filter is not the one that the source is configured with, field by field.
-
-    Raises:
-        SourceError: a field has no value, or a value is for a field that is not configured.
-    """
-    if search.filter.keys() != configured.keys() or not all(search.filter.values()):
-        raise SourceError(SearchResult.NO_SCOPE, "the search lacks a value for a field of `filter`")
 
 
 def found_passage(

@@ -27,7 +27,7 @@ from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
 from truthlens.streaming.scoring import Examine, StreamScorer
 from truthlens.streaming.shares import Share
-from truthlens.streaming.types import Ack, StreamEntry
+from truthlens.streaming.types import Ack, Search, StreamEntry
 
 log = structlog.get_logger("truthlens.streaming")
 
@@ -53,6 +53,7 @@ class StreamDriver:
         share: its part of what all streams share.
         closed: told once, when all work has ended.
         examine: asks the plan's models about whole answers; ``None`` where nobody can be asked.
+        search: retrieves evidence for flagged sentences that are held; ``None`` where nothing does.
         choose: gives the outcome its review id, where it is to be queued.
         clock: monotonic, in seconds.
     """
@@ -71,6 +72,7 @@ class StreamDriver:
         share: Share,
         closed: Callable[[], None],
         examine: Examine | None = None,
+        search: Search | None = None,
         choose: Callable[[Outcome], Outcome] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -104,6 +106,7 @@ class StreamDriver:
             details=details,
             hold_s=hold_s,
             examine=examine,
+            search=search,
             choose=choose,
             clock=clock,
         )

@@ -27,7 +27,7 @@ from truthlens.streaming.finish import Ending, Gated, answers_of, ending_of
 from truthlens.streaming.frame_edits import STOP_REASON
 from truthlens.streaming.gate import Gate
 from truthlens.streaming.relay import Relay
-from truthlens.streaming.types import ScoringRequest
+from truthlens.streaming.types import ScoredParts, ScoringRequest, Search
 
 # Text is looked at again for windows to score once it has grown by as much.
 _AHEAD_CHARS = 256
@@ -56,6 +56,7 @@ class StreamScorer:
         details: whether a verdict chunk is wanted.
         hold_s: how long text may be held in all.
         examine: asks the plan's models about whole answers; ``None`` where nobody can be asked.
+        search: retrieves evidence for flagged sentences that a gate holds; ``None`` where nothing does.
         choose: gives the outcome its review id, where it is to be queued.
         clock: monotonic, in seconds.
     """
@@ -72,6 +73,7 @@ class StreamScorer:
         hold_s: float,
         clock: Callable[[], float],
         examine: Examine | None = None,
+        search: Search | None = None,
         choose: Callable[[Outcome], Outcome] | None = None,
     ) -> None:
         self._examine = examine
@@ -81,6 +83,11 @@ class StreamScorer:
         self._exchange = exchange
         self._awaits = awaits_citations(exchange)
         self._engine = engine
+        self._clearing = None
+        if search is not None and gate is not None and plan.retrieves(Trigger.UNSUPPORTED):
+            from truthlens.streaming.clearing import Clearing
+
+            self._clearing = Clearing(plan, engine, search, clock=clock)
         self._following = engine.follow(plan, exchange)
         self._relay = relay
         self._gate = gate
@@ -165,28 +172,40 @@ class StreamScorer:
         """Score what the gate asks for, and let it decide."""
         oldest = gate.oldest if gate.oldest is not None else self._clock()
         time_s = self._time_s(oldest)
-        if (self._relay.ended or self._relay.finished) and not gate.behind:
-            found = await self._last_ranges(asks, time_s)
-        else:
-            choices = self._relay.transcript.choices
-            growing = [Answer(ask.choice, choices[ask.choice].kind, ask.text) for ask in asks]
-            ranges = [ask.ranges for ask in asks]
-            found = await self._follows().detect_ranges(growing, ranges, timeout_s=time_s)
+        over = (self._relay.ended or self._relay.finished) and not gate.behind
+        scored = await (self._last_ranges(asks, time_s) if over else self._growing(asks, time_s))
+        found = scored.verdicts
+        if self._clearing is not None:
+            # What came meanwhile has the time of one scoring left.
+            found = await self._clearing.ranges(
+                self._exchange, scored, time_s=self._left_s(oldest) - self._plan.timeout_s
+            )
         gate.decide(asks, found)
         self.hold_end(gate)
         self._longest_held_s = max(self._longest_held_s, self._clock() - oldest)
 
-    async def _last_ranges(
-        self, asks: Sequence[ScoringRequest], time_s: float
-    ) -> tuple[tuple[Verdict, ...], ...]:
-        """Verdicts on what is left of answers that have ended, out of one scoring with the verdicts on them."""
+    async def _growing(self, asks: Sequence[ScoringRequest], time_s: float) -> ScoredParts:
+        """The parts that are asked for, of answers that go on."""
+        choices = self._relay.transcript.choices
+        answers = [Answer(ask.choice, choices[ask.choice].kind, ask.text) for ask in asks]
+        ranges = [ask.ranges for ask in asks]
+        found = await self._follows().detect_ranges(answers, ranges, timeout_s=time_s)
+        return ScoredParts(answers, ranges, found)
+
+    async def _last_ranges(self, asks: Sequence[ScoringRequest], time_s: float) -> ScoredParts:
+        """What is left of answers that have ended, out of one scoring with the verdicts on them."""
         answers = self.answers(over=True)
         asked = {ask.choice: ask for ask in asks}
         ranges = [_of_answer(asked[each.index]) if each.index in asked else () for each in answers]
         followed = await self._follows().detect(answers, ranges, timeout_s=time_s)
         self._scored = (answers, followed.verdicts)
-        found = {each.index: verdicts for each, verdicts in zip(answers, followed.ranges, strict=True)}
-        return tuple(found[ask.choice] for ask in asks)
+        places = {each.index: place for place, each in enumerate(answers)}
+        mine = [places[ask.choice] for ask in asks]
+        return ScoredParts(
+            [answers[place] for place in mine],
+            [ranges[place] for place in mine],
+            [followed.ranges[place] for place in mine],
+        )
 
     def hold_end(self, gate: Gate) -> None:
         """Where the gate has ended the stream, nothing behind that may leave before the verdict is known."""
@@ -205,7 +224,7 @@ class StreamScorer:
         self, answers: Sequence[Answer], verdicts: tuple[Verdict, ...]
     ) -> tuple[Verdict, ...]:
         """The verdicts with what is retrieved for whole answers and what models say of them, while the end may be held."""
-        # A gate has ruled on the sentences already.
+        # A gate rules on sentences, and has retrieved what there was for them.
         retrieves = self._gate is None and self._plan.retrieves(Trigger.UNSUPPORTED)
         if self._examine is None or not (self._plan.asking or retrieves):
             return verdicts
@@ -262,6 +281,10 @@ class StreamScorer:
             verdicts = tuple(
                 new if answer.text.strip() else _placeless(old)
                 for answer, new, old in zip(answers, kept, first, strict=True)
+            )
+        if self._clearing is not None:
+            self._exchange, verdicts = await self._clearing.whole(
+                self._exchange, answers, verdicts, time_s=self._time_s()
             )
         if self._details:
             verdicts = await self._engine.explain(self._exchange, answers, verdicts, time_s=MARGIN_S / 2)

@@ -7,13 +7,19 @@ leave with the acknowledgement of an earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from truthlens.api.sse.chunks import Chunk
 from truthlens.api.sse.frames import Frame
 from truthlens.api.sse.skeletons import Skeleton
+from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.verdict import Verdict
+
+Search = Callable[[Exchange, Sequence[Answer], Sequence[Verdict], float], Awaitable[Exchange]]
+"""Gives the exchange with what was retrieved for its question and for the flagged claims of these verdicts,
+one on each answer, within so many seconds."""
 
 _NOTHING: Mapping[int, tuple[int, int]] = MappingProxyType({})
 
@@ -61,3 +67,12 @@ class ScoringRequest:
     ranges: tuple[tuple[int, int], ...]
     offset: int = field(default=0, compare=False)
     skipped: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredParts:
+    """Parts of answers, ``ranges`` of each, with the verdicts on them by the request's own evidence."""
+
+    answers: Sequence[Answer]
+    ranges: Sequence[Sequence[tuple[int, int]]]
+    verdicts: Sequence[Sequence[Verdict]]

@@ -30,11 +30,11 @@ from truthlens.core.records.agentic_settings import AgenticSettings
 from truthlens.core.records.calls import CallFailure, Completion, ModelRequest, Role, Usage
 from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
-from truthlens.core.records.retrieval import FoundPassage, SearchResult
+from truthlens.core.records.retrieval import FoundPassage, SearchResult, SourceTool
 from truthlens.mitigation.agentic.interfaces import AgenticTask
 from truthlens.mitigation.agentic.limits import is_circular
 from truthlens.mitigation.agentic.synthesis import NO_INFORMATION, NO_INFORMATION_CHINESE
-from truthlens.mitigation.agentic.tools.mcp import MCPToolWrapper, OfferedTool
+from truthlens.mitigation.agentic.tools.mcp import MCPToolWrapper
 
 ACCEPTED = (search(), act("synthesize"), CITED, *judged())
 UNCITED = "The pump runs at 600 rpm on every day of the week. It was built in Ulm in 1987 by a firm."
@@ -400,10 +400,10 @@ async def test_fifty_megabytes_are_cut_before_anything_reads_them() -> None:
     )
     registry = await registry_of(corpus, deadline)
 
-    async def endless(tool: str, arguments: object) -> str:
-        return "x" * 50_000_000
+    async def endless(tool: SourceTool, arguments: object) -> list[FoundPassage]:
+        return [FoundPassage("x" * 50_000_000, "1")]
 
-    await registry.register(MCPToolWrapper("files", OfferedTool("read"), endless, gives_evidence=True))
+    await registry.register(MCPToolWrapper(SourceTool("files", "read"), endless))
     run, ask = await scripted(
         search(), use("files.read", path="a"), CallFailure.SERVER_ERROR, corpus=corpus, registry=registry
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,10 +12,12 @@ import pytest
 
 from tests.fakes.agentic_parts import PASSAGE, Corpus, registry_of
 from truthlens.core.deadline import Deadline
+from truthlens.core.records.agentic_run import CollectedPassage
 from truthlens.core.records.agentic_settings import AgenticSettings, ToolName
-from truthlens.core.records.retrieval import FoundPassage, Retrieved, SearchResult
+from truthlens.core.records.retrieval import FoundPassage, Retrieved, SearchResult, SourceTool
+from truthlens.mitigation.agentic.collected import collect
 from truthlens.mitigation.agentic.tools.interfaces import BaseTool, ToolError, ToolParameters, ToolResult
-from truthlens.mitigation.agentic.tools.mcp import OfferedTool, register_mcp
+from truthlens.mitigation.agentic.tools.mcp import register_mcp
 from truthlens.mitigation.agentic.tools.registry import MOST_TOOLS, ToolRegistry
 from truthlens.mitigation.agentic.tools.timestamp import TimestampTool
 
@@ -246,43 +248,51 @@ async def test_the_time_is_told_in_utc() -> None:
     assert not (await tool.execute_with_retry(zone="UTC")).success
 
 
+_SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+
+
 class Server:
     """Answers calls with what it was asked."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Mapping[str, Any]]] = []
 
-    async def __call__(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        self.calls.append((tool, arguments))
-        return json.dumps(arguments)
+    async def __call__(self, tool: SourceTool, arguments: Mapping[str, Any]) -> Sequence[FoundPassage]:
+        self.calls.append((tool.name, arguments))
+        return (FoundPassage(json.dumps(arguments), "1", "A file"), FoundPassage("second", "2"))
 
 
-_SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+def _tool(name: str, **more: Any) -> SourceTool:
+    return SourceTool("files", name, "Reads " + "x" * 9_000, _SCHEMA, **more)
 
 
-async def test_of_a_server_only_allowed_read_only_tools_are_registered() -> None:
-    """While the run goes on; each under its server's name."""
-    offered = [
-        OfferedTool("read", "Reads " + "x" * 9_000, _SCHEMA, read_only=True),
-        OfferedTool("write", "Writes", _SCHEMA),
-        OfferedTool("list", read_only=True),
-        OfferedTool("a name\nwith lines", read_only=True),
-        OfferedTool("huge", input_schema={"description": "x" * 9_000}, read_only=True),
-        OfferedTool("odd", input_schema={"x": object()}, read_only=True),
-        OfferedTool("read", "again", read_only=True),
-    ]
+async def test_tools_of_a_server_are_registered_under_its_name() -> None:
+    """While the run goes on; each once, with the server's schema and the beginning of its description."""
     registry, server = ToolRegistry(), Server()
-    allowed = {"read", "write", "huge", "odd", "a name\nwith lines"}
-    names = await register_mcp(registry, "files", offered, server, allowed=allowed, evidence={"read"})
-    assert names == ("files.read",)
+    assert await register_mcp(registry, [_tool("read"), _tool("read")], server) == ("files.read",)
     (listed,) = await registry.list_tools()
     assert (len(listed["description"]), listed["parameters"]) == (500, _SCHEMA)
-    tool = await registry.get_tool("files.read")
-    assert tool is not None
-    assert tool.gives_evidence
-    assert (await registry.execute_tool("files.read", path="a")).data == '{"path": "a"}'
+    assert (await registry.execute_tool("files.read", path="a")).data == '{"path": "a"}\nsecond'
     for wrong in ({}, {"path": "a", "mode": "w"}, {"path": "x" * 5_000}):
         result = await registry.execute_tool("files.read", **wrong)
         assert (result.success, result.metadata["code"]) == (False, "wrong-parameters")
     assert server.calls == [("read", {"path": "a"})]
-    assert await register_mcp(registry, "other", offered, server, allowed=()) == ()
+    many = [_tool(f"t{number}") for number in range(100)]
+    assert len(await register_mcp(registry, many, server)) == MOST_TOOLS - 1
+
+
+async def test_what_a_tool_gives_is_evidence_where_the_operator_says_so() -> None:
+    """Passages of its source then; what others give is a text that proves nothing."""
+    registry = ToolRegistry()
+    await register_mcp(registry, [_tool("read", gives_evidence=True), _tool("repeat")], Server())
+    collected: list[CollectedPassage] = []
+    for name in ("files.read", "files.repeat"):
+        tool = await registry.get_tool(name)
+        assert tool is not None
+        result = await registry.execute_tool(name, path="a")
+        collect(collected, result, gives_evidence=tool.gives_evidence)
+    assert [(each.document_id, each.source, each.title, each.computed) for each in collected] == [
+        ("1", "files", "A file", False),
+        ("2", "files", "", False),
+        ("files.repeat-1", "files.repeat", "", True),
+    ]

@@ -22,6 +22,7 @@ from truthlens.review.store import database as database_module
 from truthlens.review.store.database import REVISIONS, ReviewDatabase, checked_url, default_url
 from truthlens.review.store.queue import ReviewQueue
 from truthlens.review.store.tables import metadata
+from truthlens.store.state_folder import state_folder
 
 
 def test_migrations_go_down_and_up_with_data(database: ReviewDatabase) -> None:
@@ -109,16 +110,11 @@ def test_what_is_no_database_is_refused(text: str) -> None:
         checked_url(text)
 
 
-def test_each_checkout_has_a_queue_of_its_own(tmp_path: Path) -> None:
+def test_each_checkout_has_a_queue_of_its_own() -> None:
     """In a folder that git ignores."""
-    checkouts = [Path(__file__).parents[3], tmp_path / "clone"]
-    checkouts[1].mkdir()
-    (checkouts[1] / "pyproject.toml").touch()
-    assert [default_url(each) for each in checkouts] == [
-        f"sqlite:///{each}/.truthlens/reviews.db" for each in checkouts
-    ]
-    assert default_url() == default_url(checkouts[0])
-    assert ".truthlens/" in (checkouts[0] / ".gitignore").read_text().splitlines()
+    checkout = Path(__file__).parents[3]
+    assert default_url() == f"sqlite:///{checkout}/.truthlens/reviews.db"
+    assert ".truthlens/" in (checkout / ".gitignore").read_text().splitlines()
 
 
 def test_an_installed_one_is_in_the_users_state_folder(
@@ -126,7 +122,7 @@ def test_an_installed_one_is_in_the_users_state_folder(
 ) -> None:
     """It is made with it, for this user alone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    database = ReviewDatabase(checked_url(default_url(tmp_path)))
+    database = ReviewDatabase(checked_url(f"sqlite:///{state_folder(tmp_path) / 'reviews.db'}"))
     database.upgrade()
     database.dispose()
     file = tmp_path / "state" / "truthlens" / "reviews.db"

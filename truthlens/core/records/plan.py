@@ -137,7 +137,7 @@ class Plan:
 
     def lacks_evidence(self, reason: Reason | None) -> bool:
         """Return whether mode agentic looks for evidence for an answer not checked for ``reason``."""
-        return self.enabled and self.mode is Mode.AGENTIC and reason in _LACKING
+        return self.enabled and self.may_search and reason in _LACKING
 
     def retrieves(self, trigger: Trigger) -> bool:
         """Return whether evidence is retrieved when ``trigger`` holds."""

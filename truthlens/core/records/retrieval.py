@@ -69,8 +69,27 @@ class FoundPassage:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceTool:
+    """A tool of a source that the operator lets models of mode agentic use.
+
+    ``description`` and ``input_schema`` (a JSON Schema) are the server's own text: in a prompt they stand
+    between tags. ``gives_evidence`` is the operator's word that what it returns comes from a source, and is not
+    made of what it was given.
+    """
+
+    source: str
+    name: str
+    description: str = ""
+    input_schema: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    gives_evidence: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SearchRecord:
-    """What one search came to. ``duration_s`` in seconds; ``passages`` is how many it gave."""
+    """What one search came to, or one use of a tool.
+
+    ``duration_s`` in seconds; ``passages`` is how many it gave.
+    """
 
     source: str
     result: SearchResult

@@ -16,7 +16,6 @@ from truthlens.core.records.enums import (
     OnUnchecked,
     Reasoning,
     Streaming,
-    Trigger,
     WarningPosition,
 )
 from truthlens.core.records.plan import Plan
@@ -109,12 +108,6 @@ _RULES = (
         ),
         "retrieval.on_failure block needs answers that are held whole, and this decision lets text of streams leave before",
         "write streaming: buffer, or on_failure: warn",
-    ),
-    _warning(
-        "retrieval.when streaming",
-        lambda case: case.plan.streaming is Streaming.GATE and case.plan.retrieves(Trigger.UNSUPPORTED),
-        "streaming gate marks or withholds flagged sentences before they could be searched for: in streams, unsupported has no effect",
-        "write streaming: observe or buffer, or leave unsupported out",
     ),
     _warning(
         "",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from truthlens.core.own_headers import DETAILS_HEADER
 from truthlens.core.records.exchange import Facts, RequestHead
 from truthlens.policy.signals.matching import Examples, Terms, UserText
 from truthlens.policy.signals.rules import Atom, ConditionType, Truth
@@ -89,6 +90,18 @@ class Signals:
         domain_headers = {name: signal.headers for name, signal in self.domains.items() if signal.headers}
         object.__setattr__(self, "header_names", names)
         object.__setattr__(self, "_domain_headers", domain_headers)
+
+    @property
+    def scope_headers(self) -> frozenset[str]:
+        """The headers that say what an exchange is about: trusted ones.
+
+        The one that lets clients ask for details is theirs, whether trusted or not.
+        """
+        return self.trusted_headers - {DETAILS_HEADER}
+
+    def may_be_in_scope(self, name: str) -> bool:
+        """Return whether an exchange's scope can have a value of that name, from a header or the route."""
+        return name in self.scope_headers or (name.startswith(_SCOPE) and name != _SCOPE)
 
     def head_view(self, head: RequestHead, *, with_client: bool, model: str | None = None) -> RequestView:
         """Return the view while no text has been read, with or without what the client says in headers."""

@@ -14,7 +14,7 @@ import structlog
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import DetectorError
 from truthlens.core.records.retrieval import SearchResult
-from truthlens.retrieval.interfaces import SourceError
+from truthlens.retrieval.interfaces import SourceError, WrongArgumentsError
 from truthlens.retrieval.mcp.allowance import Allowance
 from truthlens.retrieval.mcp.http import http_transport
 from truthlens.retrieval.mcp.options import McpServerOptions, McpToolRule
@@ -96,8 +96,9 @@ class McpClient:
         It can be cancelled at any time; the session with the server goes on.
 
         Raises:
-            SourceError: ``refused`` (the tool or the arguments), ``timeout``, ``overloaded`` (all calls were
-                taken until the deadline), ``bad-response`` or ``unavailable``.
+            WrongArgumentsError: ``refused``: the arguments do not fit the tool's schema.
+            SourceError: ``refused`` (the tool), ``timeout``, ``overloaded`` (all calls were taken until the
+                deadline), ``bad-response`` or ``unavailable``.
         """
         rule = self._rules.get(name)
         if rule is None:
@@ -110,8 +111,10 @@ class McpClient:
         try:
             session = await self._open(deadline)
             offered = await session.tools(most_age_s=_LIST_AGE_S, deadline=deadline)
-            if refusal := self._refusal(rule, offered) or offered[name].arguments_check.problem(arguments):
+            if refusal := self._refusal(rule, offered):
                 raise SourceError(SearchResult.REFUSED, refusal)
+            if problem := offered[name].arguments_check.problem(arguments):
+                raise WrongArgumentsError(problem)
             result = await session.call(name, arguments, deadline=deadline)
         finally:
             self._slots.release()
@@ -158,6 +161,9 @@ class McpClient:
             reason = (
                 f"the server does not call the tool {rule.name!r} read-only; `read_only: false` allows it"
             )
+        elif rule.most_schema_chars is not None and tool.schema_chars > rule.most_schema_chars:
+            most = rule.most_schema_chars
+            reason = f"the schema of the tool {rule.name!r} is longer than {most} characters"
         else:
             reason = self._change(rule, tool.fingerprint)
         if reason != self._refused.get(rule.name, ""):

@@ -55,7 +55,8 @@ class McpToolRule(pydantic.BaseModel):
     """A tool that may be called.
 
     ``read_only`` demands that the server calls it so (``readOnlyHint``). ``pin`` is the only fingerprint
-    with which it is called; without one, the fingerprint that this process saw first.
+    with which it is called; without one, the fingerprint that this process saw first. A tool with a schema of
+    more than ``most_schema_chars`` is refused, because a model could not be shown it.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
@@ -63,3 +64,4 @@ class McpToolRule(pydantic.BaseModel):
     name: ToolName
     read_only: bool = True
     pin: Pin | None = None
+    most_schema_chars: int | None = None

@@ -37,6 +37,11 @@ class OfferedTool:
         return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
     @cached_property
+    def schema_chars(self) -> int:
+        """How long its schema is, as JSON."""
+        return len(json.dumps(self.input_schema))
+
+    @cached_property
     def arguments_check(self) -> ArgumentsCheck:
         """The check of its arguments.
 

@@ -19,7 +19,8 @@ import pydantic
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
 from truthlens.core.registry import SourceContext, SourceOptions, SourceType
-from truthlens.retrieval.http_source import Hit, clean, hits_in, passage, passages_of, without_filter
+from truthlens.retrieval.filters import without_filter
+from truthlens.retrieval.http_source import Hit, clean, hits_in, passage, passages_of
 from truthlens.retrieval.interfaces import SourceError
 
 _MOST_QUERY_CHARS = 400

@@ -25,6 +25,7 @@ import pydantic
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
 from truthlens.core.registry import SourceContext, SourceType
+from truthlens.retrieval.filters import check_hit
 from truthlens.retrieval.http_source import (
     Hit,
     HttpOptions,
@@ -118,7 +119,9 @@ class OpenSearchSource:
         _check_whole(content)
         hits = content.get("hits")
         listed = hits_in(hits.get("hits") if isinstance(hits, dict) else None)
-        return passages_of(self._client.allowed(listed, search, _doc_values), self._passage, k)
+        for hit in listed:
+            check_hit(search.filter, partial(_doc_values, hit))
+        return passages_of(listed, self._passage, k)
 
     def _passage(self, hit: Hit) -> FoundPassage | None:
         options = self._options

@@ -17,6 +17,7 @@ import pydantic
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
 from truthlens.core.registry import SourceContext, SourceType
+from truthlens.retrieval.filters import without_filter
 from truthlens.retrieval.http_source import (
     Hit,
     HttpOptions,
@@ -25,7 +26,6 @@ from truthlens.retrieval.http_source import (
     hits_in,
     passage,
     passages_of,
-    without_filter,
 )
 from truthlens.retrieval.interfaces import SourceError
 

@@ -1,8 +1,8 @@
 """Search a vector store by OpenAI's API: ``POST {base_url}/vector_stores/{store_id}/search``.
 
 OpenAI, Llama Stack, LiteLLM (for some ten kinds of stores behind it) and semantic-router speak it. A filter
-is sent as OpenAI has it, and is applied to the hits once more, for not every one of these servers applies
-it.
+is sent as OpenAI has it, and the hits are compared with it once more, for not every one of these servers
+applies it.
 
 Source: openai/openai-openapi, ``VectorStoreSearchRequest`` and ``VectorStoreSearchResultsPage``.
 """
@@ -18,6 +18,7 @@ import pydantic
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.retrieval import FoundPassage, Search
 from truthlens.core.registry import SourceContext, SourceType
+from truthlens.retrieval.filters import check_hit
 from truthlens.retrieval.http_source import (
     MOST_TEXT_CHARS,
     Hit,
@@ -85,7 +86,9 @@ class VectorStoreSource:
         await self._client.aclose()
 
     def _read(self, content: Hit, *, search: Search, k: int) -> tuple[FoundPassage, ...]:
-        hits = self._client.allowed(hits_in(content.get("data")), search, _attribute)
+        hits = hits_in(content.get("data"))
+        for hit in hits:
+            check_hit(search.filter, partial(_attribute, hit))
         least = self._options.score_threshold
         if least is not None:
             hits = [hit for hit in hits if (score := number(hit.get("score"))) is None or score >= least]

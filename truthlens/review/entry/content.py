@@ -139,7 +139,7 @@ def entry_of(
         **_claim_counts(results),
         detectors=scores,
         kinds=tuple(dict.fromkeys(each.kind.value for each in explanations if each is not None)),
-        auto=plan.mode is Mode.AUTO,
+        auto=_was_chosen(outcome),
         latency_s=outcome.mitigation_s,
         tokens=sum(call.usage.total_tokens for call in outcome.calls_made),
         has_text=texts is not None,
@@ -151,6 +151,11 @@ def entry_of(
 def found(result: DetectorResult) -> bool:
     """Return whether the detector found something in the answer."""
     return result.for_review or (result.score is not None and result.score >= _FOUND)
+
+
+def _was_chosen(outcome: Outcome) -> bool:
+    """Return whether ``auto`` chose the mode; without evidence it runs agentic, the only one that can work."""
+    return outcome.plan.mode is Mode.AUTO and any(each.flagged for each in outcome.first)
 
 
 def _kept(texts: Mapping[str, Any] | None, place: int) -> str | None:

@@ -35,16 +35,11 @@ _POSTGRESQL = frozenset(("postgresql", "postgres", "postgresql+psycopg"))
 _MIGRATION_LOCK = 7_446_238_201
 
 
-def default_url(checkout: Path = Path(__file__).parents[3]) -> str:
-    """Return the URL of the SQLite file that is used where none is given.
+def default_url() -> str:
+    """Return the URL of the SQLite file that is used by default: ``reviews.db`` in the state folder."""
+    from truthlens.store.state_folder import state_folder  # not where a database is named
 
-    ``.truthlens/reviews.db`` of the checkout that the package is in, so that each has a queue of its own; where TruthLens is
-    installed, ``reviews.db`` in the user's state folder.
-    """
-    if (checkout / "pyproject.toml").is_file():
-        return f"sqlite:///{checkout / '.truthlens' / 'reviews.db'}"
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return f"sqlite:///{state / 'truthlens' / 'reviews.db'}"
+    return f"sqlite:///{state_folder() / 'reviews.db'}"
 
 
 def checked_url(text: str) -> URL:

@@ -1,47 +1,34 @@
 """Wrap tools of MCP servers that the operator allows; the connection is given, this knows no protocol.
 
-Nothing of a server is offered unless the operator names it, and nothing that the server does not mark as
-read-only. Names, descriptions and schemas are a server's own text: bounded here, and data in every prompt.
+Which tools there are is the source's business: nothing of a server is offered unless the operator names it,
+and nothing that the server does not mark as read-only. Descriptions and schemas are a server's own text: data
+in every prompt.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import pydantic
 
+from truthlens.core.records.retrieval import FoundPassage, Retrieved, RetrievedPassage, SourceTool
 from truthlens.mitigation.agentic.tools.interfaces import WRONG_PARAMETERS, BaseTool, ToolError, ToolResult
-from truthlens.mitigation.agentic.tools.registry import ToolRegistry
+from truthlens.mitigation.agentic.tools.registry import MOST_TOOLS, ToolRegistry
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _MOST_DESCRIPTION_CHARS = 500
-_MOST_SCHEMA_CHARS = 4_000
 _MOST_ARGUMENT_CHARS = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedTool:
-    """A tool as its server describes it; ``input_schema`` is a JSON Schema, ``read_only`` its own word."""
+class CallTool(Protocol):
+    """Calls a tool of a source on behalf of one exchange."""
 
-    name: str
-    description: str = ""
-    input_schema: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-    read_only: bool = False
-
-
-class CallServer(Protocol):
-    """Calls a tool of one MCP server on behalf of one exchange."""
-
-    async def __call__(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Return the text of the result.
+    async def __call__(self, tool: SourceTool, arguments: Mapping[str, Any]) -> Sequence[FoundPassage]:
+        """Return the texts of the result.
 
         Raises:
-            ToolError: the server gave an error. Any other exception counts as one that may pass.
+            ToolError: there is none. Any other exception counts as one that may pass.
         """
 
 
@@ -52,32 +39,23 @@ class AnyArguments(pydantic.BaseModel):
 
 
 class MCPToolWrapper(BaseTool):
-    """One tool of an MCP server, under the name ``server.tool``.
+    """One tool of an MCP server, under the name ``source.tool``.
+
+    What it gives is found passages of its source where the operator says that it is evidence, else a text.
 
     Args:
-        server: the operator's name for the server.
-        offered: what the server says of the tool.
+        offered: what the operator and the server say of the tool.
         call: calls it.
-        gives_evidence: whether what it returns counts as evidence. A tool that can repeat its arguments must
-        not.
         timeout: seconds for one use.
     """
 
     parameters = AnyArguments
 
-    def __init__(
-        self,
-        server: str,
-        offered: OfferedTool,
-        call: CallServer,
-        *,
-        gives_evidence: bool = False,
-        timeout: float = 30.0,
-    ) -> None:
+    def __init__(self, offered: SourceTool, call: CallTool, *, timeout: float = 30.0) -> None:
         super().__init__(
-            f"{server}.{offered.name}", offered.description[:_MOST_DESCRIPTION_CHARS], timeout=timeout
+            f"{offered.source}.{offered.name}", offered.description[:_MOST_DESCRIPTION_CHARS], timeout=timeout
         )
-        self.gives_evidence = gives_evidence
+        self.gives_evidence = offered.gives_evidence
         self._offered = offered
         self._call = call
 
@@ -87,56 +65,38 @@ class MCPToolWrapper(BaseTool):
         return self._offered.input_schema
 
     async def execute(self, /, **kwargs: Any) -> ToolResult:
-        """Return the text that the server gives.
+        """Return what the server gives.
 
         Raises:
-            ToolError: arguments are too long, missing, or none of the tool's.
+            ToolError: arguments are too long, missing, or none of the tool's; or there is no result.
         """
         known, required = self.schema.get("properties"), self.schema.get("required")
         unknown = isinstance(known, Mapping) and not kwargs.keys() <= known.keys()
         missing = isinstance(required, (list, tuple)) and any(name not in kwargs for name in required)
         if unknown or missing or len(json.dumps(kwargs)) > _MOST_ARGUMENT_CHARS:
             raise ToolError(WRONG_PARAMETERS, "arguments are too long, missing, or not in the tool's schema")
-        return self.succeeded(await self._call(self._offered.name, kwargs))
+        found = await self._call(self._offered, kwargs)
+        if not self.gives_evidence:
+            return self.succeeded("\n".join(each.text for each in found))
+        passages = tuple(RetrievedPassage(self._offered.source, each) for each in found)
+        return self.succeeded(Retrieved(passages), results=len(passages))
 
 
 async def register_mcp(
-    registry: ToolRegistry,
-    server: str,
-    offered: Iterable[OfferedTool],
-    call: CallServer,
-    *,
-    allowed: Collection[str],
-    evidence: Collection[str] = (),
-    timeout_s: float = 30.0,
+    registry: ToolRegistry, offered: Iterable[SourceTool], call: CallTool, *, timeout_s: float = 30.0
 ) -> tuple[str, ...]:
-    """Register the allowed read-only tools of a server; return their names in the registry.
+    """Register tools of servers for as long as a run lasts; return their names in the registry.
 
     Args:
-        registry: of a run.
-        server: the operator's name for the server.
-        offered: what the server lists.
-        call: calls a tool of it.
-        allowed: names of tools, as the server has them; others are left out.
-        evidence: those of them whose results are evidence.
+        registry: of the run.
+        offered: the tools that may be used; of one name the first, and no more than the registry holds.
+        call: calls one of them.
         timeout_s: seconds for one use.
     """
     names: list[str] = []
     for each in offered:
-        if each.name not in allowed or not each.read_only or not _is_usable(each):
-            continue
-        tool = MCPToolWrapper(server, each, call, gives_evidence=each.name in evidence, timeout=timeout_s)
-        if await registry.get_tool(tool.name) is None:
+        tool = MCPToolWrapper(each, call, timeout=timeout_s)
+        if await registry.get_tool(tool.name) is None and len(await registry.list_tools()) < MOST_TOOLS:
             await registry.register(tool)
             names.append(tool.name)
     return tuple(names)
-
-
-def _is_usable(offered: OfferedTool) -> bool:
-    try:
-        schema = json.dumps(
-            offered.input_schema if isinstance(offered.input_schema, dict) else {**offered.input_schema}
-        )
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return _NAME.fullmatch(offered.name) is not None and len(schema) <= _MOST_SCHEMA_CHARS

@@ -10,6 +10,7 @@ from typing import Literal
 import pydantic
 
 from truthlens.core.registry import SourceOptions
+from truthlens.store.state_folder import state_folder
 
 FILTER_FIELDS = frozenset({"folder"})
 """What a search can be filtered by: ``folder`` is the first part of a file's path below ``path``."""
@@ -80,12 +81,4 @@ class FolderOptions(SourceOptions):
         root = self.root(base)
         # One for each set of options: two processes with different ones do not undo each other's work.
         place = hashlib.sha256(os.fsencode(root)).hexdigest()[:12]
-        return _state_folder() / "folders" / f"{root.name or 'root'}-{place}-{self.fingerprint}.db"
-
-
-def _state_folder(checkout: Path = Path(__file__).parents[4]) -> Path:
-    """Return the checkout's ``.truthlens``, or the user's state folder: the review queue's place, too."""
-    if (checkout / "pyproject.toml").is_file():
-        return checkout / ".truthlens"
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return state / "truthlens"
+        return state_folder() / "folders" / f"{root.name or 'root'}-{place}-{self.fingerprint}.db"

@@ -16,6 +16,7 @@ from sqlalchemy.types import NullType, UserDefinedType
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
 from truthlens.retrieval.embeddings import Embedder
+from truthlens.retrieval.filters import check_filter, check_hit
 from truthlens.retrieval.interfaces import SourceError
 from truthlens.retrieval.sources.pgvector import PgvectorOptions
 from truthlens.retrieval.sources.pgvector.connection import Statements
@@ -24,7 +25,6 @@ from truthlens.retrieval.vector_search import (
     MOST_TEXT_CHARS,
     MOST_TITLE_CHARS,
     BlockingCalls,
-    check_filter,
     found_passage,
     in_time,
 )
@@ -211,12 +211,8 @@ class PgvectorSource:
 
     def _passage(self, row: Sequence[Any], values: Mapping[str, str]) -> FoundPassage | None:
         text, id_, title, parent_id, distance, *filtered = row
-        for name, value in zip(self._filter, filtered, strict=True):
-            if value != values[name]:
-                raise SourceError(
-                    SearchResult.BAD_RESPONSE,
-                    f"a row has another value in the column {name!r} than was asked for",
-                )
+        held = dict(zip(self._filter, filtered, strict=True))
+        check_hit(values, lambda name: (held[name],))
         score = 1.0 - distance if self._options.distance == "cosine" else -distance
         return found_passage(text, id_, title=title, parent_id=parent_id, score=score)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from qdrant_client.http.models import FieldCondition, Filter, MatchValue, ScoredPoint
@@ -12,10 +13,11 @@ from qdrant_client.http.models import FieldCondition, Filter, MatchValue, Scored
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
 from truthlens.retrieval.embeddings import Embedder
+from truthlens.retrieval.filters import check_filter, check_hit
 from truthlens.retrieval.interfaces import SourceError
 from truthlens.retrieval.sources.qdrant import DEFAULT_VECTOR, QdrantOptions
 from truthlens.retrieval.sources.qdrant.clients import QdrantCaller, failure_of
-from truthlens.retrieval.vector_search import check_filter, found_passage, in_time
+from truthlens.retrieval.vector_search import found_passage, in_time
 
 # Of these distances the smallest is the nearest.
 _FALLING = frozenset(("Euclid", "Manhattan"))
@@ -113,13 +115,7 @@ class QdrantSource:
         found, texts = [], 0
         for point in points:
             payload = point.payload or {}
-            for name, value in values.items():
-                held = _field(payload, name)
-                if held != value and not (isinstance(held, list) and value in held):
-                    raise SourceError(
-                        SearchResult.BAD_RESPONSE,
-                        f"a point has another value in the field {name!r} than was asked for",
-                    )
+            check_hit(values, partial(_values, payload))
             text = _field(payload, options.text)
             if not isinstance(text, str):
                 continue
@@ -141,6 +137,11 @@ class QdrantSource:
 def _must(values: Mapping[str, str]) -> Filter | None:
     conditions = [FieldCondition(key=name, match=MatchValue(value=value)) for name, value in values.items()]
     return Filter(must=conditions) if conditions else None
+
+
+def _values(payload: Mapping[str, Any], name: str) -> list[Any]:
+    held = _field(payload, name)
+    return held if isinstance(held, list) else [held]
 
 
 def _field(payload: Mapping[str, Any], name: str | None) -> Any:

@@ -1,18 +1,14 @@
 """Open a database so that nothing can be written to it and no query runs for long; PostgreSQL and SQLite.
 
-PostgreSQL: every session has ``default_transaction_read_only`` and a ``statement_timeout``, and every transaction begins as
-``READ ONLY``, so that a pooler in between changes nothing. SQLite: the file is opened with ``mode=ro`` and ``query_only``, and a query
-is interrupted at its deadline. Errors name the database and never show its URL, which may contain a password.
+PostgreSQL is guarded by ``store.postgresql``. SQLite: the file is opened with ``mode=ro`` and ``query_only``,
+and a query is interrupted at its deadline. Errors name the database and never show its URL, which may contain a
+password.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import socket
 import sqlite3
 import stat
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,40 +16,21 @@ from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.pool import QueuePool
 
 from truthlens.core.errors import DetectorError
 from truthlens.detection.detectors.numbers.sql.options import Database
+from truthlens.store import postgresql
 
 FOLDER_VARIABLE = "TRUTHLENS_SQL_FOLDER"
 """The environment variable that names the folder in which SQLite files and files with URLs have to lie; unset: anywhere."""
 
-_CONNECT_S = 2
 _LONGEST_URL = 4096
-_RECYCLE_S = 600
 _STEPS_BETWEEN_CHECKS = 1000
 _LONGEST_CELL = 1_000_000
 _SQLITE_HEADER = b"SQLite format 3\0"
-_POSTGRESQL = frozenset(("postgresql", "postgres", "postgresql+psycopg"))
 _SQLITE = frozenset(("sqlite", "sqlite+pysqlite"))
-# What a URL may say of a connection; not among them is what could undo the guards (options) or read other files (service).
-_PARAMETERS = frozenset(
-    (
-        "host",
-        "port",
-        "sslmode",
-        "sslrootcert",
-        "sslcert",
-        "sslkey",
-        "sslcrl",
-        "channel_binding",
-        "gssencmode",
-        "target_session_attrs",
-    )
-)
 
 
 def database_url(database: Database, environ: Mapping[str, str]) -> URL:
@@ -79,7 +56,7 @@ def database_url(database: Database, environ: Mapping[str, str]) -> URL:
         raise _refused(database, f"{where} holds no database URL; {_expected()}") from None
     if url.drivername in _SQLITE:
         return _sqlite_url(database, url, where, folder)
-    if url.drivername in _POSTGRESQL:
+    if url.drivername in postgresql.DRIVERS:
         return _postgresql_url(database, url, where)
     # The name of a driver, where the text is a URL at all; a key or a password has no "://".
     raise _refused(database, f"{where} names the driver {url.drivername[:40]!r}; {_expected()}")
@@ -94,28 +71,16 @@ def open_engine(database: Database, url: URL, *, timeout_ms: int | None = None) 
         timeout_ms: of a statement; the database's own by default.
     """
     most_ms = timeout_ms or database.timeout_ms
-    pooled: dict[str, Any] = {
-        "poolclass": QueuePool,
-        "pool_size": database.pool_size,
-        "max_overflow": 0,
-        "pool_timeout": most_ms / 1000,
-        "pool_recycle": _RECYCLE_S,
-    }
     if url.drivername == "sqlite":
         path, timeout_s = url.database or "", most_ms / 1000
-        return sa.create_engine("sqlite://", creator=lambda: _sqlite(path, timeout_s), **pooled)
-    arguments = {
-        "connect_timeout": _CONNECT_S,
-        "application_name": "truthlens",
-        "prepare_threshold": None,
-        "keepalives_idle": 5,
-        "keepalives_interval": 2,
-        "keepalives_count": 2,
-        "tcp_user_timeout": 5000,
-    }
-    engine = sa.create_engine(url, connect_args=arguments, use_native_hstore=False, **pooled)
-    event.listen(engine, "connect", lambda connection, _: _guard(connection, most_ms), insert=True)
-    return engine
+        return sa.create_engine(
+            "sqlite://",
+            creator=lambda: _sqlite(path, timeout_s),
+            **postgresql.pool_options(database.pool_size, most_ms),
+        )
+    return postgresql.open_engine(
+        url, connections=database.pool_size, timeout_ms=most_ms, refused=DetectorError
+    )
 
 
 def limit_time(connection: Any, until: float) -> None:
@@ -128,41 +93,8 @@ def hang_up(connection: Any) -> None:
     """End whatever a driver's connection waits for, from another thread: its query fails."""
     if isinstance(connection, sqlite3.Connection):
         connection.interrupt()
-        return
-    # The driver waits for the server without end; the socket's end wakes it. Closed in between: nothing is left to do.
-    with contextlib.suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as line:
-        line.shutdown(socket.SHUT_RDWR)
-
-
-def _guard(connection: Any, timeout_ms: int) -> None:
-    """Make a new connection to PostgreSQL read-only and its statements short.
-
-    Raises:
-        DetectorError: The server does not keep to it.
-    """
-    watchdog = threading.Timer(_CONNECT_S, hang_up, (connection,))
-    watchdog.daemon = True
-    watchdog.start()
-    try:
-        _make_read_only(connection, timeout_ms)
-    finally:
-        watchdog.cancel()
-
-
-def _make_read_only(connection: Any, timeout_ms: int) -> None:
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('default_transaction_read_only', 'on', false), set_config('statement_timeout', %s, false),"
-            " set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', '5000', false)",
-            (str(timeout_ms), str(timeout_ms)),
-        )
-        cursor.execute("SELECT current_setting('transaction_read_only')")
-        row = cursor.fetchone()
-    if row is None or row[0] != "on":
-        raise DetectorError("the server does not make transactions read-only")
-    connection.autocommit = False
-    connection.read_only = True
+    else:
+        postgresql.hang_up(connection)
 
 
 def _sqlite(path: str, timeout_s: float) -> sqlite3.Connection:
@@ -220,16 +152,15 @@ def _sqlite_url(database: Database, url: URL, where: str, folder: str) -> URL:
 
 
 def _postgresql_url(database: Database, url: URL, where: str) -> URL:
-    unknown = sorted(set(url.query) - _PARAMETERS)
-    if unknown:
-        names = ", ".join(name[:40] for name in unknown[:5])
+    if unknown := postgresql.unknown_parameters(url):
         raise _refused(
             database,
-            f"{where}: the URL has parameters that may not stand there: {names}; known: {', '.join(sorted(_PARAMETERS))}",
+            f"{where}: the URL has parameters that may not stand there: {unknown}; "
+            f"known: {', '.join(sorted(postgresql.PARAMETERS))}",
         )
     if not url.database:
         raise _refused(database, f"{where} names no database; write postgresql://user@host/database")
-    return url.set(drivername="postgresql+psycopg")
+    return postgresql.with_driver(url)
 
 
 def _file(database: Database, path: Path, folder: str, what: str) -> Path:
