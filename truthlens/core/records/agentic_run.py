@@ -42,12 +42,16 @@ class AgenticNode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AgenticStep:
-    """One visit of a node. ``summary`` is a code or a count, never text of a user, a document or a model."""
+    """One visit of a node. ``summary`` is a code or a count, never text of a user, a document or a model.
+
+    ``passages`` are the places, start inclusive and end exclusive, of what its tool added to the run's.
+    """
 
     node: AgenticNode
     tool: str
     duration_s: float
     summary: str
+    passages: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
