@@ -157,6 +157,7 @@ async def node(
             reviews_waiting=reviews.pending if reviews else None,
             reviews=reviews.queue if reviews else None,
             gateway=gateway,
+            retrieval=retrieval,
         )
     )
     _shorten_pauses()

@@ -30,6 +30,7 @@ from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 
 if TYPE_CHECKING:
+    from truthlens.exchange.retrieval_step import RetrievalStep
     from truthlens.review.store.queue import ReviewQueue
 
 
@@ -49,7 +50,8 @@ class WebParts:
     ``pipeline`` scores for ``/v1/detect`` and the playground; ``recent`` are the last exchanges; ``addresses`` gives (name,
     address) pairs to show; ``access`` says who may ask (left out, anyone who reaches the process by its own address);
     ``reviews_waiting`` gives how many reviews wait, ``None`` where that is not known; ``reviews`` is the queue, ``None``
-    where it is switched off. ``gateway`` is False for a process that serves pages alone.
+    where it is switched off. ``gateway`` is False for a process that serves pages alone. ``retrieval`` gives
+    what searches the policy's sources, ``None`` where no policy had any.
     """
 
     policy: PolicyHolder
@@ -62,6 +64,7 @@ class WebParts:
     reviews_waiting: Callable[[], int | None] | None = None
     reviews: ReviewQueue | None = None
     gateway: bool = True
+    retrieval: Callable[[], RetrievalStep | None] | None = None
 
 
 WebApp = Callable[[WebParts], ASGIApp]
