@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -44,11 +44,11 @@ _ENDED = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """A step of a run, with the texts that its tool added, where they were kept, and the count of each source."""
+    """A step of a run, with the texts that its tool added, where they were kept; ``gave`` counts them by source."""
 
     step: AgenticStep
     passages: tuple[CollectedPassage, ...]
-    counts: Mapping[str, int]
+    gave: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +165,10 @@ def _shown_run(run: AgenticRun) -> ShownRun:
     steps = []
     for step in run.steps:
         added = run.passages[slice(*step.passages)]
-        steps.append(
-            ShownStep(
-                step, tuple(each for each in added if each.text), Counter(each.source for each in added)
-            )
-        )
+        told = [f"{count} of {name}" for name, count in Counter(each.source for each in added).items()]
+        if cited := sum(each.cited for each in added):
+            told.append(f"{cited} cited")
+        steps.append(ShownStep(step, tuple(each for each in added if each.text), ", ".join(told)))
     return ShownRun(run, _ENDED[run.stop], tuple(steps))
 
 
