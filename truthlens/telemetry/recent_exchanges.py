@@ -14,13 +14,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, CollectedPassage
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.mitigation_result import Correction
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.retrieval import SearchRecord
 from truthlens.core.records.verdict import Span, Verdict
+
+if TYPE_CHECKING:
+    from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, CollectedPassage
 
 # Of one exchange: what a page can show, and what a hostile answer cannot make large.
 _MOST_CHOICES = 16

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from truthlens.core.records.agentic_run import AgenticRun
 from truthlens.core.records.calls import CallRecord, Role
 from truthlens.core.records.enums import Mode
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from truthlens.core.records.agentic_run import AgenticRun
 
 OWN_VERIFIER = "own-verifier"
 """Note of an exchange in which a model is to judge the answer that it gave."""
