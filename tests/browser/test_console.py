@@ -13,7 +13,16 @@ import pytest
 
 from tests.browser.conftest import HOSTILE, SIZES, Listening, Server, every_size
 from tests.browser.page_faults import axe_faults, small_targets, too_wide
-from tests.desk.test_pages import EXCHANGE, EXPLAINED, FULL, NOW, VERDICT
+from tests.desk.test_pages import (
+    AGENTIC,
+    EXCHANGE,
+    EXPLAINED,
+    FULL,
+    NOW,
+    RETRIEVED,
+    SEARCHES,
+    VERDICT,
+)
 from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
 from tests.fakes.review_console import TOKENS, VIEWER_TOKEN, entry, queue_in
@@ -25,9 +34,11 @@ from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span, unchecked
 from truthlens.core.review_settings import ReviewSettings
 from truthlens.desk.app import desk_app
+from truthlens.exchange.retrieval_step import RetrievalStep
 from truthlens.policy import PolicyHolder, compile_policy
 from truthlens.process.endpoints import Readiness, WebParts
 from truthlens.process.settings import Access
+from truthlens.retrieval.retriever import Retriever
 from truthlens.review.entry.content import entry_of
 from truthlens.review.records import Change, ReviewStatus
 from truthlens.review.store.queue import ReviewQueue
@@ -37,6 +48,10 @@ from truthlens.telemetry.recent_exchanges import Recent
 POLICY = """\
 hallucination: {threshold: 0.5}
 telemetry: {log_text: true}
+trusted_headers: [x-tenant]
+sources:
+  - {name: a_source_with_a_name_that_is_longer_than_narrow_screens_are_wide, type: folder, path: .}
+  - {name: contracts, type: folder, path: ., filter: {folder: x-tenant}}
 decisions:
   - name: strict_with_a_name_that_is_longer_than_narrow_screens_are_wide
     priority: 1
@@ -77,12 +92,23 @@ class Prices:
         ]
 
 
+class Shelf(RetrievalStep):
+    """Finds the price of tea in the first of the sources, and fails in the second."""
+
+    async def beside(self, exchange: Exchange, sources: Sequence[str], *, k: int, time_s: float) -> Exchange:
+        found = replace(
+            EXCHANGE.passages[0], provenance=Provenance.RETRIEVED, title=HOSTILE, source=sources[0]
+        )
+        return replace(exchange, passages=(*exchange.passages, found), searches=SEARCHES)
+
+
 class Console(Listening):
     """A console with texts of exchanges and a detector for the playground."""
 
     def __init__(self, *, queue: ReviewQueue | None = None, access: Access | None = None) -> None:
         policy = PolicyHolder(compile_policy(POLICY, file="p.yaml"))
         self.recent, self.signals = Recent(), Metrics()
+        shelf = Shelf(Retriever(embed=_no_vectors, environ={}))
         super().__init__(
             desk_app(
                 WebParts(
@@ -94,6 +120,7 @@ class Console(Listening):
                     access=access,
                     reviews=queue,
                     reviews_waiting=lambda: 3,
+                    retrieval=lambda: shelf,
                 )
             )
         )
@@ -103,6 +130,10 @@ class Console(Listening):
         self.recent.add(outcome, time=NOW, request_id="r-1", exchange=exchange, keep_text=True)
         self.signals.observe(outcome, request_s=0.0, response_s=outcome.latency_s)
         return f"/exchanges/{self.recent.entries()[0].id}"
+
+
+async def _no_vectors(_texts: Sequence[str]) -> Any:
+    raise AssertionError("nothing here makes vectors")
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +197,9 @@ def opened(console: Console, guarded: Console) -> dict[str, Callable[[Any], obje
 
     def scored(page: Any) -> None:
         page.goto(console.url("/playground"))
+        page.check("[name=source]")
         score(page)
+        assert page.locator("#result .passage-label").count() == 2
         page.focus("a.span")
 
     def read(page: Any) -> None:
@@ -190,6 +223,7 @@ def opened(console: Console, guarded: Console) -> dict[str, Callable[[Any], obje
         "playground": scored,
         "evidence": read,
         "exchange": to(console.add()),
+        "agentic": to(console.add(AGENTIC, RETRIEVED)),
         "unchecked": to(console.add(not_checked)),
         "gone": to("/exchanges/0"),
         "thresholds": proposed,

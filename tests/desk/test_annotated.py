@@ -63,6 +63,24 @@ def test_the_wrong_word_is_what_stands_out() -> None:
     assert re.findall(r"<mark>(.*?)</mark>", rendered(view)) == ["three"]
 
 
+def test_a_retrieved_passage_is_named_where_a_claim_points_at_it() -> None:
+    """Source, id and title beside the claim, escaped; of a passage that came with the request its number alone."""
+    found = Passage(EVIDENCE, Provenance.RETRIEVED, "<i>7", "T & 1", "retrieved", source="shelf")
+    given = replace(found, provenance=Provenance.TOOL, source="")
+    claims = (
+        JudgedClaim(0, 22, ClaimOutcome.CONTRADICTED, 0.9, "numbers", passage=1, sentence=(18, 39)),
+        JudgedClaim(23, 35, ClaimOutcome.SUPPORTED, 0.1, "reader", passage=1),
+    )
+    for second, origins in ((found, {1: "shelf · <i>7 · T & 1"}), (given, {})):
+        view = annotate(ANSWER, (), [given, second], even_threshold=0.5, claims=claims)
+        assert dict(view.origins) == origins
+        page = rendered(view)
+        named = " (<bdi>shelf · &lt;i&gt;7 · T &amp; 1</bdi>)" if origins else ""
+        assert f"Evidence, in passage 2{named}: <q><bdi>Tea costs nine euros.</bdi></q>" in page
+        assert f"Evidence: passage 2{named}</p>" in page
+        assert "<i>" not in page
+
+
 def rendered(view: AnnotatedAnswer, prefix: str = "a") -> str:
     template = '{% from "answer_macros.html.j2" import annotated %}{{ annotated(view, prefix) }}'
     return _pages.from_string(template).render(view=view, prefix=prefix)

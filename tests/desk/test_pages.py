@@ -15,7 +15,15 @@ import pytest
 
 import truthlens.desk
 from tests.desk.test_console import POLICY, Parts
+from truthlens.core.records.agentic_run import (
+    AgenticNode,
+    AgenticRun,
+    AgenticStep,
+    AgenticStop,
+    CollectedPassage,
+)
 from truthlens.core.records.calls import CallFailure, CallRecord, Role, Usage
+from truthlens.core.records.claims import ClaimOutcome, JudgedClaim
 from truthlens.core.records.enums import (
     Action,
     AnswerKind,
@@ -25,12 +33,15 @@ from truthlens.core.records.enums import (
     Reason,
     Status,
     Streaming,
+    Trigger,
 )
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.mitigation_result import Attempt, CandidateFate, Correction, Stop
 from truthlens.core.records.outcome import Outcome, StreamRecord
 from truthlens.core.records.plan import Plan
+from truthlens.core.records.retrieval import SearchedFor, SearchRecord, SearchResult
+from truthlens.core.records.settings import RetrievalSettings
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span, Verdict, unchecked
 from truthlens.policy import compile_policy
 
@@ -163,12 +174,79 @@ async def test_texts_are_gone_with_the_edit_that_forbids_them(
     assert "nine" not in await page_of(client, parts)
 
 
+SEARCHES = (
+    SearchRecord("handbook", SearchResult.OK, 0.012, 2),
+    SearchRecord("wiki", SearchResult.TIMEOUT, 2.0, sought=SearchedFor.CLAIM),
+    SearchRecord("handbook", SearchResult.EMPTY, 0.001, sought=SearchedFor.AGENT),
+)
+FOUND = Passage(
+    "Tea costs nine euros.", Provenance.RETRIEVED, "p<1>", "Price & list", "retrieved", source="handbook"
+)
+RETRIEVED = replace(EXCHANGE, passages=(*EXCHANGE.passages, FOUND), searches=SEARCHES)
+RUN = AgenticRun(
+    "the run's answer", AgenticStop.CIRCULAR, 3, 1234,
+    (
+        AgenticStep(AgenticNode.AGENT_DECISION, "", 0.5, "use_tool"),
+        AgenticStep(AgenticNode.EXECUTE_TOOL, "text_search", 0.02, "1 new", (1, 2)),
+        AgenticStep(AgenticNode.EXECUTE_TOOL, "calculation", 0.001, "1 new", (2, 3)),
+        AgenticStep(AgenticNode.EXECUTE_TOOL, "text_search", 2.0, "<i>timeout</i>"),
+    ),
+    (
+        CollectedPassage("d1", "request", "Tea costs nine euros."),
+        CollectedPassage("p<1>", "handbook", "<b>nine</b> \u202eeuros", "Price & list", cited=True),
+        CollectedPassage("calculation-1", "calculation", "3 * 3 = 9", computed=True),
+    ),
+    risk=0.25, search_failed=True,
+)  # fmt: skip
+SUPPORTED = JudgedClaim(0, 29, ClaimOutcome.SUPPORTED, 0.1, "reader", passage=1, sentence=(0, 21))
+AGENTIC = replace(
+    FULL,
+    plan=replace(FULL.plan, mode=Mode.AGENTIC, retrieval=RetrievalSettings(sources=("handbook", "wiki"), when=(Trigger.UNSUPPORTED,))),
+    verdicts=(replace(VERDICT, spans=(), claims=(SUPPORTED,)),),
+    corrections=(replace(CORRECTED, mode=Mode.AGENTIC, stop=Stop.NO_GAIN, cause="circular", run=RUN),),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [False, True])
+async def test_a_page_tells_what_was_searched_and_what_a_run_did(
+    client: httpx.AsyncClient, parts: Parts, text: bool
+) -> None:
+    """Sources with results, steps in order, why the run ended, and the source behind a claim; texts only where they are allowed."""
+    if text:
+        allow_text(parts)
+    parts.recent.add(AGENTIC, time=NOW, exchange=RETRIEVED, keep_text=text)
+    page = await page_of(client, parts)
+    shown = words(page)
+    for told in (
+        "Sources handbook, wiki (searched: unsupported, mode agentic)",
+        "handbook the question ok 12 ms 2 passages", "wiki a flagged claim timeout no answer in time 2 s –",
+        "handbook what the model asked empty the source holds nothing on it 1.0 ms 0 passages",
+        "A search that failed says nothing of what its source holds.",
+        "Ended circular the last three decisions were the same", "Took 3 decisions, 1234 tokens", "risk 0.25",
+        "1. agent_decision – 500 ms use_tool 2. execute_tool text_search 20 ms 1 new 1 of handbook, 1 cited",
+        "3. execute_tool calculation 1.0 ms 1 new", "4. execute_tool text_search 2 s <i>timeout</i>",
+        "ended no-gain (circular)",
+    ):  # fmt: skip
+        assert told in shown
+    for markup in ("<b>", "<i>", "p<1>", "\u202e", "the run's answer"):
+        assert markup not in page
+    with_text = (
+        "[p<1>] Price & list · handbook · cited <b>nine</b> [U+202E]euros", "[calculation-1] · calculation · computed, no evidence 3 * 3 = 9",
+        "Evidence, in passage 2 ( handbook · p<1> · Price & list ): Tea costs nine euros.",
+        "2 · retrieved · handbook · p<1> · Price & list",
+    )  # fmt: skip
+    without = ("passage 2 of handbook, characters 0–21",)
+    for told in (*with_text, *without):
+        assert (told in shown) is (text == (told in with_text))
+
+
 @pytest.mark.parametrize(
     "outcome",
     [
         Outcome(Plan("default"), unchecked(Reason.NO_CONTEXT)),
         Outcome(Plan("default"), unchecked(Reason.TIMEOUT), action=Action.BLOCK, body=b"{}"),
         Outcome(Plan("default", mode=Mode.AUTO), VERDICT, (VERDICT, unchecked(Reason.LANGUAGE)), corrections=(None, CORRECTED)),
+        replace(AGENTIC, corrections=(replace(CORRECTED, run=AgenticRun("", AgenticStop.DEADLINE, 0, 0, (), failure="deadline")),)),
         replace(FULL, stream=StreamRecord(Streaming.BUFFER), corrections=(None,), calls=(), initial_score=None),
         replace(FULL, verdicts=(replace(VERDICT, coverage=None, results=(), spans=()),), corrections=()),
         replace(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import httpx
@@ -20,13 +21,21 @@ from tests.desk.test_pages import words
 from tests.fakes.detectors import FailingDetector, FixedDetector, HeldDetector, scored
 from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for
+from tests.fakes.review_console import TOKENS, VIEWER_TOKEN
+from truthlens.core.deadline import Deadline
 from truthlens.core.records.calls import Ask
 from truthlens.core.records.exchange import Answer, Exchange
+from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
 from truthlens.core.records.verdict import DetectorResult, Span
+from truthlens.core.registry import SourceContext, SourceType
 from truthlens.desk.app import desk_app
 from truthlens.detection.engine import Engine
+from truthlens.exchange.retrieval_step import RetrievalStep
 from truthlens.policy import compile_policy
 from truthlens.process.endpoints import WebParts
+from truthlens.process.settings import Access
+from truthlens.retrieval.interfaces import SourceError
+from truthlens.retrieval.retriever import Retriever
 
 TEA = {
     "context": "Tea costs nine euros.",
@@ -58,13 +67,65 @@ class Judge:
         return DetectorResult("judge", 0.9)
 
 
+SEARCHING = """\
+sources:
+  - {name: shelf, type: memory}
+  - {name: attic, type: memory, cache_ttl_s: 0}
+  - {name: tenants, type: memory, filter: {tenant: x-tenant}}
+  - {name: own, type: memory, auth: passthrough}
+trusted_headers: [x-tenant]
+hallucination: {threshold: 0.5, retrieval: {sources: [shelf], when: [unsupported, no-context], k: 3}}
+"""
+
+
+class Shelf:
+    """A source of one passage, or of what the test gives it; knows what it was asked."""
+
+    revision = ""
+    asked: ClassVar[list[Search]]
+    passages: ClassVar[list[FoundPassage]]
+    failing: ClassVar[set[str]]
+
+    def __init__(self, context: SourceContext) -> None:
+        self._name = context.name
+
+    async def search(self, search: Search, *, k: int, deadline: Deadline) -> list[FoundPassage]:
+        self.asked.append(search)
+        if self._name in self.failing:
+            raise SourceError(SearchResult.UNAVAILABLE)
+        return self.passages
+
+    async def aclose(self) -> None:
+        return None
+
+
+@pytest.fixture
+def shelf(monkeypatch: pytest.MonkeyPatch) -> type[Shelf]:
+    """The type of all sources; what they give is the same."""
+
+    class Own(Shelf):
+        asked: ClassVar[list[Search]] = []
+        passages: ClassVar[list[FoundPassage]] = [
+            FoundPassage("Tea costs nine euros.", "7<b>", "Prices & more")
+        ]
+        failing: ClassVar[set[str]] = set()
+
+    types = {"memory": SourceType("memory", Own)}
+    for module in ("truthlens.policy.compile", "truthlens.retrieval.retriever"):
+        monkeypatch.setattr(f"{module}.source_types", lambda: types)
+    return Own
+
+
 class Playing(Parts):
     """The console around an engine and a policy of the test's own."""
 
-    def __init__(self, engine: Engine, policy: str = POLICY) -> None:
+    def __init__(self, engine: Engine, policy: str = POLICY, access: Access | None = None) -> None:
         super().__init__()
         self.policy.swap(compile_policy(policy, file="p.yaml"))
-        self.pipeline = pipeline_for(self.policy, engine, self.signals, self.recent)
+        retriever = Retriever(embed=_no_vectors, environ={})
+        retriever.use(self.policy.current.sources, Path())
+        step = RetrievalStep(retriever)
+        self.pipeline = pipeline_for(self.policy, engine, self.signals, self.recent, retrieval=lambda: step)
         self.app = desk_app(
             WebParts(
                 policy=self.policy,
@@ -72,20 +133,28 @@ class Playing(Parts):
                 signals=self.signals,
                 recent=self.recent,
                 readiness=self.readiness,
+                access=access,
+                retrieval=lambda: step,
             )
         )
 
-    async def post(self, fields: Mapping[str, str], **headers: str) -> httpx.Response:
+    async def post(self, fields: Mapping[str, str | list[str]], **headers: str) -> httpx.Response:
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url="http://localhost"
         ) as client:
-            return await client.post("/playground", content=urlencode(fields), headers=FORM | headers)
+            return await client.post(
+                "/playground", content=urlencode(fields, doseq=True), headers=FORM | headers
+            )
 
     async def get(self, path: str = "/playground") -> httpx.Response:
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url="http://localhost"
         ) as client:
             return await client.get(path)
+
+
+async def _no_vectors(_texts: Sequence[str]) -> Any:
+    raise AssertionError("no source here makes vectors")
 
 
 def fixed(score: float = 0.3, *spans: Span) -> FixedDetector:
@@ -222,6 +291,125 @@ async def test_without_models_in_the_policy_there_is_nothing_to_tick() -> None:
     """The tick is for policies that have detectors that ask."""
     assert 'name="ask"' not in (await Playing(engine_of({None: fixed()})).get()).text
     assert 'name="ask"' in (await Playing(engine_of({None: fixed()}), JUDGED).get()).text
+
+
+# --- sources --------------------------------------------------------------------------------------------------------
+
+ASKED = {"query": TEA["query"], "response": TEA["response"], "source": "shelf"}
+
+
+async def test_sources_are_offered_where_the_policy_has_some(shelf: type[Shelf]) -> None:
+    """Those that need what only the gateway knows of an exchange are not, and the page says why."""
+    page = (await Playing(engine_of({None: fixed()}), SEARCHING).get()).text
+    assert re.findall(r'name="source" value="(\w+)"', page) == ["shelf", "attic"]
+    shown = words(page)
+    assert "Not tenants (memory): its filter needs x-tenant, which only the gateway knows" in shown
+    assert "Not own (memory): it is asked with the Authorization of a client" in shown
+    assert "unless you search a source" in shown
+    without = (await Playing(engine_of({None: fixed()})).get()).text
+    assert 'name="source"' not in without
+    assert "search a source" not in words(without)
+
+
+async def test_what_a_search_finds_is_evidence_beside_what_is_given(shelf: type[Shelf]) -> None:
+    """Shown with its source and title, escaped; asked once for all decisions, without anybody's Authorization."""
+    playing = Playing(engine_of({None: fixed(0.3, Span(10, 15, 0.9))}), SEARCHING)
+    alone = await playing.post(ASKED | {"source": ["shelf", "attic"]}, authorization="Bearer one")
+    page = words(alone.text.partition('id="result"')[2])
+    assert "1 · retrieved · shelf · 7<b> · Prices & more Tea costs nine euros." in page
+    assert "shelf (" not in page
+    assert "Nearest, in passage 1 ( shelf · 7<b> · Prices & more ): Tea costs nine euros." in page
+    assert "shelf the question ok" in page
+    assert "attic the question ok" in page
+    assert "<b>" not in alone.text
+    assert [(each.text, each.authorization) for each in shelf.asked] == [(TEA["query"], None)] * 2
+    beside = words(
+        (await playing.post(ASKED | {"context": "Tea is green."})).text.partition('id="result"')[2]
+    )
+    assert "1 · documents Tea is green. 2 · retrieved · shelf" in beside
+    assert not playing.recent.entries()
+
+
+async def test_what_was_found_goes_into_no_field_of_the_form(shelf: type[Shelf]) -> None:
+    """So that no link has it; the choice stays."""
+    page = (await Playing(engine_of({None: fixed()}), SEARCHING).post(ASKED)).text
+    form = page.partition("<form")[2].partition("</form>")[0]
+    assert "nine" not in form
+    assert re.findall(r'value="(\w+)" checked', form) == ["shelf"]
+
+
+@pytest.mark.parametrize("context", ["", "Tea is green."])
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_failed_search_is_never_shown_as_an_empty_one(
+    shelf: type[Shelf], context: str, fails: bool
+) -> None:
+    """Each has its own reason where there is no other evidence, and its own words where there is."""
+    shelf.passages = []
+    shelf.failing = {"shelf"} if fails else set()
+    page = words(
+        (await Playing(engine_of({None: fixed()}), SEARCHING).post(ASKED | {"context": context})).text
+    )
+    assert ("shelf the question unavailable the source is down" in page) is fails
+    assert ("A search that failed says nothing of what its source holds." in page) is fails
+    assert ("the source holds nothing on it" in page) is not fails
+    assert ("unchecked (retrieval-failed)" in page) is (fails and not context)
+    assert ("unchecked (retrieval-empty)" in page) is (not fails and not context)
+
+
+async def test_a_whole_request_is_searched_for_its_own_question(shelf: type[Shelf]) -> None:
+    """Once, though decisions take other evidence of it."""
+    policy = SEARCHING + (
+        "decisions:\n  - name: other\n    priority: 1\n    rules: {type: domain, name: healthcare}\n"
+        "    plugins: [{type: hallucination, configuration: {evidence: {system: never}}}]\n"
+    )
+    playing = Playing(engine_of({None: fixed()}), policy)
+    page = words((await playing.post({"body": REQUEST, "response": "Tea is free.", "source": "attic"})).text)
+    assert [each.text for each in shelf.asked] == ["Is tea free?"]
+    assert "retrieved · attic · 7<b>" in page
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"source": "tenants"}, "source: tenants is not searched here: its filter needs x-tenant"),
+        (
+            {"source": ["shelf", "own"]},
+            "source: own is not searched here: it is asked with the Authorization",
+        ),
+        ({"source": "<i>nope"}, "source: no source of that name can be searched here; known: shelf, attic"),
+        ({"query": " "}, "query: sources are searched for the question, and there is none"),
+        ({"source": [str(n) for n in range(30)]}, "the form cannot be read"),
+    ],
+)
+async def test_a_search_that_cannot_be_made_is_refused(
+    shelf: type[Shelf], fields: dict[str, str | list[str]], message: str
+) -> None:
+    """With what to change; nothing is searched or scored."""
+    detector = fixed()
+    response = await Playing(engine_of({None: detector}), SEARCHING).post(ASKED | fields)
+    assert response.status_code == 422
+    assert message in words(response.text)
+    assert "<i>" not in response.text
+    assert (shelf.asked, detector.calls) == ([], 0)
+
+
+async def test_viewers_search_what_they_may_ask(shelf: type[Shelf]) -> None:
+    """A source without a filter is for whoever may ask ``/v1/ask`` of it."""
+    playing = Playing(engine_of({None: fixed()}), SEARCHING, access=TOKENS)
+    response = await playing.post(ASKED, authorization=f"Bearer {VIEWER_TOKEN}")
+    assert response.status_code == 200
+    assert len(shelf.asked) == 1
+
+
+@pytest.mark.parametrize("context", ["", TEA["context"]])
+async def test_no_decision_searches_unless_the_form_says_so(shelf: type[Shelf], context: str) -> None:
+    """Neither for a question without evidence nor for a flagged answer."""
+    playing = Playing(engine_of({None: fixed(0.9)}), SEARCHING)
+    assert (await playing.post(TEA | {"context": context})).status_code == 200
+    assert shelf.asked == []
+
+
+# --- the form -------------------------------------------------------------------------------------------------------
 
 
 async def test_passages_are_separated_by_a_line() -> None:

@@ -92,7 +92,7 @@ class Rig:
         self.asked: list[dict[str, Any]] = []
         self.waiting, self.ended = asyncio.Event(), False
         holder = PolicyHolder(compile_policy(POLICY % policy, file="p.yaml"))
-        self.signals = Metrics()
+        self.signals, self.recent = Metrics(), Recent()
         retriever = Retriever(embed=_no_vectors, environ={})
         retriever.use(holder.current.sources, Path())
         step = RetrievalStep(retriever)
@@ -100,7 +100,7 @@ class Rig:
             holder,
             engine_of({None: WordDetector({"900": 0.9, "700": 0.95})}, detectors=detectors),
             self.signals,
-            Recent(),
+            self.recent,
             answering=self._answer,
             retrieval=lambda: step,
         )
@@ -178,6 +178,24 @@ async def test_a_question_without_evidence_is_answered_and_checked() -> None:
     assert told["choices"][0]["mitigation"]["cause"] == "accepted"
     assert rig.stops("accepted") == 1
     assert rig.asked[0]["model"] == "m"
+
+
+@pytest.mark.parametrize("request_text", [QUESTION, EVIDENCE])
+async def test_the_run_and_its_searches_are_told_to_whoever_shows_them(request_text: str) -> None:
+    """Each step with what its tool gave, behind the passages of the request."""
+    rig = Rig(*ACCEPTED)
+    found = await rig.exchange(request_text)
+    (correction,) = found.outcome.corrections
+    assert correction is not None
+    assert correction.run is not None
+    run = correction.run
+    given = {step.node.value: run.passages[slice(*step.passages)] for step in run.steps if any(step.passages)}
+    assert [(each.document_id, each.source) for each in given.pop("execute_tool")] == [("doc-7", "handbook")]
+    assert not given
+    (entry,) = rig.recent.entries()
+    assert [(each.source, each.sought.value, each.passages) for each in entry.searches] == [
+        ("handbook", "agent", 1)
+    ]
 
 
 async def test_a_flagged_answer_is_replaced_by_a_better_one() -> None:

@@ -160,6 +160,9 @@ async def test_a_request_without_evidence_gets_what_its_question_finds(
         ),
     )
     assert (found.not_checkable, found.notes) == (None, ())
+    assert [(each.source, each.result.value, each.passages) for each in found.searches] == [
+        ("shelf", "ok", 1)
+    ]
     (search,) = shelf.asked
     assert (search.text, dict(search.filter)) == ("What is tea?", {"tenant": "acme"})
     assert (search.authorization, shelf.k) == ("Bearer one", 4)
@@ -176,6 +179,7 @@ async def test_a_failed_search_is_never_told_as_an_empty_one(
     for lacking in (None, Reason.UNSURE_CONTEXT):
         found = await step.before(plan_of(), asks(unchecked=lacking), authorization=None, time_s=20)
         assert (found.passages, found.not_checkable) == ((), reason)
+        assert [each.result.is_failure for each in found.searches] == [fails]
 
 
 async def test_a_search_without_the_operators_filter_has_failed(step: RetrievalStep, shelf: _Shelf) -> None:
@@ -269,6 +273,30 @@ async def test_notes_tell_of_searches_that_failed(
         plan_of(), asks(TEA), [answer("cccccccccc")], [first], authorization=None, time_s=20
     )
     assert (len(found.passages), found.notes) == (passages, notes)
+    assert [(each.sought.value, each.result.is_failure) for each in found.searches] == [
+        ("question", "What is tea?" in failing),
+        ("claim", "cccccccccc" in failing),
+    ]
+
+
+# --- beside what somebody gives ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("own", [(), (TEA,)])
+@pytest.mark.parametrize("found", [(), (FoundPassage("Tea is a plant.", "2"),)])
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_is_found_stands_behind_what_is_given(
+    step: RetrievalStep, shelf: _Shelf, own: tuple[Passage, ...], found: tuple[FoundPassage, ...], fails: bool
+) -> None:
+    """Without either there is a reason, and a failed search is never an empty one; no Authorization is passed on."""
+    shelf.passages, shelf.fails = list(found), lambda text: fails
+    given = await step.beside(asks(*own), ["shelf"], k=3, time_s=20)
+    texts = [each.text for each in (*own, *(() if fails else found))]
+    assert [each.text for each in given.passages] == texts
+    lacking = Reason.RETRIEVAL_FAILED if fails else Reason.RETRIEVAL_EMPTY
+    assert given.not_checkable == (None if texts else lacking)
+    assert [each.result.is_failure for each in given.searches] == [fails]
+    assert (shelf.asked[0].authorization, shelf.k) == (None, 3)
 
 
 # --- settling -------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tests.integration.support.stack import wait_for
 _ASKED = {"context": "The bridge was opened in 1931.", "query": "When?", "response": "It was opened in 1931."}
 
 
-_MODULES = 327
+_MODULES = 328
 """How many modules of this package a sidecar may import that serves the shipped policy. It only shrinks."""
 _UNUSED = (
     "truthlens.desk",

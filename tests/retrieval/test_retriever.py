@@ -174,6 +174,25 @@ async def test_several_rankings_make_one_order(rig: SearchRig) -> None:
     assert not found.failed
 
 
+@pytest.mark.parametrize(
+    ("texts", "sought"),
+    [
+        (("question", "claim", "question", "other claim"), "question claim claim"),
+        ((" ", "claim"), "claim"),
+        (("question",), "question"),
+    ],
+)
+async def test_searches_tell_the_question_from_claims(
+    rig: SearchRig, texts: tuple[str, ...], sought: str
+) -> None:
+    """The first text is the question, also where there is none."""
+    rig.use(one={}, two={})
+    found = await rig.retriever.search(["one", "two"], texts, k=3, deadline=Deadline.after(20), asker=Asker())
+    assert [each.sought.value for each in found.searches] == [
+        each for each in sought.split() for _ in range(2)
+    ]
+
+
 async def test_a_text_that_one_source_gives_twice_does_not_outvote_others(rig: SearchRig) -> None:
     """A copy in a corpus is no second opinion."""
     rig.one(rig.gives("best", "copied", "copied ", "copied  "))

@@ -8,6 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from truthlens.core.records.agentic_run import (
+    AgenticNode,
+    AgenticRun,
+    AgenticStep,
+    AgenticStop,
+    CollectedPassage,
+)
 from truthlens.core.records.calls import CallRecord, Role
 from truthlens.core.records.claims import ClaimOutcome, Finding, JudgedClaim
 from truthlens.core.records.enums import AnswerKind, Endpoint, Mode, Provenance, Status
@@ -16,6 +23,7 @@ from truthlens.core.records.explanation import Difference, DifferenceKind, Expla
 from truthlens.core.records.mitigation_result import Correction, Stop
 from truthlens.core.records.outcome import Outcome, Reasoned
 from truthlens.core.records.plan import Plan
+from truthlens.core.records.retrieval import SearchedFor, SearchRecord, SearchResult
 from truthlens.core.records.verdict import DetectorResult, Span, Verdict
 from truthlens.telemetry.recent_exchanges import Recent
 
@@ -135,6 +143,88 @@ def test_the_riskiest_claims_are_kept_and_texts_of_them_where_allowed() -> None:
     assert "secret" not in repr(entry.without_text())
 
 
+def run(steps: int, passages: int = 1, text: str = "Tea.") -> AgenticRun:
+    """A run behind two passages of the request, whose steps give so many passages each."""
+    own = (CollectedPassage("S1", "request", "secret"),) * 2
+    found = tuple(
+        CollectedPassage(f"secret-{n}", "shelf", text, "secret", "secret", "secret")
+        for n in range(steps * passages)
+    )
+    made = tuple(
+        AgenticStep(
+            AgenticNode.EXECUTE_TOOL, "text_search", 0.1, "1 new", (2 + n * passages, 2 + (n + 1) * passages)
+        )
+        for n in range(steps)
+    )
+    return AgenticRun("secret", AgenticStop.TIME, steps, 10, made, own + found, partial_answer="secret")
+
+
+def corrected(made: AgenticRun) -> Correction:
+    return Correction("Tea.", verdict(1), Mode.AGENTIC, Stop.DEADLINE, run=made)
+
+
+@pytest.mark.parametrize("keep_text", [False, True])
+def test_a_run_is_kept_with_what_its_tools_gave(keep_text: bool) -> None:
+    """Each step knows its own passages; of them the source alone without leave, and the request's are no step's."""
+    recent = Recent()
+    recent.add(
+        outcome(corrections=(corrected(run(3, passages=2)), None)),
+        time=NOW,
+        exchange=exchange("b"),
+        keep_text=keep_text,
+    )
+    (entry,) = recent.entries()
+    first, _ = entry.outcome.corrections
+    assert first is not None
+    assert first.run is not None
+    assert [step.passages for step in first.run.steps] == [(0, 2), (2, 4), (4, 6)]
+    assert [each.source for each in first.run.passages] == ["shelf"] * 6
+    assert [each.text for each in first.run.passages] == ["Tea." if keep_text else ""] * 6
+    assert ("secret" in repr(first)) is keep_text
+    assert not first.run.answer + first.run.partial_answer
+    assert not entry.cut
+    assert "secret" not in repr(entry.without_text())
+
+
+def test_a_long_run_is_cut_and_said_to_be() -> None:
+    """In steps, in passages and in the characters of each; what it keeps counts."""
+    recent = Recent()
+    long = run(500, passages=3, text="x" * 100_000)
+    recent.add(outcome(corrections=(corrected(long),)), time=NOW, exchange=exchange("b"), keep_text=True)
+    (entry,) = recent.entries()
+    (first,) = entry.outcome.corrections
+    assert first is not None
+    assert first.run is not None
+    assert (len(first.run.steps), len(first.run.passages)) == (40, 60)
+    assert first.run.steps[-1].passages == (60, 60)
+    assert all(len(each.text) <= 301 for each in first.run.passages)
+    assert entry.cut
+    assert entry.exchange is not None
+    many = (corrected(run(30, passages=2, text="é" * 300)),) * 16
+    recent.add(outcome(corrections=many), time=NOW, exchange=exchange("b"), keep_text=True)
+    assert recent.entries()[0].text_dropped
+
+
+def test_searches_and_sources_are_kept_without_any_text() -> None:
+    """So many of them; a passage of the request has no source."""
+    made = tuple(SearchRecord("shelf", SearchResult.OK, 0.1, 1, SearchedFor.CLAIM) for _ in range(100))
+    passages = (
+        Passage("secret", Provenance.TOOL),
+        *(Passage("secret", Provenance.RETRIEVED, source="shelf") for _ in range(300)),
+    )
+    recent = Recent()
+    asked = replace(exchange("b"), passages=passages, searches=made)
+    recent.add(outcome(), time=NOW, exchange=asked)
+    recent.add(outcome(), time=NOW, exchange=replace(asked, searches=made[:2]), keep_text=True)
+    second, first = recent.entries()
+    assert (len(first.searches), first.cut) == (40, True)
+    assert (second.searches, second.cut) == (made[:2], False)
+    assert second.exchange is not None
+    assert second.exchange.searches == ()
+    assert "secret" not in repr(first)
+    assert dict(first.sources) == dict.fromkeys(range(1, 201), "shelf")
+
+
 @pytest.mark.slow
 def test_memory_is_bounded_whatever_the_exchanges_hold() -> None:
     """A hundred of the largest stay within the bound, measured and not only estimated."""
@@ -148,6 +238,7 @@ def test_memory_is_bounded_whatever_the_exchanges_hold() -> None:
                 "é" * 60_000,
                 verdicts=tuple(verdict(300, differences=30) for _ in range(20)),
                 calls=tuple(CallRecord("m" * 100_000, Role.REFINER) for _ in range(100)),
+                corrections=(corrected(run(100, passages=2, text="x" * 10_000)),),
                 body=b"x" * 1_000_000,
             )
             recent.add(hostile, time=NOW, exchange=exchange("b" * 100_000), keep_text=True)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from types import MappingProxyType
 
 from truthlens.core.records.claims import JudgedClaim
 from truthlens.core.records.exchange import Passage
@@ -64,6 +65,7 @@ class SpanFinding:
 class ShownClaim:
     """What is known of a claim; ``risk`` is ``None`` where nobody judged it, ``detector`` ``""`` where none decided.
 
+    ``passage`` is the place of the one that the deciding finding names, ``None`` where it names none.
     ``sentence`` is the one that the deciding finding names, ``""`` where it names none; then ``nearest`` is
     the one that shares most words with the claim, ``""`` where none does or the findings show it. ``source``
     is the database that decided, ``reason`` what it gives; ``path`` the JSON Pointer of a claim in JSON.
@@ -78,6 +80,7 @@ class ShownClaim:
     nearest: str
     reason: str
     path: str
+    passage: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +142,14 @@ class ShownPassage:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedAnswer:
-    """An answer, ready to be shown; ``more_marks`` marks and ``more_passages`` passages are not."""
+    """An answer, ready to be shown; ``more_marks`` marks and ``more_passages`` passages are not.
+
+    ``origins`` has source, id and title of retrieved passages that marks point at, by their place.
+    """
 
     pieces: tuple[AnswerPiece, ...]
     passages: tuple[ShownPassage, ...]
+    origins: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
     more_marks: int = 0
     more_passages: int = 0
 
@@ -183,9 +190,14 @@ def annotate(
         for place in kept
     ]
     pointed: dict[int, set[tuple[int, int]]] = {}
+    origins: dict[int, str] = {}
     for mark in shown:
         links = [(mark.passage, mark.sentence), *((each.passage, each.sentence) for each in mark.findings)]
+        if mark.claim is not None:
+            links.append((mark.claim.passage, None))
         for passage, sentence in links:
+            if passage is not None and passages[passage].source:
+                origins[passage] = origin_of(passages[passage])
             if passage is not None and sentence is not None:
                 pointed.setdefault(passage, set()).add(sentence)
     listed = [index for index in range(len(passages)) if index < _MOST_PASSAGES or index in pointed]
@@ -193,6 +205,7 @@ def annotate(
     return AnnotatedAnswer(
         pieces=tuple(_answer_pieces(text, shown)),
         passages=tuple(_passages(listed, passages, pointed)),
+        origins=MappingProxyType(origins),
         more_marks=len(marks) - len(kept),
         more_passages=len(passages) - len(listed),
     )
@@ -216,8 +229,17 @@ def parts_of(
 
 
 def passage_label(index: int, passage: Passage) -> str:
-    """Return what stands above a passage: its number from 1, its source and rule, its id and title where it has them."""
-    told = (str(index + 1), passage.provenance.value, passage.rule, passage.id, passage.title)
+    """Return what stands above a passage: number from 1, provenance, source or rule, id, title."""
+    by = passage.source or passage.rule
+    return _joined(str(index + 1), passage.provenance.value, by, passage.id, passage.title)
+
+
+def origin_of(passage: Passage) -> str:
+    """Return where a retrieved passage is from: its source, its id there, the title of its document."""
+    return _joined(passage.source, passage.id, passage.title)
+
+
+def _joined(*told: str) -> str:
     return visible(" · ".join(each[:200] for each in told if each))
 
 
@@ -268,8 +290,9 @@ def _marked(
         words = _differing(mark, even_threshold) if level in (ClaimLevel.FLAGGED, ClaimLevel.DOUBTFUL) else ()
         named = nearest = ""
         near = claim.nearest
-        if claim.passage is not None and 0 <= claim.passage < len(passages) and claim.sentence is not None:
-            place, sentence = claim.passage, claim.sentence
+        own = claim.passage if claim.passage is not None and 0 <= claim.passage < len(passages) else None
+        if own is not None and claim.sentence is not None:
+            place, sentence = own, claim.sentence
             named = _quote(passages[place].text, sentence)
         elif near is not None and 0 <= near.passage < len(passages) and sentence is None:
             place, sentence = near.passage, (near.start, near.end)
@@ -284,6 +307,7 @@ def _marked(
             nearest=nearest,
             reason=visible(claim.reason[:_LONGEST_QUOTE]),
             path=visible(claim.path[:_LONGEST_QUOTE]),
+            passage=own,
         )
     return MarkedSpan(
         id=number,

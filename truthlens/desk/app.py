@@ -177,7 +177,7 @@ def desk_app(parts: WebParts) -> ASGIApp:
         Route("/", overview),
         Route("/exchanges/{id}", exchange),
         Route("/decisions", decisions),
-        Route("/playground", Playground(bodies, pages, pipeline, policy).page, methods=form),
+        Route("/playground", Playground(bodies, pages, parts).page, methods=form),
         Route("/evidence", EvidencePage(bodies, pages, pipeline, policy).page, methods=form),
         Mount("/static", StaticFiles(directory=FOLDER / "static")),
         *endpoints.routes,

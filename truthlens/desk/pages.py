@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from truthlens.core.records.enums import Reason
+from truthlens.core.records.retrieval import SearchResult
 from truthlens.delivery import format_score
 from truthlens.desk.annotated import visible
 from truthlens.process.access import csrf_token
@@ -37,6 +38,19 @@ _WHY = {
     Reason.UNAVAILABLE: "something that a detector needs cannot be reached",
 }
 
+_SEARCHED = {
+    SearchResult.OK: "",
+    SearchResult.CACHED: "passages of an earlier search",
+    SearchResult.EMPTY: "the source holds nothing on it",
+    SearchResult.TIMEOUT: "no answer in time",
+    SearchResult.UNAVAILABLE: "the source is down or failed",
+    SearchResult.REFUSED: "key, rights or filter were refused",
+    SearchResult.BAD_RESPONSE: "the source's answer could not be read",
+    SearchResult.OVERLOADED: "no turn in time",
+    SearchResult.CIRCUIT_OPEN: "not asked, because it failed several times in a row",
+    SearchResult.NO_SCOPE: "not asked, because the value that its filter needs is missing",
+}
+
 
 class Pages:
     """The templates; ``state`` gives what ``/readyz`` says, for every page."""
@@ -44,7 +58,12 @@ class Pages:
     def __init__(self, state: Callable[[], Mapping[str, Any]]) -> None:
         self._state = state
         self._templates = templates()
-        self._templates.filters |= {"score": format_score, "visible": visible, "described": described}
+        self._templates.filters |= {
+            "score": format_score,
+            "visible": visible,
+            "described": described,
+            "searched": _SEARCHED.__getitem__,
+        }
 
     def page(self, request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page made of ``template``; safe in any thread."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from truthlens.api.answer_citations import awaits_citations
+from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, AgenticStop, CollectedPassage
 from truthlens.core.records.calls import CallRecord
 from truthlens.core.records.claims import JudgedClaim
 from truthlens.core.records.exchange import Exchange
@@ -22,6 +25,39 @@ _BACKEND = "the backend's"
 # Of a request that somebody pasted: what a page can show.
 _MOST_TEXTS = 200
 _LONGEST_TEXT = 2_000
+_ENDED = MappingProxyType(
+    {
+        AgenticStop.ITERATIONS: "as many decisions were taken as are allowed",
+        AgenticStop.TOKENS: "as many tokens were used as are allowed",
+        AgenticStop.TIME: "the time of the run was over",
+        AgenticStop.CIRCULAR: "the last three decisions were the same",
+        AgenticStop.ACCEPTED: "the answer was accepted",
+        AgenticStop.REJECTED: "there was nothing more to look for, and the answer was not accepted",
+        AgenticStop.BUDGET: "the budget of the exchange was spent",
+        AgenticStop.DEADLINE: "the time of the exchange was over",
+        AgenticStop.CALL_FAILED: "a call to a model failed",
+        AgenticStop.BAD_DECISION: "the model's decision could not be read",
+        AgenticStop.SEARCH_FAILED: "nothing was found, and a search failed",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step of a run, with the texts that its tool added, where they were kept; ``gave`` counts them by source."""
+
+    step: AgenticStep
+    passages: tuple[CollectedPassage, ...]
+    gave: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRun:
+    """A run of mode agentic; ``ended`` says in words why."""
+
+    run: AgenticRun
+    ended: str
+    steps: tuple[ShownStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +71,7 @@ class ShownChoice:
     spans: tuple[Mark, ...]
     claims: tuple[tuple[JudgedClaim, ClaimLevel], ...]
     view: AnnotatedAnswer | None
+    run: ShownRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,37 +126,50 @@ def shown_entry(entry: RecentExchange, models: Container[str]) -> ShownEntry:
         return model if model in named or model in models else _BACKEND
 
     passages = entry.exchange.passages if entry.exchange else ()
-    choices = []
-    for place, verdict in enumerate(outcome.verdicts):
-        answer = outcome.answers[place] if place < len(outcome.answers) else None
-        correction = outcome.corrections[place] if place < len(outcome.corrections) else None
-        choices.append(
-            ShownChoice(
-                index=answer.index if answer else place,
-                verdict=verdict,
-                correction=correction,
-                attempts=tuple(
-                    (name(each.model), each) for each in (correction.attempts if correction else ())
-                ),
-                spans=marks_by_detector(verdict.spans),
-                claims=levels(verdict.claims, outcome.plan.even_threshold),
-                view=annotate(
-                    answer.text,
-                    verdict.spans,
-                    passages,
-                    even_threshold=outcome.plan.even_threshold,
-                    claims=verdict.claims,
-                )
-                if answer
-                else None,
-            )
-        )
     return ShownEntry(
-        tuple(choices),
+        tuple(_shown_choice(entry, place, name) for place in range(len(outcome.verdicts))),
         tuple((name(call.model), call) for call in outcome.calls),
         tuple(ShownText(passage_label(place, each), each.text) for place, each in enumerate(passages)),
         tuple(ShownText(each.rule, each.text, each.characters - len(each.text)) for each in entry.left),
     )
+
+
+def _shown_choice(entry: RecentExchange, place: int, name: Callable[[str], str]) -> ShownChoice:
+    outcome, even_threshold = entry.outcome, entry.outcome.plan.even_threshold
+    verdict = outcome.verdicts[place]
+    answer = outcome.answers[place] if place < len(outcome.answers) else None
+    correction = outcome.corrections[place] if place < len(outcome.corrections) else None
+    passages = entry.exchange.passages if entry.exchange else ()
+    view = None
+    if answer is not None:
+        view = annotate(
+            answer.text,
+            verdict.spans,
+            passages,
+            even_threshold=even_threshold,
+            claims=verdict.claims,
+        )
+    return ShownChoice(
+        index=answer.index if answer else place,
+        verdict=verdict,
+        correction=correction,
+        attempts=tuple((name(each.model), each) for each in (correction.attempts if correction else ())),
+        spans=marks_by_detector(verdict.spans),
+        claims=levels(verdict.claims, even_threshold),
+        view=view,
+        run=_shown_run(correction.run) if correction and correction.run else None,
+    )
+
+
+def _shown_run(run: AgenticRun) -> ShownRun:
+    steps = []
+    for step in run.steps:
+        added = run.passages[slice(*step.passages)]
+        told = [f"{count} of {name}" for name, count in Counter(each.source for each in added).items()]
+        if cited := sum(each.cited for each in added):
+            told.append(f"{cited} cited")
+        steps.append(ShownStep(step, tuple(each for each in added if each.text), ", ".join(told)))
+    return ShownRun(run, _ENDED[run.stop], tuple(steps))
 
 
 def levels(

@@ -28,7 +28,7 @@ from truthlens.core.records.mitigation_result import (
     Correction,
     Stop,
 )
-from truthlens.core.records.retrieval import FoundPassage, Retrieved, SourceTool
+from truthlens.core.records.retrieval import FoundPassage, Retrieved, SearchRecord, SourceTool
 from truthlens.core.records.verdict import DetectorResult, Verdict
 from truthlens.delivery.warning import takes_warning
 from truthlens.detection.cascade import failed_by_models, rejected_by_models
@@ -45,6 +45,7 @@ from truthlens.exchange.retrieval_step import (
     contradicts,
     settled,
     with_passages,
+    with_searches,
 )
 from truthlens.llm.caller import Caller
 from truthlens.llm.token_estimate import prompt_tokens
@@ -131,8 +132,9 @@ class AgenticMode:
         self, case: Case, answer: Answer, first: Verdict, caller: Caller
     ) -> tuple[Case, Correction]:
         """Return the case with the passages of one run, and what became of the answer."""
-        run = await self._run(case, answer, caller)
-        wider = _Evidence.of(case, run)
+        made: list[SearchRecord] = []
+        run = await self._run(case, answer, caller, made)
+        wider = _Evidence.of(replace(case, exchange=with_searches(case.exchange, made)), run)
         kept, disagree = await self._first_again(wider, answer, first, caller)
         notes = [SOURCES_DISAGREE] if disagree else []
         candidate = replace(answer, text=run.answer)
@@ -159,9 +161,11 @@ class AgenticMode:
             cause=run.stop.value,
             iterations=run.iterations,
             sources=_sources(run.passages, cited=is_better),
+            run=run,
         )
 
-    async def _run(self, case: Case, answer: Answer, caller: Caller) -> AgenticRun:
+    async def _run(self, case: Case, answer: Answer, caller: Caller, made: list[SearchRecord]) -> AgenticRun:
+        """Return the run for one answer; its searches are added to ``made``."""
         plan, exchange = case.plan, case.exchange
         step = self._retrieval()
         assert step is not None
@@ -172,9 +176,11 @@ class AgenticMode:
 
         async def search(sources: Sequence[str], query: str, k: int, deadline: Deadline) -> Retrieved:
             authorization = case.authorization
-            return await step.search(
+            found = await step.search(
                 exchange, sources, query, k=k, deadline=deadline, authorization=authorization
             )
+            made.extend(found.searches)
+            return found
 
         task = AgenticTask(
             exchange.query,

@@ -14,7 +14,7 @@ from truthlens.core.records.claims import ClaimOutcome, JudgedClaim
 from truthlens.core.records.enums import DetectorName, Provenance, Reason, Trigger
 from truthlens.core.records.exchange import Answer, Exchange, Passage
 from truthlens.core.records.plan import Plan
-from truthlens.core.records.retrieval import Retrieved
+from truthlens.core.records.retrieval import Retrieved, SearchedFor, SearchRecord
 from truthlens.core.records.verdict import Verdict
 from truthlens.core.risk import LOW_RISK
 from truthlens.retrieval.retriever import Asker, Retriever
@@ -53,11 +53,19 @@ class RetrievalStep:
     ) -> Exchange:
         """Return the exchange with what was retrieved for its question, or with the reason why there is nothing."""
         found = await self._search(plan, exchange, [exchange.query], authorization, time_s)
-        if found.passages:
-            return _with_found(replace(exchange, unchecked=None), found)
-        return replace(
-            exchange, unchecked=Reason.RETRIEVAL_FAILED if found.failed else Reason.RETRIEVAL_EMPTY
+        return _with_first(exchange, found)
+
+    async def beside(self, exchange: Exchange, sources: Sequence[str], *, k: int, time_s: float) -> Exchange:
+        """Return the exchange with what ``sources`` give for its question behind its own passages.
+
+        Where it has none and there is nothing, it has the reason. Nobody's ``Authorization`` is passed on.
+        """
+        found = await self.retriever.search(
+            sources, [exchange.query], k=k, deadline=Deadline.after(time_s), asker=Asker(exchange.scope)
         )
+        if exchange.not_checkable in _LACKING:
+            return _with_first(exchange, found)
+        return _with_more(exchange, found)
 
     async def for_flagged(
         self,
@@ -80,9 +88,7 @@ class RetrievalStep:
         claims.sort(key=lambda pair: -pair[0])
         texts = [exchange.query, *(text for _, text in claims[: plan.retrieval.max_claims])]
         found = await self._search(plan, exchange, texts, authorization, time_s)
-        if found.failed and not found.passages:
-            return replace(exchange, notes=(*exchange.notes, Reason.RETRIEVAL_FAILED.value))
-        return _with_found(exchange, found)
+        return _with_more(exchange, found)
 
     async def search(
         self,
@@ -94,9 +100,11 @@ class RetrievalStep:
         deadline: Deadline,
         authorization: str | None,
     ) -> Retrieved:
-        """Return at most ``k`` passages that ``sources`` give for ``query``, and how the searches ended."""
+        """Return at most ``k`` passages of ``sources`` for a model's ``query``, and how searches ended."""
         asker = Asker(exchange.scope, authorization)
-        return await self.retriever.search(sources, [query], k=k, deadline=deadline, asker=asker)
+        found = await self.retriever.search(sources, [query], k=k, deadline=deadline, asker=asker)
+        searches = tuple(replace(each, sought=SearchedFor.AGENT) for each in found.searches)
+        return replace(found, searches=searches)
 
     def types(self, sources: Sequence[str]) -> Mapping[str, str]:
         """Return the type of each of ``sources``, by its name."""
@@ -189,6 +197,27 @@ def with_passages(exchange: Exchange, passages: Iterable[Passage]) -> Exchange:
     return replace(exchange, passages=(*exchange.passages, *added))
 
 
+def with_searches(exchange: Exchange, searches: Iterable[SearchRecord]) -> Exchange:
+    """Return the exchange that says of ``searches``, too, that they were made for it."""
+    return replace(exchange, searches=(*exchange.searches, *searches))
+
+
+def _with_first(exchange: Exchange, found: Retrieved) -> Exchange:
+    """Return an exchange without evidence with what was found, or with the reason why there is nothing."""
+    if found.passages:
+        return _with_found(replace(exchange, unchecked=None), found)
+    reason = Reason.RETRIEVAL_FAILED if found.failed else Reason.RETRIEVAL_EMPTY
+    return with_searches(replace(exchange, unchecked=reason), found.searches)
+
+
+def _with_more(exchange: Exchange, found: Retrieved) -> Exchange:
+    """Return an exchange that holds evidence with what was found besides."""
+    if found.failed and not found.passages:
+        notes = (*exchange.notes, Reason.RETRIEVAL_FAILED.value)
+        return with_searches(replace(exchange, notes=notes), found.searches)
+    return _with_found(exchange, found)
+
+
 def _with_found(exchange: Exchange, found: Retrieved) -> Exchange:
     passages = (
         Passage(
@@ -203,4 +232,5 @@ def _with_found(exchange: Exchange, found: Retrieved) -> Exchange:
         for each in found.passages
     )
     notes = (*exchange.notes, RETRIEVAL_INCOMPLETE) if found.failed else exchange.notes
-    return replace(with_passages(exchange, passages), notes=notes)
+    widened = replace(with_passages(exchange, passages), notes=notes)
+    return with_searches(widened, found.searches)

@@ -158,6 +158,7 @@ async def node(
             reviews=reviews.queue if reviews else None,
             questions=questions,
             gateway=gateway,
+            retrieval=retrieval,
         )
     )
     _shorten_pauses()

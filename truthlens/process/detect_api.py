@@ -136,10 +136,18 @@ def form_fields(body: bytes) -> dict[str, str]:
     Raises:
         DialectError: It is no form, has too many fields, or is not UTF-8.
     """
+    return dict(form_pairs(body))
+
+
+def form_pairs(body: bytes, *, more: int = 0) -> list[tuple[str, str]]:
+    """Return names and values of a form that may give a name several times, ``more`` fields than other forms.
+
+    Raises:
+        DialectError: It is no form, has too many fields, or is not UTF-8.
+    """
+    most = _FORM_FIELDS + more
     try:
-        return dict(
-            parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_FORM_FIELDS, errors="strict")
-        )
+        return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=most, errors="strict")
     except ValueError:
         raise DialectError("the form cannot be read; expected its fields in UTF-8") from None
 

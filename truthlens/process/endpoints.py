@@ -30,6 +30,7 @@ from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
 
 if TYPE_CHECKING:
+    from truthlens.exchange.retrieval_step import RetrievalStep
     from truthlens.process.questions.api import AskApi
     from truthlens.process.questions.service import QuestionService
     from truthlens.review.store.queue import ReviewQueue
@@ -57,7 +58,8 @@ class WebParts:
     address) pairs to show; ``access`` says who may ask (left out, anyone who reaches the process by its own address);
     ``reviews_waiting`` gives how many reviews wait, ``None`` where that is not known; ``reviews`` is the queue, ``None``
     where it is switched off. ``questions`` gives what answers questions, asked where the policy has sources.
-    ``gateway`` is False for a process that serves pages alone.
+    ``gateway`` is False for a process that serves pages alone. ``retrieval`` gives what searches the policy's
+    sources, ``None`` where no policy had any.
     """
 
     policy: PolicyHolder
@@ -71,6 +73,7 @@ class WebParts:
     reviews: ReviewQueue | None = None
     questions: Callable[[], Awaitable[QuestionService]] | None = None
     gateway: bool = True
+    retrieval: Callable[[], RetrievalStep | None] | None = None
 
 
 WebApp = Callable[[WebParts], ASGIApp]

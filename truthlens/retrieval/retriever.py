@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from truthlens.core.records.retrieval import (
     Retrieved,
     RetrievedPassage,
     Search,
+    SearchedFor,
     SearchRecord,
     SearchResult,
     SourceSpec,
@@ -105,17 +106,24 @@ class Retriever:
     ) -> Retrieved:
         """Return what all ``sources`` give for all ``texts``, at once and within ``deadline``; a search that fails fails alone.
 
-        Passages of several searches are ordered by reciprocal rank (k = 60; Cormack et al., 2009), each of them given once.
+        The first of ``texts`` is the question, those behind it are claims. Passages of several searches are
+        ordered by reciprocal rank (k = 60; Cormack et al., 2009), each of them given once.
         """
         wanted = dict.fromkeys(text.strip()[:MOST_QUERY_CHARS] for text in texts)
-        searches = [(name, text) for text in wanted if text for name in sources]
+        searches = [(place, name, text) for place, text in enumerate(wanted) if text for name in sources]
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._one(name, text, k, deadline, asker)) for name, text in searches]
+            tasks = [
+                group.create_task(self._one(name, text, k, deadline, asker)) for _, name, text in searches
+            ]
         ended = [task.result() for task in tasks]
         for record, _ in ended:
             self._observe(record)
         ranked = [(record.source, passages) for record, passages in ended]
-        return Retrieved(_merged(ranked), tuple(record for record, _ in ended))
+        records = (
+            replace(record, sought=SearchedFor.CLAIM) if place else record
+            for (place, *_), (record, _) in zip(searches, ended, strict=True)
+        )
+        return Retrieved(_merged(ranked), tuple(records))
 
     async def tools(self, sources: Sequence[str], *, deadline: Deadline) -> tuple[SourceTool, ...]:
         """Return the tools of ``sources`` that models may use; one that cannot be asked now offers none."""

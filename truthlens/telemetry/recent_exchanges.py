@@ -9,14 +9,21 @@ from __future__ import annotations
 import secrets
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.mitigation_result import Correction
 from truthlens.core.records.outcome import Outcome
+from truthlens.core.records.retrieval import SearchRecord
 from truthlens.core.records.verdict import Span, Verdict
+
+if TYPE_CHECKING:
+    from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, CollectedPassage
 
 # Of one exchange: what a page can show, and what a hostile answer cannot make large.
 _MOST_CHOICES = 16
@@ -30,6 +37,13 @@ _MOST_TEXT_BYTES = 256 << 10
 _LONGEST_NOTE = 300
 _MOST_LEFT = 50
 _LONGEST_LEFT = 300
+_MOST_SEARCHES = 40
+_MOST_RETRIEVED = 200
+# Of a run of mode agentic: a decision takes two or three steps.
+_MOST_STEPS = 40
+_LONGEST_SUMMARY = 120
+_MOST_COLLECTED = 60
+_LONGEST_COLLECTED = 300
 # Roughly what the records take in memory, in bytes.
 _ENTRY_BYTES, _RECORD_BYTES = 2048, 512
 
@@ -71,7 +85,8 @@ class RecentExchange:
 
     ``id`` is unguessable, so that a reader who was given one page cannot ask for others. ``outcome`` has no
     body, and texts only where ``exchange`` is set, and then ``left`` too; ``evidence`` has figures of them, of a request
-    that was read. ``cut`` says that it had more choices, spans, claims or calls than
+    that was read. ``searches`` were made for it; ``sources`` names, by a passage's place, where it was retrieved
+    from. ``cut`` says that it had more choices, spans, claims, calls, searches or steps than
     are kept, and ``text_dropped`` that its texts were too large to keep.
     """
 
@@ -82,6 +97,8 @@ class RecentExchange:
     exchange: Exchange | None = None
     left: tuple[LeftExcerpt, ...] = ()
     evidence: EvidenceFigures | None = None
+    searches: tuple[SearchRecord, ...] = ()
+    sources: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
     spans: int = 0
     cut: bool = False
     text_dropped: bool = False
@@ -124,6 +141,7 @@ class Recent:
         text_bytes = _text_bytes(outcome, kept_exchange, left) if kept_exchange is not None else None
         shown = _shown(kept_exchange) if kept_exchange is not None and text_bytes is not None else None
         kept = _bounded(outcome, text=shown is not None)
+        evidence, searches, sources = _told_of(exchange)
         entry = RecentExchange(
             id=secrets.token_hex(8),
             time=time,
@@ -131,12 +149,15 @@ class Recent:
             request_id=request_id,
             exchange=shown,
             left=left if shown is not None else (),
-            evidence=evidence_figures(exchange) if exchange is not None else None,
+            evidence=evidence,
+            searches=searches[:_MOST_SEARCHES],
+            sources=sources,
             spans=sum(len(each.spans) for each in outcome.verdicts),
-            cut=_records(kept) < _records(outcome),
+            cut=_records(kept) < _records(outcome) or len(searches) > _MOST_SEARCHES,
             text_dropped=kept_exchange is not None and shown is None,
         )
-        size = _ENTRY_BYTES + _RECORD_BYTES * _records(kept) + (text_bytes or 0)
+        records = _records(kept) + len(entry.searches) + len(sources)
+        size = _ENTRY_BYTES + _RECORD_BYTES * records + (text_bytes or 0)
         self._entries[entry.id] = (entry, size)
         self._bytes += size
         while len(self._entries) > self._limit or (self._bytes > self._max_bytes and len(self._entries) > 1):
@@ -160,6 +181,17 @@ def evidence_figures(exchange: Exchange) -> EvidenceFigures:
     return EvidenceFigures(len(exchange.query), _by_rule(taken), _by_rule(left))
 
 
+def _told_of(
+    exchange: Exchange | None,
+) -> tuple[EvidenceFigures | None, tuple[SearchRecord, ...], Mapping[int, str]]:
+    """Return what of a request needs no leave: figures of its evidence, searches, sources of its passages."""
+    if exchange is None:
+        return None, (), {}
+    found = ((place, each.source) for place, each in enumerate(exchange.passages) if each.source)
+    sources = MappingProxyType(dict(islice(found, _MOST_RETRIEVED)))
+    return evidence_figures(exchange), exchange.searches, sources
+
+
 def _by_rule(texts: Iterable[tuple[str, str, int]]) -> tuple[RuleFigures, ...]:
     found: dict[tuple[str, str], list[int]] = {}
     for rule, source, size in texts:
@@ -180,7 +212,7 @@ def _excerpts(exchange: Exchange) -> tuple[LeftExcerpt, ...]:
 
 def _shown(exchange: Exchange) -> Exchange:
     """Return ``exchange`` without the texts that no page shows."""
-    return replace(exchange, model="", messages=(), echoed="", left=())
+    return replace(exchange, model="", messages=(), echoed="", left=(), searches=())
 
 
 def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
@@ -190,7 +222,9 @@ def _bounded(outcome: Outcome, *, text: bool) -> Outcome:
         body=None,
         verdict=_bounded_verdict(outcome.verdict, text=text),
         verdicts=tuple(_bounded_verdict(each, text=text) for each in outcome.verdicts[:_MOST_CHOICES]),
-        corrections=tuple(each and _bounded_correction(each) for each in outcome.corrections[:_MOST_CHOICES]),
+        corrections=tuple(
+            each and _bounded_correction(each, text=text) for each in outcome.corrections[:_MOST_CHOICES]
+        ),
         calls=tuple(replace(call, model=call.model[:_LONGEST_NAME]) for call in outcome.calls[:_MOST_CALLS]),
         first=(),
         reasoned=(),
@@ -232,18 +266,52 @@ def _bounded_span(span: Span, *, text: bool) -> Span:
     return replace(span, explanation=replace(explanation, differences=differences))
 
 
-def _bounded_correction(correction: Correction) -> Correction:
+def _bounded_correction(correction: Correction, *, text: bool) -> Correction:
     # Text and verdict stand in the outcome's answers and verdicts as well.
     attempts = tuple(
         replace(each, model=each.model[:_LONGEST_NAME]) for each in correction.attempts[:_MOST_CALLS]
     )
     verdict = Verdict(correction.verdict.status)
-    return replace(correction, text="", verdict=verdict, attempts=attempts, sources=())
+    run = correction.run and _bounded_run(correction.run, text=text)
+    return replace(correction, text="", verdict=verdict, attempts=attempts, sources=(), run=run)
+
+
+def _bounded_run(run: AgenticRun, *, text: bool) -> AgenticRun:
+    """Return a run without its answers, with what its tools gave: excerpts, or names of sources alone."""
+    steps: list[AgenticStep] = []
+    passages: list[CollectedPassage] = []
+    for step in run.steps[:_MOST_STEPS]:
+        first = len(passages)
+        added = run.passages[slice(*step.passages)][: _MOST_COLLECTED - first]
+        passages += (_bounded_passage(each, text=text) for each in added)
+        summary = step.summary[:_LONGEST_SUMMARY]
+        steps.append(replace(step, summary=summary, passages=(first, len(passages))))
+    return replace(run, answer="", partial_answer="", steps=tuple(steps), passages=tuple(passages))
+
+
+def _bounded_passage(passage: CollectedPassage, *, text: bool) -> CollectedPassage:
+    return replace(
+        passage,
+        document_id=passage.document_id[:_LONGEST_NAME] if text else "",
+        title=passage.title[:_LONGEST_NAME] if text else "",
+        text=_excerpt(passage.text) if text else "",
+        parent_id="",
+        passage_id="",
+    )
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= _LONGEST_COLLECTED else f"{text[:_LONGEST_COLLECTED]}…"
 
 
 def _records(outcome: Outcome) -> int:
     """Return how many records hang on an outcome."""
-    count = len(outcome.calls) + sum(len(each.attempts) for each in outcome.corrections if each is not None)
+    count = len(outcome.calls)
+    for correction in outcome.corrections:
+        if correction is not None:
+            count += len(correction.attempts)
+        if correction is not None and correction.run is not None:
+            count += sum(1 + end - first for first, end in (step.passages for step in correction.run.steps))
     for verdict in outcome.verdicts:
         count += 2 + len(verdict.results) + len(verdict.spans) + len(verdict.claims)
         count += sum(len(span.explanation.differences) for span in verdict.spans if span.explanation)
@@ -266,3 +334,7 @@ def _texts(outcome: Outcome, exchange: Exchange) -> Iterator[str]:
         yield answer.text
     for passage in exchange.passages:
         yield from (passage.text, passage.title, passage.id)
+    for correction in outcome.corrections[:_MOST_CHOICES]:
+        if correction is not None and correction.run is not None:
+            for each in _bounded_run(correction.run, text=True).passages:
+                yield from (each.text, each.title, each.document_id)

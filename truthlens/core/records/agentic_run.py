@@ -49,12 +49,14 @@ class AgenticStep:
 
     ``tool`` is the one that was asked for, ``unknown`` where there is none of that name, ``""`` in all other
     nodes. ``summary`` is a code or a count, never text of a user, a document or a model.
+    ``passages`` are the places, start inclusive and end exclusive, of what its tool added to the run's.
     """
 
     node: AgenticNode
     tool: str
     duration_s: float
     summary: str
+    passages: tuple[int, int] = (0, 0)
 
     @property
     def ran_tool(self) -> bool:

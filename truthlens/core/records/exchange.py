@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from truthlens.core.records.enums import AnswerKind, Endpoint, Provenance, Reason
+from truthlens.core.records.retrieval import SearchRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class Exchange:
     asked for (``n``). ``notes`` are codes of what limited the taking of evidence. ``left`` is what is no evidence, and
     ``unchecked`` why an answer cannot be checked, where the request alone says so. ``scope`` is what the operator says the
     exchange is about (trusted headers, the route's ``truthlens-scope-*``), by lower-case name; nothing in it is a client's.
+    ``searches`` are those that were made for it, in order.
     """
 
     endpoint: Endpoint
@@ -89,6 +91,7 @@ class Exchange:
     left: tuple[LeftText, ...] = ()
     unchecked: Reason | None = None
     scope: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    searches: tuple[SearchRecord, ...] = ()
 
     @property
     def not_checkable(self) -> Reason | None:

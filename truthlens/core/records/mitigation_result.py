@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from truthlens.core.records.calls import CallRecord, Role
 from truthlens.core.records.enums import Mode
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from truthlens.core.records.agentic_run import AgenticRun
 
 OWN_VERIFIER = "own-verifier"
 """Note of an exchange in which a model is to judge the answer that it gave."""
@@ -77,7 +81,7 @@ class Correction:
     ``text`` and ``verdict`` are the first answer's own where nothing better was found. ``replaced`` says that another
     model's words stand in ``text``. ``consensus`` is whether the models agreed on it, ``None`` where none was asked.
     ``notes`` are codes for ``truthlens.notes``. Of mode agentic ``cause`` is why its run ended (``AgenticStop``),
-    ``iterations`` how many decisions it took, and ``sources`` what it had to cite.
+    ``iterations`` how many decisions it took, ``sources`` what it had to cite, and ``run`` all of it.
     """
 
     text: str
@@ -91,6 +95,7 @@ class Correction:
     cause: str = ""
     iterations: int = 0
     sources: tuple[CollectedSource, ...] = ()
+    run: AgenticRun | None = None
 
     @property
     def rounds(self) -> int:

@@ -29,6 +29,14 @@ class SearchResult(StrEnum):
         return self not in (SearchResult.OK, SearchResult.CACHED, SearchResult.EMPTY)
 
 
+class SearchedFor(StrEnum):
+    """What a search was made with: the question, a flagged claim, or the words of mode agentic's model."""
+
+    QUESTION = "question"
+    CLAIM = "claim"
+    AGENT = "agent"
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
     """A source that the policy names: its type, and its options (a ``core.registry.SourceOptions``)."""
@@ -95,6 +103,7 @@ class SearchRecord:
     result: SearchResult
     duration_s: float
     passages: int = 0
+    sought: SearchedFor = SearchedFor.QUESTION
 
 
 @dataclass(frozen=True, slots=True)

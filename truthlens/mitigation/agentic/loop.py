@@ -93,6 +93,7 @@ class _OneRun:
     failure: str = ""
     tool: str = ""
     summary: str = ""
+    added: tuple[int, int] = (0, 0)
     candidate: str = ""
     best: AnswerEvaluation | None = None
     released: bool = False
@@ -148,7 +149,7 @@ class _OneRun:
 
     async def _timed(self, node: AgenticNode, step: Callable[[], Awaitable[_T]]) -> _T:
         started = self.tools.deadline.clock()
-        self.tool, self.summary = "", "not-finished"
+        self.tool, self.summary, self.added = "", "not-finished", (0, 0)
         try:
             return await step()
         except CallError as error:
@@ -156,7 +157,7 @@ class _OneRun:
             raise
         finally:
             spent = self.tools.deadline.clock() - started
-            self.steps.append(AgenticStep(node, self.tool, spent, self.summary))
+            self.steps.append(AgenticStep(node, self.tool, spent, self.summary, self.added))
             self.tools.observe(self.steps[-1])
 
     async def _initialize(self) -> AgenticNode:
@@ -197,6 +198,7 @@ class _OneRun:
         result = await self.tools.registry.execute_tool(name, **(decision.parameters or {}))
         evidence = tool is not None and tool.gives_evidence
         new = collect(state.collected_results, result, gives_evidence=evidence)
+        self.added = (len(state.collected_results) - new, len(state.collected_results))
         if evidence and result.metadata.get("code") != WRONG_PARAMETERS:
             query = (decision.parameters or {}).get("query")
             results = result.metadata.get("results", new)
