@@ -61,12 +61,7 @@ def check(
         note = f", answers of {file} are held for up to {held_s:g} s"
         for path in envoy:
             sound &= _report(path, _fit(policy, text, path), strict=strict, note=note)
-        if held_s > drain_grace:
-            out.print(
-                f"warning: a stop cuts answers that are held for longer than the --drain-grace of {drain_grace:g} s;"
-                f" start truthlens serve with --drain-grace {held_s:g} or more"
-            )
-            sound &= not strict
+        sound &= _fits_a_stop(held_s, drain_grace) or not strict
     elif envoy:
         for path in envoy:
             out.print(f"{path}: not checked, for {file} cannot be used")
@@ -103,6 +98,16 @@ def _fit(policy: Policy, policy_text: str, envoy: Path) -> list[Diagnostic]:
     except InvalidPolicyError as error:
         return list(error.diagnostics)
     return clock_diagnostics(policy, read_envoy(text, file=str(envoy)), policy_text=policy_text)
+
+
+def _fits_a_stop(held_s: float, grace_s: float) -> bool:
+    """Return whether a stop waits for the longest hold; where it does not, a line says so."""
+    if held_s > grace_s:
+        out.print(
+            f"warning: a stop cuts answers that are held for longer than the --drain-grace of {grace_s:g} s;"
+            f" start truthlens serve with --drain-grace {held_s:g} or more"
+        )
+    return held_s <= grace_s
 
 
 def _report(file: Path, found: Sequence[Diagnostic], *, strict: bool, note: str = "") -> bool:
