@@ -144,6 +144,9 @@ class ScriptedModels:
         asked = self.questions[case[1]] if case else self._by_text[_between(prompt, "question")]
         # By the number of tags, so that a prompt that is worded anew draws the same, and one that is asked again another.
         place = f"{self.seed}/{strength.name}/{asked.id}/{kind}/{prompt.count('<truthlens:')}"
+        if kind is Prompt.CRITIQUE:
+            # A mistake about one answer is none about another.
+            place += f"/{_between(prompt, 'answer')}"
         drawn = random.Random(place)
         return ScriptedReply(self._said(kind, strength, asked, prompt, drawn), asked.id)
 

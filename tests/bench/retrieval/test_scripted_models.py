@@ -15,6 +15,8 @@ from truthlens.core.records.calls import Completion, ModelRequest
 from truthlens.core.records.retrieval import FoundPassage
 from truthlens.mitigation.agentic.interfaces import AgenticTask
 from truthlens.mitigation.agentic.synthesis import NO_INFORMATION
+from truthlens.prompts import delimiters, render
+from truthlens.prompts.model_requests import stand_alone
 
 CORPUS = read_corpus()
 
@@ -88,6 +90,31 @@ async def test_a_weak_model_writes_wrong_answers_and_accepts_them(models: Script
     truths = [truth_of(run.answer, question) for run, question in zip(runs, questions, strict=True)]
     assert truths.count(Truth.WRONG) > len(questions) / 2
     assert any(run.accepted for run, truth in zip(runs, truths, strict=True) if truth is Truth.WRONG)
+
+
+def test_a_judge_errs_about_each_answer_by_itself(models: ScriptedModels) -> None:
+    """Whoever takes a wrong answer for a right one does not take the right one for a wrong one by that."""
+    errors: list[set[str]] = []
+    for question in CORPUS.questions[:80]:
+        judged = {}
+        for name in ("right", "wrong"):
+            prompt = render.render(
+                "judge_stage1",
+                chinese=False,
+                part="user",
+                evidence="",
+                question=delimiters.tag("question", question.question),
+                answer=delimiters.tag("answer", getattr(question, name)),
+            )
+            body = stand_alone(
+                system=render.render("judge_stage1", chinese=False, part="system"), user=prompt
+            )
+            judged[name] = models.reply({**body, "model": "middling"}).text.endswith("good")
+        errors.append({name for name, good in judged.items() if good is not (name == "right")})
+    assert {"right"} in errors
+    assert {"wrong"} in errors
+    share = sum(map(len, errors)) / (2 * len(errors))
+    assert 0.15 < share < 0.35
 
 
 def test_the_truth_of_every_answer_of_the_corpus_is_told() -> None:
