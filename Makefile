@@ -11,7 +11,7 @@ ATTACKS := tests/attack tests/process/access/test_oidc_faults.py \
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test quick check lint coverage format generate bench bench-gateway bench-detect bench-detectors bench-citation-marks bench-claims bench-peer bench-distractors bench-selection bench-cascade bench-verify bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-footprint bench-hostile bench-evidence bench-review-writing bench-reviews ablation train train-reader clean setup-test setup-dev test-attack
+.PHONY: help setup run test quick check lint coverage format generate bench bench-gateway bench-detect bench-detectors bench-citation-marks bench-claims bench-peer bench-distractors bench-selection bench-cascade bench-verify bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-footprint bench-hostile bench-evidence bench-retrieval bench-agentic bench-review-writing bench-reviews ablation train train-reader clean setup-test setup-dev test-attack
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -141,6 +141,14 @@ bench-hostile: $(VENV)/.test ## What hostile bodies cost other exchanges, and me
 
 bench-evidence: $(VENV)/.test ## What is taken as evidence of prompts in the form of real frameworks, and what that costs
 	$(BIN)/python -m bench.evidence.prompts $(ARGS)
+
+bench-retrieval: $(VENV)/.test ## Evidence that is searched for: recall of words, vectors and both; verdicts by it; time of a search
+	$(BIN)/python -m bench.retrieval.recall
+	$(BIN)/python -m bench.retrieval.verdicts
+	$(BIN)/python -m bench.retrieval.folder_latency
+
+bench-agentic: $(VENV)/.test ## What mode agentic makes of right and wrong answers, through Envoy, with scripted models; ARGS="--smoke" for a moment
+	$(BIN)/python -m bench.retrieval.agentic $(ARGS)
 
 bench-reviews: $(VENV)/.test ## Time of the review pages with 100,000 entries, on SQLite and PostgreSQL
 	$(BIN)/python -m bench.review.pages $(ARGS)

@@ -72,7 +72,9 @@ SMALL = {
     "bench.mitigation.run": Small(
         "--data {data} --rows 4 --modes lightweight", "mitigation.json", "configurations"
     ),
+    "bench.retrieval.agentic": Small("--smoke", "agentic.json", "rows"),
     "bench.retrieval.folder_latency": Small("--passages 40 --searches 4", out="", says="one subfolder"),
+    "bench.retrieval.recall": Small("--limit 3", "recall.json", "groups"),
     "bench.retrieval.verdicts": Small("--limit 2", out="", says="page_among_passages"),
     "bench.review.pages": Small("--entries 30 --times 1", "review-pages.json", "figures", "--output"),
     "bench.review.writing": Small(

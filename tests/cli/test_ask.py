@@ -6,6 +6,8 @@ import contextlib
 import http.server
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -26,6 +28,7 @@ from truthlens.mitigation.agentic.synthesis import NO_INFORMATION
 QUESTION = "How fast does the pump run?"
 CITED = "The pump runs at 600 rpm [pump.md#1]."
 Reply = str | int | bytes
+ROOT = Path(__file__).parents[2]
 
 
 class Server:
@@ -117,6 +120,26 @@ def test_an_accepted_answer_has_its_sources_and_its_verdict(
     assert "should_accept_answer" in result.stderr
     assert {key for _, key in server.requests} == {"Bearer sk-secret"}
     assert "sk-secret" not in result.stdout + result.stderr
+
+
+@pytest.mark.usefixtures("docs")
+def test_the_readme_shows_what_the_command_prints(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its question and folder, with a model that writes its answer; a score may move, but not across the threshold."""
+    section = (
+        (ROOT / "README.md").read_text().partition("## Ask your own documents\n")[2].partition("\n## ")[0]
+    )
+    command, shown = re.findall(r"```(?:sh)?\n(.*?)```", section, re.DOTALL)
+    variables, asked_for = command.splitlines()
+    for each in shlex.split(variables)[1:]:
+        monkeypatch.setenv(*each.split("=", 1))
+    monkeypatch.setenv("TRUTHLENS_BASE_URL", server.url)
+    monkeypatch.chdir(ROOT)
+    program, *words = shlex.split(asked_for)
+    server.replies = [search("block answers"), act("synthesize"), shown.splitlines()[0], *judged()]
+    result = run(*words)
+    assert (program, result.returncode) == (".venv/bin/truthlens", 0)
+    score = re.compile(r"score \d\.\d\d")
+    assert score.sub("score", result.stdout) == score.sub("score", shown)
 
 
 def test_what_contradicts_the_passages_is_flagged(server: Server, docs: Path) -> None:

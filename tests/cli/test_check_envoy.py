@@ -109,6 +109,19 @@ def test_warnings_fail_only_where_asked(policy: Path) -> None:
     assert (strict.status, strict.lines[-1]) == (1, f"{ENVOY}: 0 error(s), 1 warning(s)")
 
 
+def test_a_stop_that_cuts_answers_is_a_warning(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the drain's grace is shorter than the longest hold; with the value to start with."""
+    policy.write_text(LOOP.replace("45", "300"))
+    told = check(policy, "--envoy", ENVOY)
+    assert (told.status, len(told.lines)) == (0, 4)
+    assert told.lines[-1].startswith("warning: a stop cuts answers")
+    assert "of 65 s; start truthlens serve with --drain-grace 300 or more" in told.lines[-1]
+    assert check(policy, "--envoy", ENVOY, "--strict").status == 1
+    assert len(check(policy, "--envoy", ENVOY, "--drain-grace", "300").lines) == 3
+    monkeypatch.setenv("TRUTHLENS_DRAIN_GRACE", "299")
+    assert "--drain-grace of 299 s" in check(policy, "--envoy", ENVOY).lines[-1]
+
+
 def test_a_policy_with_mistakes_is_compared_with_nothing(policy: Path) -> None:
     """Its times are not known; the command says that it did not look."""
     policy.write_text(LOOP + "  treshold: 0.5\n")

@@ -17,13 +17,17 @@ from tests.fakes.engines import engine_of
 from tests.fakes.pipelines import pipeline_for, says
 from truthlens.core import registry
 from truthlens.core.deadline import Deadline
-from truthlens.core.records.enums import Action, Mode, Reason, Status
-from truthlens.core.records.exchange import RequestHead, ResponseHead
+from truthlens.core.records.agentic_run import AgenticRun, AgenticStop
+from truthlens.core.records.enums import Action, AnswerKind, Mode, Reason, Status
+from truthlens.core.records.exchange import Answer, RequestHead, ResponseHead
+from truthlens.core.records.mitigation_result import CandidateFate
 from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult, SourceTool
+from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.core.registry import SourceContext, SourceType
 from truthlens.detection.detectors.numbers.detector import NumberDetector
 from truthlens.detection.detectors.numbers.options import Options
 from truthlens.detection.interfaces import Detector
+from truthlens.exchange.agentic_mode import _fate
 from truthlens.exchange.mode_runner import MITIGATION_ERROR, NOT_BETTER
 from truthlens.exchange.retrieval_step import SOURCES_DISAGREE, RetrievalStep
 from truthlens.exchange.ticket import Conclusion
@@ -163,7 +167,7 @@ def detail(conclusion: Conclusion) -> dict[str, Any]:
 
 async def test_a_question_without_evidence_is_answered_and_checked() -> None:
     """The loop's answer leaves, scored against what it collected; headers, details and metrics tell of it."""
-    rig = Rig(*ACCEPTED)
+    rig = Rig(*ACCEPTED, *judged(0.9))
     found = await rig.exchange()
     assert content(found) == CITED
     assert (found.outcome.action, found.outcome.mode) == (Action.REFINE, Mode.AGENTIC)
@@ -238,6 +242,78 @@ async def test_a_first_answer_that_what_was_collected_supports_is_checked(source
     found = await rig.exchange()
     assert (found.outcome.action, found.outcome.verdict.status) == (Action.PASS, Status.CHECKED)
     assert rig.stops("call-failed") == 1
+
+
+DECLINE = "I don't have information about this in the available sources."
+SUPPORTED = "The pump is blue."
+OTHER = "The pump is green [doc-7]."
+
+
+@pytest.mark.parametrize(
+    ("replies", "text"),
+    [
+        ((search(), act("synthesize"), OTHER, *judged(), *judged()), SUPPORTED),
+        ((search(), act("synthesize"), OTHER, *judged(), *judged(0.9)), OTHER),
+        ((search(), act("synthesize"), OTHER, *judged(), "critique", "no form"), SUPPORTED),
+        ((search(), act("synthesize"), OTHER, *judged(), httpx.Response(400, json={})), SUPPORTED),
+        ((search(), act("finish"), "It is red [doc-7].", *judged(0.9), OTHER), SUPPORTED),
+    ],
+    ids=["judged good", "judged bad", "no judgement", "judge is down", "not accepted"],
+)
+async def test_a_first_answer_that_nothing_is_found_against_leaves_only_where_a_judge_rejects_it(
+    replies: tuple[Any, ...], text: str
+) -> None:
+    """Detectors see nothing wrong in either of the two: what they miss in the new one must not cost a right answer."""
+    rig = Rig(*replies)
+    found = await rig.exchange(QUESTION, SUPPORTED)
+    assert content(found) == text
+    assert found.outcome.verdict.status is Status.CHECKED
+    assert rig.replies == []
+    attempt = detail(found)["choices"][0]["mitigation"]["attempts"][0]
+    assert attempt.get("reason") == ("first-supported" if text is SUPPORTED else None)
+
+
+@pytest.mark.parametrize(
+    ("judgement", "text"), [(judged(0.9), CITED), (judged(), FIRST), (("critique", "no form"), FIRST)]
+)
+async def test_a_first_answer_that_was_flagged_by_what_was_collected_stays_unless_a_judge_rejects_it(
+    judgement: tuple[str, str], text: str
+) -> None:
+    """Near pages make detectors flag what is right; it stays flagged, with its disclaimer."""
+    found = await Rig(*ACCEPTED, *judgement).exchange()
+    assert content(found).endswith(text)
+    assert found.outcome.verdict.flagged is (text == FIRST)
+
+
+async def test_an_answer_that_what_was_collected_contradicts_leaves_for_a_decline() -> None:
+    """It is better to say nothing than to be wrong; one that nothing contradicts stays."""
+    found = await Rig(search(), act("finish"), DECLINE, *judged(0.9)).exchange()
+    assert content(found) == DECLINE
+    assert not found.outcome.verdict.flagged
+    answer, nothing = Answer(0, AnswerKind.TEXT, FIRST), unchecked(Reason.EMPTY_ANSWER)
+    first, run = unchecked(Reason.NO_CONTEXT), AgenticRun(DECLINE, AgenticStop.ACCEPTED, 1, 1, ())
+    for kept, fate in (
+        (Verdict(Status.CHECKED, None, 0.9, 0.5), CandidateFate.BETTER),
+        (Verdict(Status.CHECKED, None, 0.1, 0.5), CandidateFate.REJECTED),
+        (first, CandidateFate.REJECTED),
+    ):
+        decline = Answer(0, AnswerKind.TEXT, DECLINE)
+        assert (await _fate(decline, nothing, answer, kept=kept, first=first, run=run))[0] is fate
+
+
+@pytest.mark.parametrize(
+    ("replies", "text"),
+    [
+        (ACCEPTED, CITED),
+        ((search(), act("finish"), CITED, *judged(0.9), CITED), DECLINE),
+    ],
+)
+async def test_a_decline_leaves_for_an_answer_that_its_run_accepted(
+    replies: tuple[Any, ...], text: str
+) -> None:
+    """And for no fallback: to decline may have been right."""
+    found = await Rig(*replies).exchange(QUESTION, DECLINE)
+    assert text in content(found)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +397,7 @@ async def test_auto_may_choose_it_where_it_is_listed() -> None:
 
 async def test_auto_runs_it_wherever_there_is_no_evidence() -> None:
     """No other of its modes can do anything there, so that nothing is chosen, and nothing learned."""
-    rig = Rig(*ACCEPTED, policy="auto, auto: {modes: [lightweight, standard, agentic]}")
+    rig = Rig(*ACCEPTED, *judged(0.9), policy="auto, auto: {modes: [lightweight, standard, agentic]}")
     found = await rig.exchange()
     assert (content(found), found.outcome.mode) == (CITED, Mode.AGENTIC)
     assert found.outcome.verdict.status is Status.CHECKED
@@ -354,7 +430,7 @@ def tool_source(monkeypatch: pytest.MonkeyPatch) -> type[ToolMemorySource]:
 @pytest.mark.usefixtures("tool_source")
 async def test_what_a_tool_of_a_source_gives_is_evidence_of_that_source() -> None:
     """Its server's words stand between tags in the prompt."""
-    rig = Rig(use("handbook.lookup", part="pump"), *ACCEPTED[1:])
+    rig = Rig(use("handbook.lookup", part="pump"), *ACCEPTED[1:], *judged(0.9))
     found = await rig.exchange()
     assert content(found) == CITED
     told = detail(found)
@@ -401,9 +477,10 @@ async def test_what_the_request_contradicts_stays_flagged(source: type[MemorySou
     assert attempt["score"] >= 0.5
 
 
-async def test_a_run_that_takes_too_long_falls_back_within_the_exchange() -> None:
-    """The decision hangs; what was collected still gives an answer, in the time that the run leaves for it."""
-    rig = Rig(search(), None, CITED, policy="agentic, timeout_s: 1, mitigation: {deadline_s: 3}")
+@pytest.mark.parametrize(("answer", "text"), [(DECLINE, DECLINE), (CITED, FIRST)])
+async def test_a_run_that_takes_too_long_falls_back_within_the_exchange(answer: str, text: str) -> None:
+    """The decision hangs: a decline still leaves in the time that the run has, an answer that nobody judged does not."""
+    rig = Rig(search(), None, answer, policy="agentic, timeout_s: 1, mitigation: {deadline_s: 3}")
     found = await rig.exchange()
-    assert content(found) == CITED
+    assert content(found).endswith(text)
     assert detail(found)["choices"][0]["mitigation"]["cause"] == "time"

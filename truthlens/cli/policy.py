@@ -18,7 +18,7 @@ from truthlens.envoy.checks.timeouts import clock_diagnostics, longest_hold_s, r
 from truthlens.policy import InvalidPolicyError, Policy, compile_policy
 from truthlens.policy.compile import check_text, read_text
 from truthlens.process.model_store import ModelShelf, SimilarityShelf
-from truthlens.process.settings import Settings
+from truthlens.process.settings import DEFAULT_DRAIN_GRACE_S, Settings
 from truthlens.process.start_checks import make_ready
 from truthlens.telemetry.metrics import Metrics
 from truthlens.yamlfile.diagnostics import Diagnostic, Severity
@@ -39,6 +39,10 @@ def check(
         ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings as well.")] = False,
+    drain_grace: Annotated[
+        float,
+        options.setting("drain-grace", "What `serve` is started with: --envoy compares it, too.", min=0),
+    ] = DEFAULT_DRAIN_GRACE_S,
     models: options.Models = None,
 ) -> None:
     """Validate a policy: every mistake with file, line, key and remedy. Exit status 1 if there is one."""
@@ -57,6 +61,7 @@ def check(
         note = f", answers of {file} are held for up to {held_s:g} s"
         for path in envoy:
             sound &= _report(path, _fit(policy, text, path), strict=strict, note=note)
+        sound &= _fits_a_stop(held_s, drain_grace) or not strict
     elif envoy:
         for path in envoy:
             out.print(f"{path}: not checked, for {file} cannot be used")
@@ -93,6 +98,16 @@ def _fit(policy: Policy, policy_text: str, envoy: Path) -> list[Diagnostic]:
     except InvalidPolicyError as error:
         return list(error.diagnostics)
     return clock_diagnostics(policy, read_envoy(text, file=str(envoy)), policy_text=policy_text)
+
+
+def _fits_a_stop(held_s: float, grace_s: float) -> bool:
+    """Return whether a stop waits for the longest hold; where it does not, a line says so."""
+    if held_s > grace_s:
+        out.print(
+            f"warning: a stop cuts answers that are held for longer than the --drain-grace of {grace_s:g} s;"
+            f" start truthlens serve with --drain-grace {held_s:g} or more"
+        )
+    return held_s <= grace_s
 
 
 def _report(file: Path, found: Sequence[Diagnostic], *, strict: bool, note: str = "") -> bool:

@@ -23,7 +23,14 @@ from truthlens.detection.models.runtime import cpu_quota
 from truthlens.process.app import Node
 from truthlens.process.app import serve as serve_node
 from truthlens.process.endpoints import WebApp, endpoints_app
-from truthlens.process.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Access, Settings, shipped_policy
+from truthlens.process.settings import (
+    DEFAULT_CONSOLE,
+    DEFAULT_DRAIN_GRACE_S,
+    DEFAULT_EXTPROC,
+    Access,
+    Settings,
+    shipped_policy,
+)
 from truthlens.telemetry import logs, tracing
 
 out = Console(soft_wrap=True, highlight=False)
@@ -56,7 +63,7 @@ def serve(
     ] = 3.0,
     drain_grace: Annotated[
         float, options.setting("drain-grace", "Seconds that exchanges in flight may then take.", min=0)
-    ] = 65.0,
+    ] = DEFAULT_DRAIN_GRACE_S,
     upstream: options.BackendUpstream = None,
     redis: options.Redis = None,
     review_database: options.ReviewDatabase = None,

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from truthlens.core.deadline import Deadline
+from truthlens.core.errors import CallError, DetectorError
 from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, AgenticStop, CollectedPassage
 from truthlens.core.records.agentic_settings import AgenticSettings, ToolName
 from truthlens.core.records.calls import Ask, Role
@@ -30,6 +31,7 @@ from truthlens.core.records.mitigation_result import (
 )
 from truthlens.core.records.retrieval import FoundPassage, Retrieved, SearchRecord, SourceTool
 from truthlens.core.records.verdict import DetectorResult, Verdict
+from truthlens.core.risk import HIGH_RISK
 from truthlens.delivery.warning import takes_warning
 from truthlens.detection.cascade import failed_by_models, rejected_by_models
 from truthlens.detection.detectors.citations.detector import CitationDetector
@@ -59,9 +61,13 @@ from truthlens.mitigation.agentic.tools.interfaces import WRONG_PARAMETERS, Tool
 from truthlens.mitigation.agentic.tools.mcp import register_mcp
 from truthlens.mitigation.agentic.tools.registry import ToolRegistry
 from truthlens.mitigation.agentic.tools.search import SearchSources
-from truthlens.mitigation.gain import ScoredDraft, weighed
+from truthlens.mitigation.gain import UNSCORED, ScoredDraft, weighed
 from truthlens.retrieval.interfaces import SourceError, WrongArgumentsError
 from truthlens.retrieval.retriever import Retriever
+from truthlens.text.claims.non_claims import is_abstention
+
+FIRST_SUPPORTED = "first-supported"
+"""Why the answer of a run is not delivered: nothing is found against the first one."""
 
 _VECTOR_TYPES = frozenset(("pgvector", "qdrant", "vector_store"))
 _WEB_TYPES = frozenset(("ddgs", "searxng"))
@@ -135,34 +141,22 @@ class AgenticMode:
         made: list[SearchRecord] = []
         run = await self._run(case, answer, caller, made)
         wider = _Evidence.of(replace(case, exchange=with_searches(case.exchange, made)), run)
-        kept, disagree = await self._first_again(wider, answer, first, caller)
+        kept, disagree, unrefuted = await self._first_again(wider, answer, first, caller)
         notes = [SOURCES_DISAGREE] if disagree else []
-        candidate = replace(answer, text=run.answer)
         attempt, verdict = None, None
         if run.answer and run.answer != answer.text:
+            candidate = replace(answer, text=run.answer)
             verdict = await self._candidate(wider, candidate, first, caller)
-            fate, reason = await _fate(candidate, verdict, answer, kept=kept, first=first)
-            model = models_of(case.plan.agentic, own=case.model).synthesis
-            score = None if verdict is None else verdict.score
-            attempt = Attempt(model, Role.SYNTHESIZER, fate, score, reason)
-        is_better = attempt is not None and attempt.fate is CandidateFate.BETTER
-        if attempt is not None and not is_better:
+            fate, reason = await _fate(candidate, verdict, answer, kept=kept, first=first, run=run)
+            if fate is CandidateFate.BETTER and (unrefuted or first.score is None):
+                against = kept.flagged and not unrefuted
+                fate, reason = await self._judged(wider.case, run, answer, caller, against=against)
+            attempt = _attempt(case, verdict, fate, reason)
+        if attempt is not None and attempt.fate is not CandidateFate.BETTER:
             notes.append(UNCONFIRMED if verdict is None else NOT_BETTER)
-        final = verdict if is_better else _delivered(case, first, kept, run)
-        assert final is not None
-        return wider.case, Correction(
-            run.answer if is_better else answer.text,
-            final,
-            Mode.AGENTIC,
-            Stop.RELEASED if run.released else _STOPS[run.stop],
-            attempts=() if attempt is None else (attempt,),
-            replaced=is_better and attempt is not None and attempt.model != case.model,
-            notes=tuple(notes),
-            cause=run.stop.value,
-            iterations=run.iterations,
-            sources=_sources(run.passages, cited=is_better),
-            run=run,
-        )
+            verdict = None
+        final = verdict or _delivered(case, first, kept, run)
+        return wider.case, _correction(case, answer, final, run, attempt=attempt, notes=notes)
 
     async def _run(self, case: Case, answer: Answer, caller: Caller, made: list[SearchRecord]) -> AgenticRun:
         """Return the run for one answer; its searches are added to ``made``."""
@@ -204,17 +198,44 @@ class AgenticMode:
 
     async def _first_again(
         self, wider: _Evidence, answer: Answer, first: Verdict, caller: Caller
-    ) -> tuple[Verdict, bool]:
-        """Return the verdict on the first answer by all evidence, and whether parts of that disagree."""
+    ) -> tuple[Verdict, bool, bool]:
+        """Return the verdict on the first answer by all evidence, and two facts.
+
+        The first is whether parts of that disagree, the second whether nothing is found against the answer.
+        """
         if not wider.added:
-            return first, False
+            return first, False, False
         (found,) = await self._assessor.detect(wider.case, [answer])
         disagree = False
         if first.score is not None:
-            found, disagree = settled(first, found, own=wider.own)
+            second = found
+            found, disagree = settled(first, second, own=wider.own)
             if found is first:
-                return first, disagree
-        return await self._asked(wider.case, answer, found, first, caller) or first, disagree
+                return first, disagree, not disagree and second.score is not None and not second.flagged
+        kept = await self._asked(wider.case, answer, found, first, caller) or first
+        return kept, disagree, kept.score is not None and not kept.flagged
+
+    async def _judged(
+        self, case: Case, run: AgenticRun, answer: Answer, caller: Caller, *, against: bool
+    ) -> tuple[CandidateFate, str]:
+        """Return what becomes of a run's answer where the request's evidence says nothing against the first.
+
+        Detectors miss errors, and take true claims for errors beside near evidence. So the run's judge looks
+        at the first answer too, which stays where it finds no high risk. Where the run did not accept its own
+        answer, the first one stays unless detectors are ``against`` it; where there is no judgement, it then
+        leaves for one that declines alone. A first answer that only declines gives way.
+        """
+        better, stays = (CandidateFate.BETTER, ""), (CandidateFate.REJECTED, FIRST_SUPPORTED)
+        if is_abstention(answer.text):
+            return better
+        if not (run.accepted or against):
+            return stays
+        judge = _judge_of(case.plan.agentic, own=case.model)
+        try:
+            judged = await judge.examine(case.exchange, answer, (), ask=caller)
+        except (CallError, DetectorError):
+            return better if against and is_abstention(run.answer) else stays
+        return better if max(judged.score or 0.0, judged.floor) > HIGH_RISK else stays
 
     async def _candidate(
         self, wider: _Evidence, candidate: Answer, first: Verdict, caller: Caller
@@ -297,17 +318,55 @@ async def _fate(
     *,
     kept: Verdict,
     first: Verdict,
+    run: AgenticRun,
 ) -> tuple[CandidateFate, str]:
-    """Return whether the answer of a run is delivered; against an unscored one it has to be supported."""
+    """Return whether the answer of a run is delivered; against an unscored one it has to be supported.
+
+    To decline is better than to be wrong; an answer that declines leaves only for one that its run accepted.
+    """
     if verdict is None:
         return CandidateFate.REJECTED, UNCONFIRMED
     if first.score is None:
+        if verdict.claims_nothing and kept.flagged:
+            return CandidateFate.BETTER, ""
         if verdict.score is None:
-            return CandidateFate.REJECTED, "unscored"
+            return CandidateFate.REJECTED, UNSCORED
+        if is_abstention(answer.text) and not run.accepted:
+            return CandidateFate.REJECTED, "not-accepted"
         return (CandidateFate.WORSE if verdict.flagged else CandidateFate.BETTER), ""
     if not kept.flagged:
-        return CandidateFate.REJECTED, "first-supported"
+        return CandidateFate.REJECTED, FIRST_SUPPORTED
     return await weighed(ScoredDraft(candidate.text, verdict), ScoredDraft(answer.text, kept), first=first)
+
+
+def _attempt(case: Case, verdict: Verdict | None, fate: CandidateFate, reason: str) -> Attempt:
+    model = models_of(case.plan.agentic, own=case.model).synthesis
+    return Attempt(model, Role.SYNTHESIZER, fate, None if verdict is None else verdict.score, reason)
+
+
+def _correction(
+    case: Case,
+    answer: Answer,
+    final: Verdict,
+    run: AgenticRun,
+    *,
+    attempt: Attempt | None,
+    notes: Sequence[str],
+) -> Correction:
+    is_better = attempt is not None and attempt.fate is CandidateFate.BETTER
+    return Correction(
+        run.answer if is_better else answer.text,
+        final,
+        Mode.AGENTIC,
+        Stop.RELEASED if run.released else _STOPS[run.stop],
+        attempts=() if attempt is None else (attempt,),
+        replaced=is_better and attempt is not None and attempt.model != case.model,
+        notes=tuple(notes),
+        cause=run.stop.value,
+        iterations=run.iterations,
+        sources=_sources(run.passages, cited=is_better),
+        run=run,
+    )
 
 
 def _delivered(case: Case, first: Verdict, kept: Verdict, run: AgenticRun) -> Verdict:
@@ -386,14 +445,7 @@ async def run_loop(
         observe: told of every step that ended.
     """
     settings = loop.settings
-    names = models_of(settings, own=task.model)
-    judge = JudgeDetector(
-        JudgeOptions(
-            model=names.evaluation,
-            formatting_model=names.formatting,
-            two_stage=settings.evaluation_use_two_stage,
-        )
-    )
+    judge = _judge_of(settings, own=task.model)
     registry = await builtin_tools(settings, search, _by_tool(types, settings.tools), deadline)
     await offer_tools(registry, retriever, tuple(types), deadline)
     tools = AgenticTools(ask, registry, _citations, judge.examine, deadline, prompt_tokens, observe)
@@ -424,6 +476,16 @@ async def offer_tools(
             raise ToolError(error.result.value, "the call failed") from None
 
     await register_mcp(registry, await retriever.tools(sources, deadline=deadline), call)
+
+
+def _judge_of(settings: AgenticSettings, *, own: str) -> JudgeDetector:
+    names = models_of(settings, own=own)
+    options = JudgeOptions(
+        model=names.evaluation,
+        formatting_model=names.formatting,
+        two_stage=settings.evaluation_use_two_stage,
+    )
+    return JudgeDetector(options)
 
 
 def _by_tool(types: Mapping[str, str], tools: Sequence[ToolName]) -> Mapping[ToolName, tuple[str, ...]]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from truthlens.core.net import Address, Upstream
 
 DEFAULT_LISTEN = "127.0.0.1:10000"
+DEFAULT_DRAIN_GRACE_S = 65.0
 DEFAULT_EXTPROC = "127.0.0.1:18080"
 DEFAULT_CONSOLE = "127.0.0.1:8088"
 DEFAULT_USER_HEADER = "X-Forwarded-User"
@@ -138,7 +139,7 @@ class Settings:
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
     drain_notice_s: float = 3.0
-    drain_grace_s: float = 65.0
+    drain_grace_s: float = DEFAULT_DRAIN_GRACE_S
     reload: bool = True
     upstream: Upstream | None = None
     redis: str | None = None
