@@ -172,6 +172,23 @@ def test_it_abstains_where_nothing_can_be_read(text: str, passages: tuple[str, .
     assert (result.abstained, result.score) == (True, None)
 
 
+def test_a_growing_answer_is_read_ahead_of_its_end() -> None:
+    """All but its last claim, without the time of the exchange; the verdict is the one of the whole answer."""
+    reader, given = ByWords(), exchange(*PASSAGES)
+    text = "The ferry was blue. The bus was red. Dogs was free. " * 4 + "Cats travel free."
+    follower = ReaderDetector(reader, time_s=0.2).follow(given)
+    for end in range(0, len(text), 40):
+        if follower.due([answer(text[:end])]):
+            follower.ahead([answer(text[:end])], stop=never)
+    ahead = list(reader.seen)
+    assert len(ahead) == len(set(ahead)) == 3
+    assert not any("Cats" in each for each in ahead)
+    found = follower.whole(answer(text), stop=never)
+    assert len(reader.seen) == 4
+    assert found.findings == ReaderDetector(ByWords()).follow(given).whole(answer(text), stop=never).findings
+    assert not ReaderDetector(reader).follow(given).due([answer("The ferry is blue.")])
+
+
 def test_it_stops_when_nobody_waits() -> None:
     with pytest.raises(StoppedError):
         ReaderDetector(ByWords()).detect_all(

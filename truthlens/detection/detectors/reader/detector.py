@@ -34,6 +34,8 @@ _OUTCOMES = (ClaimOutcome.SUPPORTED, ClaimOutcome.CONTRADICTED, ClaimOutcome.NOT
 # Of one exchange; claims beyond are read anew.
 _MOST_REMEMBERED = 4_000
 _AT_ONCE = 8
+# An answer that has grown by so many characters may have another whole claim.
+_AHEAD_CHARS = 160
 _EVEN = 0.5
 
 
@@ -99,7 +101,30 @@ class ReaderFollower(RuleFollower):
         self._max_claims, self._quotations = max_claims, Quotations(exchange.passages)
         self._read: dict[str, _Reading] = {}
         self._left_s = time_s
+        # By answer, the characters from which on there may be something to read ahead.
+        self._due: dict[int, int] = {}
         self._lock = threading.Lock()
+
+    def due(self, answers: Sequence[Answer]) -> bool:
+        """Return whether an answer may have grown by a claim."""
+        return any(len(answer.text) >= self._due.get(answer.index, _AHEAD_CHARS) for answer in answers)
+
+    def ahead(self, answers: Sequence[Answer], *, stop: StopCheck) -> None:
+        """Read the claims that further text will not change: all but the last one of each answer.
+
+        Nobody waits for this, so that it takes nothing of the exchange's time.
+        """
+        for answer in answers:
+            if not self.due([answer]):
+                continue
+            self._due[answer.index] = len(answer.text) + _AHEAD_CHARS
+            if self._reads(answer):
+                with self._lock:
+                    left_s = self._left_s
+                    try:
+                        self._readings(answer.text, scored_claims(answer.text)[:-1], stop)
+                    finally:
+                        self._left_s = left_s
 
     def whole(self, answer: Answer, *, stop: StopCheck) -> DetectorResult:
         """Return the result on the answer as if it were whole."""
