@@ -163,10 +163,14 @@ Each part has its own rules; values.schema.json has those about a single value.
 {{- if and (eq $values.reviews.storage "postgresql") (not $network.database.to) -}}
 {{- fail "networkPolicy.database.to: reviews.storage is postgresql; say where the database is" -}}
 {{- end -}}
+{{- if and (eq $values.console.login "oidc") (not $network.models) -}}
+{{- fail "networkPolicy.models: console.login is oidc; say where the provider is" -}}
+{{- end -}}
 {{- if and $values.secrets.redis.existingSecret (not $network.redis.to) -}}
 {{- fail "networkPolicy.redis.to: secrets.redis is set; say where Redis is" -}}
 {{- end -}}
-{{- if and (or $values.serviceMonitor.enabled (eq $values.autoscaling.type "keda")) (not $network.prometheus) (eq $values.mode "service") -}}
+{{- $scaled := and $values.autoscaling.enabled (ne $values.autoscaling.type "cpu") -}}
+{{- if and (or $values.serviceMonitor.enabled $scaled) (not $network.prometheus) -}}
 {{- fail "networkPolicy.prometheus: without its peers Prometheus could not read /metrics" -}}
 {{- end -}}
 {{- end -}}

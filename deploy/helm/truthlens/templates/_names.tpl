@@ -47,9 +47,9 @@ labels:
 {{ include "truthlens.fullname" . }}.{{ .Release.Namespace }}.svc.cluster.local
 {{- end -}}
 
-{{/* The text of the policy, where the chart has it. */}}
+{{/* The text of the policy, where the chart has it; its own without the two lines that say whence it is copied. */}}
 {{- define "truthlens.policy" -}}
-{{- .Values.policy.text | default (.Files.Get "files/policy.yaml") -}}
+{{- .Values.policy.text | default (regexReplaceAll "^(# [^\n]*\n){2}" (.Files.Get "files/policy.yaml") "") -}}
 {{- end -}}
 
 {{- define "truthlens.policyName" -}}
