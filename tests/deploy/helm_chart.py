@@ -30,7 +30,9 @@ _LIBRARIES = Path("/usr/share/gocode")
 _PACKAGES = "golang-github-masterminds-sprig-dev golang-gopkg-yaml.v2-dev"
 _SAME = "as in default.yaml"
 _LONG = 5000
-_HEADER = "# What the chart makes of the values at the top. `python -m tests.deploy.helm_chart` writes the objects again.\n"
+_HEADER = (
+    "# What the chart makes of the values. `python -m tests.deploy.helm_chart` writes the objects again.\n"
+)
 
 
 class NoEngineError(Exception):
@@ -84,7 +86,7 @@ def engine() -> Path:
 
 
 def _build(go: str, target: Path) -> None:
-    # Debian's libraries are found by GOPATH; there is no module proxy to ask. Without optimisation: it renders for a moment.
+    # Debian's libraries are found by GOPATH; no module proxy is asked. Not optimised: it runs for a moment.
     environment = {
         **os.environ,
         "GO111MODULE": "off",

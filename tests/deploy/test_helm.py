@@ -1,4 +1,4 @@
-"""The Helm chart says what kustomize base and examples say, in what Kubernetes takes, and refuses what does harm."""
+"""The Helm chart says what kustomize base and examples say, as Kubernetes takes it, and refuses harm."""
 
 from __future__ import annotations
 
@@ -109,6 +109,20 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"istio": {"enabled": True, "routes": ["chat"], "tlsMode": "SIMPLE"}},
         "istio.tlsMode",
     ),
+    "Istio without certificates": (
+        {
+            "istio": {"enabled": True, "routes": ["chat"], "tlsMode": "SIMPLE"},
+            "secrets": {"tls": {"existingSecret": "tls"}},
+        },
+        "istio.credentialName",
+    ),
+    "Istio without the certificate that pods ask for": (
+        {
+            "istio": {"enabled": True, "routes": ["chat"], "tlsMode": "SIMPLE", "credentialName": "roots"},
+            "secrets": {"tls": {"existingSecret": "tls", "clientCA": True}},
+        },
+        "use MUTUAL",
+    ),
     "a network that shuts Envoy out": ({"networkPolicy": {"enabled": True}}, "networkPolicy.envoy"),
     "a network that shuts the database out": (
         {"networkPolicy": {**OPEN, "database": {"to": []}}},
@@ -170,6 +184,7 @@ CUSTOM_KEYS = {
         "trafficPolicy.connectionPool.http.http1MaxPendingRequests",
         "trafficPolicy.connectionPool.http.http2MaxRequests",
         "trafficPolicy.tls.mode",
+        "trafficPolicy.tls.credentialName",
     },
     "ServiceMonitor": {
         "jobLabel",
@@ -273,7 +288,7 @@ def test_kubernetes_takes_the_objects(name: str, rendered: dict[str, Rendered]) 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_would_do_harm_is_refused(case: str, refusals: dict[str, Rendered]) -> None:
-    """Values that lose data, open what has to be closed, or cannot work are refused by the name of the value."""
+    """Values that lose data, open what has to be closed, or cannot work are refused by their names."""
     message = refusals[case].error
     assert message is not None
     assert REFUSED[case][1] in message
@@ -292,7 +307,7 @@ def test_old_clusters_have_no_sidecars() -> None:
 
 
 def test_the_default_is_the_kustomize_base(rendered: dict[str, Rendered]) -> None:
-    """By default chart and kustomize base make the same Deployment, Service, disruption budget and policy."""
+    """By default chart and base make the same Deployment, Service, disruption budget and policy."""
     objects = copy.deepcopy(dict(rendered["default"].objects))
     ours, base = objects["Deployment/truthlens"]["spec"], _base("deployment.yaml")["spec"]
     ours_container, base_container = (spec["template"]["spec"]["containers"][0] for spec in (ours, base))
@@ -318,7 +333,7 @@ def test_the_default_is_the_kustomize_base(rendered: dict[str, Rendered]) -> Non
 
 @pytest.mark.parametrize("name", CASES)
 def test_selectors_choose_the_pods_of_one_component(name: str, rendered: dict[str, Rendered]) -> None:
-    """Each selector chooses pods of one Deployment and of no other, and ports are those that the pods have."""
+    """Each selector chooses pods of one Deployment and no other, and ports are those that pods have."""
     templates = [found["spec"]["template"] for found in rendered[name].of_kind("Deployment")]
 
     def chosen(selector: dict[str, str]) -> list[dict[str, Any]]:
@@ -352,7 +367,7 @@ def test_selectors_choose_the_pods_of_one_component(name: str, rendered: dict[st
 
 @pytest.mark.parametrize("name", CASES)
 def test_pods_are_sound(name: str, rendered: dict[str, Rendered]) -> None:
-    """Every mount has its volume, files that variables name are mounted, and variables are options of the command."""
+    """Mounts have volumes, files that variables name are mounted, and variables are the command's options."""
     root: Any = typer.main.get_command(command_line())
     for pod in _pods(rendered[name]):
         (container,) = pod["containers"]
@@ -384,7 +399,7 @@ def test_the_chart_holds_no_secret(name: str, rendered: dict[str, Rendered]) -> 
 
 
 def test_a_sidecar_merges_with_the_pods_of_an_envoy(rendered: dict[str, Rendered]) -> None:
-    """A sidecar's volumes have names of their own, its ext_proc is on loopback, and it lives as long as Envoy."""
+    """A sidecar's volumes have names of their own, its ext_proc is on loopback, and it outlives Envoy."""
     (pod,) = _pods(rendered["sidecar"])
     assert all(volume["name"].startswith("truthlens-") for volume in pod["volumes"])
     (container,) = pod["containers"]
@@ -398,7 +413,7 @@ def test_a_sidecar_merges_with_the_pods_of_an_envoy(rendered: dict[str, Rendered
 def test_the_shipped_policy_and_those_of_the_snapshots_are_sound(
     rendered: dict[str, Rendered], tmp_path: Any
 ) -> None:
-    """Every policy that the chart makes a ConfigMap of has no mistakes, but for models that these examples have none of."""
+    """Policies that become ConfigMaps have no mistakes, but for models that these examples do not list."""
     for name, found in rendered.items():
         for config in found.of_kind("ConfigMap"):
             if "truthlens.yaml" in config["data"] and "auto" not in name:
@@ -408,7 +423,7 @@ def test_the_shipped_policy_and_those_of_the_snapshots_are_sound(
 
 
 def test_alerts_have_one_source(rendered: dict[str, Rendered]) -> None:
-    """The chart's rules are those of Prometheus, but for what values change: threshold, time, severity, left out."""
+    """The chart's rules are those of Prometheus, but for what values change: threshold, time, severity."""
     source = yaml.safe_load((DEPLOY / "prometheus" / "rules.yaml").read_text("utf-8"))
     ours = rendered["monitoring"].objects["PrometheusRule/truthlens"]["spec"]
     changes = CASES["monitoring"]["prometheusRule"]["alerts"]
@@ -474,7 +489,7 @@ def test_envoy_gateway_is_told_what_the_example_says(rendered: dict[str, Rendere
 
 
 def test_istio_is_told_what_the_envoy_file_says(rendered: dict[str, Rendered]) -> None:
-    """Filter and routes of the EnvoyFilter are those of envoy/truthlens.yaml, but for the cluster and where they are on."""
+    """Filter and routes of the EnvoyFilter are those of envoy/truthlens.yaml, but for names."""
     envoy = yaml.safe_load((ROOT / "envoy" / "truthlens.yaml").read_text("utf-8"))
     manager = envoy["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
     expected = manager["http_filters"][0]
@@ -509,7 +524,7 @@ def test_custom_resources_have_keys_of_their_definitions(kind: str, rendered: di
 
 
 def test_autoscaling_follows_metrics_that_exist(rendered: dict[str, Rendered]) -> None:
-    """Rules of prometheus-adapter, HPA and KEDA speak of metrics that a process has, and of each other's names."""
+    """Rules of prometheus-adapter, HPA and KEDA speak of metrics that exist, and of each other's names."""
     from tests.deploy.test_monitoring import SERIES
 
     adapter = yaml.safe_load((DEPLOY / "helm" / "prometheus-adapter.yaml").read_text("utf-8"))["rules"][
@@ -528,7 +543,7 @@ def test_autoscaling_follows_metrics_that_exist(rendered: dict[str, Rendered]) -
 
 
 def test_values_fit_their_schema() -> None:
-    """The defaults, and those of every snapshot and every refusal, fit the schema: the chart's checks come after it."""
+    """Values of defaults, snapshots and refusals fit the schema: the chart's checks come after it."""
     jsonschema.Draft7Validator.check_schema(SCHEMA)
     for changes in [{}, *CASES.values(), *(values for values, _ in REFUSED.values())]:
         jsonschema.validate(merged(DEFAULTS, changes), SCHEMA)

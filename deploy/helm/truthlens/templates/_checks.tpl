@@ -143,6 +143,10 @@ Each part has its own rules; values.schema.json has those about a single value.
 {{- fail "istio.tlsMode: DISABLE does not fit secrets.tls; use SIMPLE, or MUTUAL" -}}
 {{- else if and (not $tls) (has $mode (list "SIMPLE" "MUTUAL")) -}}
 {{- fail (printf "istio.tlsMode: %s needs secrets.tls" $mode) -}}
+{{- else if and (has $mode (list "SIMPLE" "MUTUAL")) (not $values.istio.credentialName) -}}
+{{- fail (printf "istio.credentialName: istio.tlsMode %s needs it, or the gateway trusts no certificate, or any" $mode) -}}
+{{- else if and $values.secrets.tls.clientCA (eq $mode "SIMPLE") -}}
+{{- fail "istio.tlsMode: secrets.tls.clientCA asks for the gateway's certificate; use MUTUAL" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
