@@ -80,7 +80,7 @@ format: $(VENV)/.dev ## Format, and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-generate: $(VENV)/.serve ## Write the generated files again (JSON Schema, Envoy configurations)
+generate: $(VENV)/.serve ## Write the generated files again (JSON Schema, Envoy configurations, files of the Helm chart)
 	$(BIN)/python -m truthlens.cli.generate
 
 bench: bench-detect bench-gateway ## All benchmarks; results go to bench/results/

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from truthlens.cli import generate
+from truthlens.cli.chart_files import chart_files
 
 FILES = generate.generated()
 
@@ -30,9 +31,16 @@ def test_generated_yaml_says_so_and_has_no_anchors() -> None:
 
 def test_stale_names_missing_and_changed_files(tmp_path: Path) -> None:
     """A file that is missing or was edited by hand is stale, a current one is not."""
-    rules = tmp_path / "deploy" / "prometheus" / "rules.yaml"
-    rules.parent.mkdir(parents=True)
-    rules.write_text("groups: []\n")
+    sources = {
+        "prometheus/rules.yaml": "groups: []\n",
+        "kubernetes/policy.yaml": "{}\n",
+        "grafana/board.json": "{}\n",
+        "helm/truthlens/values.yaml": "# How many.\nreplicas: 2\n",
+    }
+    for name, text in sources.items():
+        source = tmp_path / "deploy" / name
+        source.parent.mkdir(parents=True)
+        source.write_text(text)
     files = generate.generated(tmp_path)
     assert set(generate.stale(tmp_path)) == set(files)
     for path, text in files.items():
@@ -42,3 +50,20 @@ def test_stale_names_missing_and_changed_files(tmp_path: Path) -> None:
     edited = tmp_path / "envoy" / "truthlens.yaml"
     edited.write_text(edited.read_text() + "# mine\n")
     assert generate.stale(tmp_path) == [edited]
+
+
+def test_a_value_of_the_chart_has_a_comment(tmp_path: Path) -> None:
+    """The chart's README has a row for every value with the comment above it; a value without one is refused."""
+    chart = tmp_path / "deploy" / "helm" / "truthlens"
+    chart.mkdir(parents=True)
+    for name in ("prometheus/rules.yaml", "kubernetes/policy.yaml"):
+        (tmp_path / "deploy" / name).parent.mkdir()
+        (tmp_path / "deploy" / name).write_text("{}\n")
+    values = "pods:\n  # How many,\n  # a | b.\n  count: 2\n  # Where.\n  where: {zone: a}\n"
+    (chart / "values.yaml").write_text(values)
+    readme = chart_files(tmp_path)[chart / "README.md"]
+    assert "| `pods.count` | `2` | How many, a \\| b. |\n" in readme
+    assert '| `pods.where` | `{"zone": "a"}` | Where. |\n' in readme
+    (chart / "values.yaml").write_text(values.replace("  # Where.\n", ""))
+    with pytest.raises(ValueError, match=r"pods\.where: a comment"):
+        chart_files(tmp_path)

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from truthlens.cli.chart_files import chart_files
 from truthlens.core.errors import StartError
 from truthlens.core.net import Address, Upstream
 from truthlens.envoy.config import EnvoySettings, envoy_config
@@ -55,6 +56,7 @@ def generated(root: Path = ROOT) -> dict[Path, str]:
         ),
         root / "deploy" / "kubernetes" / "monitoring" / "rules.yaml": _operator_rules(root),
         root / "config" / "truthlens.schema.json": _schema(),
+        **chart_files(root),
     }
 
 
