@@ -94,6 +94,7 @@ async def connect(address: Address, timeout_s: float) -> None:
                 await resolve(host, address.port, timeout_s)
                 _, writer = await asyncio.open_connection(host, address.port)
             writer.close()
+            await writer.wait_closed()
     except (OSError, TimeoutError) as error:
         raise LookError(reason(error, timeout_s)) from None
 
