@@ -31,7 +31,7 @@ async def test_free_addresses_are_right_for_a_planned_set_up(tmp_path: Path) -> 
 
 
 async def test_a_sidecar_that_serves_is_right(tmp_path: Path) -> None:
-    """gRPC health and /readyz answer."""
+    """Its gRPC health and /readyz answer."""
     async with grpc_health() as ports, source_server(at_paths({"/readyz": READY})) as console:
         port = int(console.url.rpartition(":")[2])
         setup = setup_of(tmp_path, extproc=ports.extproc, health=ports.health, console=here(port))

@@ -76,10 +76,11 @@ async def _redis(setup: Setup) -> list[Finding]:
     finally:
         with contextlib.suppress(RedisError, OSError):
             await client.aclose()
-    return list(_of_redis(told))
+    return list(of_redis(told))
 
 
-def _of_redis(told: dict[str, Any]) -> Iterator[Finding]:
+def of_redis(told: dict[str, Any]) -> Iterator[Finding]:
+    """Yield how a Redis that answers is set up; ``told`` is its INFO."""
     rule = str(told.get("maxmemory_policy", "unknown"))
     yield ok(
         "stores.redis",
@@ -180,7 +181,7 @@ def of_sqlite(file: Path, access: Callable[..., bool] = os.access) -> Iterator[F
         yield error("stores.reviews", f"{file} is no file", "the queue cannot be opened", "name a file")
         return
     try:
-        revision = _sqlite_revision(file, immutable=bool(closed))
+        revision = _sqlite_revision(file)
     except sqlite3.Error as failed:
         yield error(
             "stores.reviews",
@@ -193,15 +194,15 @@ def of_sqlite(file: Path, access: Callable[..., bool] = os.access) -> Iterator[F
         yield _revision(str(file), revision)
 
 
-def _sqlite_revision(file: Path, *, immutable: bool) -> str | None:
+def _sqlite_revision(file: Path) -> str | None:
     from truthlens.review.store.database import VERSION_TABLE
 
-    mode = "mode=ro&immutable=1" if immutable and not Path(f"{file}-wal").exists() else "mode=ro"
-    with closing(
-        sqlite3.connect(f"file:{quote(os.fsencode(file.absolute()))}?{mode}", uri=True)
-    ) as connection:
-        tables = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (VERSION_TABLE,)).fetchone()
-        if tables is None:
+    # In write-ahead mode readers, too, make files beside it; without a log no process has it open, and it does not change.
+    mode = "mode=ro" if Path(f"{file}-wal").exists() else "mode=ro&immutable=1"
+    name = quote(os.fsencode(file.absolute()))
+    with closing(sqlite3.connect(f"file:{name}?{mode}", uri=True)) as connection:
+        wanted = "SELECT 1 FROM sqlite_schema WHERE name = ?"
+        if connection.execute(wanted, (VERSION_TABLE,)).fetchone() is None:
             return None
         row = connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone()  # noqa: S608 - our own name
     return None if row is None else str(row[0])
