@@ -54,6 +54,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("up",),
         ("serve",),
         ("check",),
+        ("doctor",),
         ("calibrate",),
         ("detect",),
         ("ask",),

@@ -126,7 +126,8 @@ async def _look(setup: Setup, server: _Server, names: list[str], needed: set[str
         what = f"{where}{for_whom} {failed}"
         change = "start the server there, or fix base_url or --upstream"
         if server.direct or needed.intersection(names):
-            return [error("backends.reachable", what, "models there cannot be called", change)]
+            why = "models there cannot be called" if names else "Envoy answers requests with 503"
+            return [error("backends.reachable", what, why, change)]
         return [
             warning("backends.reachable", what, "no plan calls a model there now, and none could", change)
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -126,20 +126,18 @@ def _of_folder(spec: SourceSpec, base: Path) -> Finding:
 
 async def _pgvector(setup: Setup, spec: SourceSpec) -> Finding:
     what = f"the database of the source {spec.name!r}"
-    try:
-        from truthlens.retrieval.sources.pgvector.connection import database_url, open_engine
+    from truthlens.retrieval.sources.pgvector.connection import database_url, open_engine
 
+    try:
         url = database_url(spec.options.url_env, setup.environ)
-    except ImportError as missing:
-        return unknown(
-            "sources.database", f"{what}: the library {missing.name!r} is missing", "", "install it"
-        )
+        engine = open_engine(url, connections=1, timeout_ms=int(setup.timeout_s * 1000))
     except ValueError as unfit:
         return error("sources.database", f"{what}: {unfit}", "the process does not start", "fix the variable")
-    engine = open_engine(url, connections=1, timeout_ms=int(setup.timeout_s * 1000))
-    work: Callable[[], None] = lambda: engine.connect().close()  # noqa: E731
+    except ImportError as missing:
+        what = f"{what} needs the library {missing.name!r}, which is not installed"
+        return error("sources.database", what, "the process does not start", "pip install 'truthlens[sql]'")
     try:
-        await in_thread(work, setup.timeout_s)
+        await in_thread(lambda: engine.connect().close(), setup.timeout_s)
     except LookError as slow:
         return error("sources.database", f"{what} {slow}", _WHY, _REMEDY)
     except Exception as failed:  # noqa: BLE001 - the border of the driver, whose own words may quote the URL

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from truthlens.core.errors import DetectorError, StartError
 from truthlens.policy import Policy
-from truthlens.process.doctor.findings import Finding, error, ok, unknown, warning
+from truthlens.process.doctor.findings import Finding, error, ok, warning
 from truthlens.process.doctor.look import LookError, in_thread, reason
 from truthlens.process.doctor.setup import Setup
 
@@ -36,12 +36,10 @@ async def look_at_stores(setup: Setup, policy: Policy | None) -> list[Finding]:
 async def _redis(setup: Setup) -> list[Finding]:
     if setup.settings.redis is None:
         return []
-    try:
-        from redis.exceptions import AuthenticationError, RedisError
+    from redis.exceptions import AuthenticationError, RedisError
 
-        from truthlens.store.redis_client import connect
-    except ImportError as missing:
-        return [_missing("stores.redis", "Redis", missing)]
+    from truthlens.store.redis_client import connect
+
     try:
         client = connect(setup.settings.redis, setup.timeout_s, text=True)
     except StartError as unfit:
@@ -107,12 +105,10 @@ def of_redis(told: dict[str, Any]) -> Iterator[Finding]:
 async def _reviews(setup: Setup) -> list[Finding]:
     if setup.settings.review_database is None:
         return []
-    try:
-        from truthlens.review.store.database import ReviewDatabase, checked_url
+    from truthlens.review.store.database import ReviewDatabase, checked_url
 
+    try:
         url = checked_url(setup.settings.review_database)
-    except ImportError as missing:
-        return [_missing("stores.reviews", "the review queue", missing)]
     except StartError as unfit:
         return [error("stores.reviews", str(unfit), "the process does not start", "fix --review-database")]
     if url.drivername.startswith("sqlite"):
@@ -239,12 +235,6 @@ def _unreachable(what: str) -> Finding:
     )
 
 
-def _missing(check: str, what: str, missing: ImportError) -> Finding:
-    return unknown(
-        check, f"{what} was not looked at: the library {missing.name!r} is missing", "", "install it"
-    )
-
-
 def _databases(policy: Policy | None) -> list[Database]:
     plans = () if policy is None else policy.all_plans
     found = (
@@ -260,15 +250,16 @@ def _databases(policy: Policy | None) -> list[Database]:
 async def _values(setup: Setup, database: Database) -> list[Finding]:
     check, name = "stores.values", f"the database {database.name!r} of the detector numbers"
     why = "figures are not compared with it, and what it could prove is not proven"
-    try:
-        from truthlens.detection.detectors.numbers.sql.connection import database_url, open_engine
-    except ImportError as missing:
-        return [_missing(check, name, missing)]
+    from truthlens.detection.detectors.numbers.sql.connection import database_url, open_engine
+
     try:
         url = database_url(database, setup.environ)
+        engine = open_engine(database, url, timeout_ms=int(setup.timeout_s * 1000))
     except DetectorError as unfit:
         return [error(check, str(unfit), why, "fix what the message names, where the server runs")]
-    engine = open_engine(database, url, timeout_ms=int(setup.timeout_s * 1000))
+    except ImportError as missing:
+        what = f"{name} needs the library {missing.name!r}, which is not installed"
+        return [error(check, what, why, "pip install 'truthlens[sql]'")]
     try:
         await in_thread(lambda: engine.connect().close(), setup.timeout_s)
     except LookError as slow:
