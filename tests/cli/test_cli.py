@@ -268,3 +268,13 @@ def test_envoy_config_puts_a_router_first() -> None:
     first, second, *_ = listener["filter_chains"][0]["filters"][0]["typed_config"]["http_filters"]
     assert first["typed_config"]["mutations"]["request_mutations"] == [{"remove": "x-tier"}]
     assert second["name"] == "envoy.filters.http.ext_proc/router"
+
+
+def test_envoy_config_has_an_admin_interface_where_asked() -> None:
+    """At the address that is given, and none by default; a URL is no address to listen on."""
+    assert "admin" not in json.loads(run("envoy-config").stdout)
+    asked = json.loads(run("envoy-config", "--envoy-admin", "127.0.0.1:9901").stdout)
+    assert asked["admin"]["address"]["socket_address"] == {"address": "127.0.0.1", "port_value": 9901}
+    refused = run("envoy-config", "--envoy-admin", "http://127.0.0.1:9901")
+    assert refused.returncode == 1
+    assert "--envoy-admin" in refused.stderr

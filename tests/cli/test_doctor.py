@@ -13,7 +13,7 @@ from tests.fakes.ports import free_port
 from tests.fakes.setups import setup_of
 from truthlens.cli import main
 from truthlens.process.doctor.examination import GROUPS, examine
-from truthlens.process.doctor.findings import Level
+from truthlens.process.doctor.findings import CheckLevel
 
 Doctor = Callable[..., tuple[int, str]]
 ENVOY = Path(__file__).parents[2] / "envoy" / "truthlens.yaml"
@@ -56,7 +56,7 @@ def test_programs_get_a_list(doctor: Doctor) -> None:
     assert {frozenset(each) for each in found} == {
         frozenset(("id", "group", "severity", "what", "why", "change"))
     }
-    assert {each["severity"] for each in found} <= {level.value for level in Level}
+    assert {each["severity"] for each in found} <= {level.value for level in CheckLevel}
     order = [list(GROUPS).index(each["group"]) for each in found]
     assert order == sorted(order)
     assert all(each["id"].startswith(f"{each['group']}.") for each in found)
@@ -89,7 +89,7 @@ async def test_a_group_that_breaks_costs_no_other(tmp_path: Path) -> None:
         raise KeyError("sk-secret")
 
     found = await examine(setup_of(tmp_path, free_memory=broken))
-    (told,) = [each for each in found if each.severity is not Level.OK]
-    assert (told.id, told.severity) == ("policy.broken", Level.UNKNOWN)
+    (told,) = [each for each in found if each.severity is not CheckLevel.OK]
+    assert (told.id, told.severity) == ("policy.broken", CheckLevel.UNKNOWN)
     assert "KeyError" in told.what
     assert "sk-secret" not in str(found)

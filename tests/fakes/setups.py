@@ -17,7 +17,7 @@ from tests.fakes.http_sources import Answer, Asked, SourceServer, reply, source_
 from tests.fakes.ports import free_port
 from tests.fakes.tiny_encoder import write_encoder
 from truthlens.core.net import Address
-from truthlens.process.doctor.findings import Finding, Level
+from truthlens.process.doctor.findings import CheckLevel, CheckResult
 from truthlens.process.doctor.setup import Setup
 from truthlens.process.settings import Settings
 
@@ -48,9 +48,9 @@ def setup_of(folder: Path, policy: str = "hallucination: {detectors: [encoder]}\
     return Setup(Settings(**given), **{"environ": {}, "timeout_s": 10.0, **own})
 
 
-def wrong(found: Iterable[Finding]) -> dict[str, Finding]:
+def wrong(found: Iterable[CheckResult]) -> dict[str, CheckResult]:
     """What is not in order, by id."""
-    return {each.id: each for each in found if each.severity is not Level.OK}
+    return {each.id: each for each in found if each.severity is not CheckLevel.OK}
 
 
 def at_paths(contents: Mapping[str, object], *headers: str) -> Answer:

@@ -17,7 +17,7 @@ from truthlens.cli import options
 from truthlens.core.errors import StartError
 from truthlens.core.net import Address, Upstream
 from truthlens.process.doctor.examination import GROUPS, examine
-from truthlens.process.doctor.findings import Finding, Level, exit_status
+from truthlens.process.doctor.findings import CheckLevel, CheckResult, exit_status
 from truthlens.process.doctor.memory import free_memory
 from truthlens.process.doctor.setup import DEFAULT_TIMEOUT_S, Setup
 from truthlens.process.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, Settings, shipped_policy
@@ -25,7 +25,12 @@ from truthlens.review.store.database import default_url
 
 out = Console(soft_wrap=True, highlight=False)
 
-_STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "bold red", Level.UNKNOWN: "magenta"}
+_STYLES = {
+    CheckLevel.OK: "green",
+    CheckLevel.WARNING: "yellow",
+    CheckLevel.ERROR: "bold red",
+    CheckLevel.UNKNOWN: "magenta",
+}
 _WIDTH = 9
 
 
@@ -68,8 +73,8 @@ def doctor(
 ) -> None:
     """Look at a set-up, planned or running, and say what is wrong, why, and what to change.
 
-    Give it the options and environment variables of `truthlens serve`. Nothing is changed, no text is sent to a model, no key is
-    printed. Exit status: 0 nothing wrong, 1 something wrong, 2 it could not look.
+    Give it the options and environment variables of `truthlens serve`. Nothing is changed, no text is sent to
+    a model, no key is printed. Exit status: 0 nothing wrong, 1 something wrong, 2 it could not look.
     """
     try:
         settings = Settings(
@@ -104,7 +109,7 @@ def _admin(url: str | None) -> str | None:
     return parts.geturl()
 
 
-def _print(found: list[Finding]) -> None:
+def _print(found: list[CheckResult]) -> None:
     for group, members in groupby(found, key=lambda each: each.group):
         out.print(Text(GROUPS[group], "bold"))
         for each in members:
@@ -114,5 +119,5 @@ def _print(found: list[Finding]) -> None:
             for name, text in (("why", each.why), ("change", each.change)):
                 if text:
                     out.print(Text(f"  {'':<{_WIDTH}}{name + ':':<8}", "dim"), Text(text), sep="")
-    counts = [(level, sum(each.severity is level for each in found)) for level in Level]
+    counts = [(level, sum(each.severity is level for each in found)) for level in CheckLevel]
     out.print(Text(", ".join(f"{count} {level.value}" for level, count in counts if count), "bold"))

@@ -137,8 +137,8 @@ EnvoyAdminAddress = Annotated[
     str | None,
     setting(
         "envoy-admin",
-        "Where Envoy's admin interface listens, which `truthlens doctor` reads, HOST:PORT; whoever reaches it can stop Envoy "
-        "(default: none).",
+        "Where Envoy's admin interface listens, which `truthlens doctor` reads, HOST:PORT; whoever reaches it can "
+        "stop Envoy (default: none).",
     ),
 ]
 Models = Annotated[

@@ -12,12 +12,12 @@ from tests.fakes.setups import at_paths, setup_of, wrong
 from truthlens.core.net import Upstream
 from truthlens.policy import load_policy
 from truthlens.process.doctor.backends import look_at_backends
-from truthlens.process.doctor.findings import Finding, Level
+from truthlens.process.doctor.findings import CheckLevel, CheckResult
 
 LISTED = at_paths({"/v1/models": {"data": [{"id": "critic"}, {"id": "models/small"}, {"no": 1}]}})
 
 
-async def found(folder: Path, url: str, *, key: str | None = "sk-key", extra: str = "") -> list[Finding]:
+async def found(folder: Path, url: str, *, key: str | None = "sk-key", extra: str = "") -> list[CheckResult]:
     """What is found of a policy whose judge asks ``critic``, which takes a key, at ``url``."""
     policy = f"""\
 models:
@@ -59,7 +59,7 @@ async def test_a_server_that_cannot_be_used_is_an_error(
     """With what is wrong about it, and no word of the server or of the key."""
     async with source_server(answer) as server:
         told = wrong(await found(tmp_path, server.url))
-    assert told[check].severity is Level.ERROR
+    assert told[check].severity is CheckLevel.ERROR
     assert said in told[check].what
     assert "sk-key" not in str(told)
 
@@ -98,7 +98,7 @@ async def test_a_model_that_no_plan_calls_is_a_warning_at_most(tmp_path: Path) -
     async with source_server(LISTED) as server:
         idle = f'- {{name: idle, base_url: "http://127.0.0.1:{free_port()}/v1"}}'
         told = wrong(await found(tmp_path, server.url, extra=idle))
-    assert [each.severity for each in told.values()] == [Level.WARNING]
+    assert [each.severity for each in told.values()] == [CheckLevel.WARNING]
 
 
 async def test_a_model_without_an_address_needs_an_upstream(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ async def test_a_model_without_an_address_needs_an_upstream(tmp_path: Path) -> N
     setup = setup_of(tmp_path, policy)
     told = wrong(await look_at_backends(setup, load_policy(setup.settings.config)))
     assert {name: each.severity for name, each in told.items()} == {
-        "backends.address": Level.ERROR,
-        "backends.upstream": Level.WARNING,
+        "backends.address": CheckLevel.ERROR,
+        "backends.upstream": CheckLevel.WARNING,
     }
     async with source_server(LISTED) as server:
         setup = setup_of(tmp_path, policy, upstream=Upstream.parse(server.url))

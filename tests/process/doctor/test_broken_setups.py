@@ -16,7 +16,7 @@ from truthlens.pipeline import Pipeline
 from truthlens.policy import InvalidPolicyError, PolicyHolder, load_policy
 from truthlens.process.app import web_server
 from truthlens.process.doctor.examination import examine
-from truthlens.process.doctor.findings import Level, exit_status
+from truthlens.process.doctor.findings import CheckLevel, exit_status
 from truthlens.process.endpoints import Readiness, WebParts, endpoints_app
 from truthlens.review.store.database import ReviewDatabase, checked_url
 from truthlens.telemetry.metrics import Metrics
@@ -94,7 +94,7 @@ hallucination:
     ] == []
     assert all("'llama'" in what for what in missing)
     assert "'PAID_KEY'" in found["backends.key"].what
-    assert found["stores.redis"].severity is Level.ERROR
+    assert found["stores.redis"].severity is CheckLevel.ERROR
     assert "read-only" in found["stores.reviews"].what
     assert str(kept) in found["stores.reviews"].change
     assert exit_status(every) == 1
@@ -125,8 +125,8 @@ async def test_a_sidecar_with_a_bad_edit_behind_an_envoy_that_asks_elsewhere(tmp
     assert "treshold" in found["policy.reload"].why
     assert f"127.0.0.1:{elsewhere}" in found["envoy.endpoint"].what
     assert found["envoy.endpoint"].what.endswith(str(ports.extproc))
-    assert found["envoy.endpoint"].severity is Level.ERROR
+    assert found["envoy.endpoint"].severity is CheckLevel.ERROR
     assert f"127.0.0.1:{elsewhere}" in found["envoy.cluster"].what
     assert "3 exchanges" in found["envoy.streams_failed"].what
-    assert [each.id for each in every if each.group == "ports" and each.severity is not Level.OK] == []
+    assert [each.id for each in every if each.group == "ports" and each.severity is not CheckLevel.OK] == []
     assert exit_status(every) == 1

@@ -15,19 +15,19 @@ from truthlens.core.net import Address, Upstream
 from truthlens.envoy.config import EnvoySettings, render
 from truthlens.process.doctor.envoy import look_at_envoy, of_clocks
 from truthlens.process.doctor.envoy_admin import read_admin
-from truthlens.process.doctor.findings import Finding, Level, exit_status
+from truthlens.process.doctor.findings import CheckLevel, CheckResult, exit_status
 from truthlens.process.doctor.policy import read_policy
 from truthlens.process.doctor.setup import Setup
 
 ENVOY = Path(__file__).parents[3] / "envoy" / "truthlens.yaml"
 
 
-async def every(setup: Setup) -> list[Finding]:
+async def every(setup: Setup) -> list[CheckResult]:
     """All that is found of the Envoys of a set-up."""
     return await look_at_envoy(setup, read_policy(setup.settings))
 
 
-async def of(folder: Path, told: dict[str, Any], extproc: Address | None = None) -> dict[str, Finding]:
+async def of(folder: Path, told: dict[str, Any], extproc: Address | None = None) -> dict[str, CheckResult]:
     """What is wrong with an Envoy that says ``told``."""
     async with admin_of(told) as admin:
         return wrong(await every(setup_of(folder, extproc=extproc or here(21080), admin=admin.url)))
@@ -93,7 +93,7 @@ async def test_counters_of_failures_are_warnings(tmp_path: Path) -> None:
     told["stats"]["stats"].append({"name": "http.llm.ext_proc.router.rejected_header_mutations", "value": 9})
     bad = await of(tmp_path, told)
     assert set(bad) == {f"envoy.{name}" for name in names}
-    assert {each.severity for each in bad.values()} == {Level.WARNING}
+    assert {each.severity for each in bad.values()} == {CheckLevel.WARNING}
     assert all("4 " in each.what for each in bad.values())
 
 
@@ -126,13 +126,13 @@ async def test_the_admin_interface_is_only_read(tmp_path: Path) -> None:
     ("extproc", "health", "check", "level"),
     [
         (here(18080), None, None, None),
-        (here(18081), None, "envoy.endpoint", Level.ERROR),
-        (Address("/run/t.sock", 0), None, "envoy.endpoint", Level.ERROR),
-        (here(18080), here(19999), "envoy.health", Level.ERROR),
+        (here(18081), None, "envoy.endpoint", CheckLevel.ERROR),
+        (Address("/run/t.sock", 0), None, "envoy.endpoint", CheckLevel.ERROR),
+        (here(18080), here(19999), "envoy.health", CheckLevel.ERROR),
     ],
 )
 async def test_addresses_that_differ_are_named(
-    tmp_path: Path, extproc: Address, health: Address | None, check: str | None, level: Level | None
+    tmp_path: Path, extproc: Address, health: Address | None, check: str | None, level: CheckLevel | None
 ) -> None:
     """Envoy's with its line, and the sidecar's."""
     setup = setup_of(tmp_path, extproc=extproc, health=health, envoys=(ENVOY,))
@@ -148,13 +148,13 @@ async def test_an_address_of_another_machine_is_a_warning(tmp_path: Path) -> Non
     envoy = tmp_path / "envoy.json"
     envoy.write_text(render(settings))
     bad = wrong(await every(setup_of(tmp_path, extproc=here(18080), envoys=(envoy,))))
-    assert {name: each.severity for name, each in bad.items()} == {"envoy.endpoint": Level.WARNING}
+    assert {name: each.severity for name, each in bad.items()} == {"envoy.endpoint": CheckLevel.WARNING}
 
 
 async def test_without_a_policy_the_clocks_were_not_looked_at(tmp_path: Path) -> None:
     """What needs none is."""
     setup = setup_of(tmp_path, "hallucination: {treshold: 1}\n", extproc=here(18080), envoys=(ENVOY,))
-    assert [(each.id, each.severity) for each in await every(setup)] == [("envoy.clocks", Level.UNKNOWN)]
+    assert [(each.id, each.severity) for each in await every(setup)] == [("envoy.clocks", CheckLevel.UNKNOWN)]
 
 
 async def test_a_file_that_is_none_is_an_error(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from tests.fakes.setups import setup_of
 from truthlens.policy import load_policy
 from truthlens.process.doctor.findings import (
-    Finding,
-    Level,
+    CheckLevel,
+    CheckResult,
     error,
     exit_status,
     of_diagnostics,
@@ -38,7 +38,7 @@ ERROR, UNKNOWN = error("a.b", "bad", "so", "so"), unknown("a.b", "dark", "so", "
     ],
 )
 def test_what_is_wrong_counts_before_what_was_not_seen(
-    found: list[Finding], strict: bool, status: int
+    found: list[CheckResult], strict: bool, status: int
 ) -> None:
     """0 nothing wrong, 1 something wrong, 2 it could not look."""
     assert exit_status(found, strict=strict) == status
@@ -50,7 +50,7 @@ def test_a_diagnostic_keeps_place_and_remedy() -> None:
         Severity.WARNING, "p.yaml", 7, "decisions[3].plugins[0].configuration.threshold", "high", "lower it"
     )
     assert of_diagnostics("policy", [said]) == [
-        Finding("policy.threshold", Level.WARNING, f"p.yaml:7: {said.key}", "high", "lower it")
+        CheckResult("policy.threshold", CheckLevel.WARNING, f"p.yaml:7: {said.key}", "high", "lower it")
     ]
     assert of_diagnostics("envoy", [said], lines=False)[0].what == f"p.yaml: {said.key}"
 
@@ -80,7 +80,7 @@ hallucination: {detectors: [encoder]}
     secrets = list(secrets_of(setup, load_policy(setup.settings.config)))
     words = ["red%40is-pw", "red@is-pw", "review-pw", "admin-pw", "critic-key", "pages-key", "facts-pw"]
     text = f"{' '.join(words)} other \x1b[31m"
-    (shown,) = without_secrets([Finding("a.b", Level.ERROR, text, text, text)], secrets)
+    (shown,) = without_secrets([CheckResult("a.b", CheckLevel.ERROR, text, text, text)], secrets)
     for part in (shown.what, shown.why, shown.change):
         assert not any(word in part for word in words)
         assert "other" in part

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tests.fakes.setups import setup_of, wrong
-from truthlens.process.doctor.findings import Finding, Level
+from truthlens.process.doctor.findings import CheckLevel, CheckResult
 from truthlens.process.doctor.policy import look_at_policy, read_policy
 from truthlens.process.doctor.setup import Setup
 
 MIB = 1 << 20
 
 
-async def found(setup: Setup, serving: dict[str, Any] | None = None) -> dict[str, Finding]:
+async def found(setup: Setup, serving: dict[str, Any] | None = None) -> dict[str, CheckResult]:
     """What is wrong with the policy."""
     return wrong(await look_at_policy(setup, read_policy(setup.settings), serving))
 
@@ -37,7 +37,7 @@ async def test_mistakes_and_warnings_of_the_file_are_all_told(tmp_path: Path) ->
     """As by ``check``, with their lines."""
     text = "hallucination:\n  treshold: 0.5\n  model_id: nowhere\n  detectors: [encodr]\n"
     told = await found(setup_of(tmp_path, text))
-    assert told["policy.treshold"].severity is Level.ERROR
+    assert told["policy.treshold"].severity is CheckLevel.ERROR
     assert told["policy.treshold"].what.startswith(f"{tmp_path / 'policy.yaml'}:2")
     assert len(told) > 1
 
@@ -47,7 +47,7 @@ async def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     setup = setup_of(tmp_path)
     setup.settings.config.unlink()
     told = await found(setup, {"policy": {"version": "1"}, "warnings": []})
-    assert told["policy.file"].severity is Level.ERROR
+    assert told["policy.file"].severity is CheckLevel.ERROR
     assert "policy.version" not in told
 
 
@@ -56,8 +56,8 @@ async def test_a_process_with_another_version_is_told(tmp_path: Path) -> None:
     setup = setup_of(tmp_path)
     told = await found(setup, {**serving(setup, version="other"), "warnings": ["p.yaml:1: warning: k: m; r"]})
     assert {name: each.severity for name, each in told.items()} == {
-        "policy.version": Level.WARNING,
-        "policy.running": Level.WARNING,
+        "policy.version": CheckLevel.WARNING,
+        "policy.running": CheckLevel.WARNING,
     }
     assert "version other" in told["policy.version"].what
 
@@ -70,7 +70,7 @@ async def test_a_damaged_model_is_an_error(tmp_path: Path, running: bool) -> Non
     with (tmp_path / "models" / "truthlens-minilm-en-v2" / "model.onnx").open("ab") as file:
         file.write(b"\0")
     (told,) = (await found(setup, state)).values()
-    assert told.severity is Level.ERROR
+    assert told.severity is CheckLevel.ERROR
     assert "SHA-256" in told.what + told.why
 
 
@@ -78,7 +78,7 @@ async def test_a_reader_that_is_missing_is_an_error(tmp_path: Path) -> None:
     """With the command that fetches one."""
     policy = "hallucination: {detectors: [encoder, {name: reader, model: no-such-reader}]}\n"
     (told,) = (await found(setup_of(tmp_path, policy))).values()
-    assert told.severity is Level.ERROR
+    assert told.severity is CheckLevel.ERROR
     assert "no-such-reader" in told.what + told.why
 
 

@@ -10,14 +10,14 @@ from grpc_health.v1 import health_pb2
 
 from tests.fakes.http_sources import answering, silent, source_server
 from tests.fakes.setups import at_paths, grpc_health, here, setup_of, wrong
-from truthlens.process.doctor.findings import Finding
+from truthlens.process.doctor.findings import CheckResult
 from truthlens.process.doctor.ports import Seen, look_at_addresses, of_addresses
 from truthlens.process.doctor.setup import Setup
 
 READY = {"ready": True, "models": [], "policy": {"version": "1", "last_error": None}, "warnings": []}
 
 
-async def found(setup: Setup) -> dict[str, Finding]:
+async def found(setup: Setup) -> dict[str, CheckResult]:
     """What is wrong with the addresses."""
     return wrong(of_addresses(setup, await look_at_addresses(setup)))
 

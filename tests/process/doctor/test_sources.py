@@ -10,13 +10,13 @@ from tests.fakes.http_sources import answering, silent, source_server
 from tests.fakes.ports import free_port
 from tests.fakes.setups import setup_of, wrong
 from truthlens.policy import load_policy
-from truthlens.process.doctor.findings import Finding, Level
+from truthlens.process.doctor.findings import CheckLevel, CheckResult
 from truthlens.process.doctor.sources import look_at_sources
 from truthlens.retrieval.sources.folder.options import FolderOptions
 from truthlens.retrieval.sources.folder.updating import update_index
 
 
-async def found(folder: Path, environ: dict[str, str] | None = None, **source: Any) -> dict[str, Finding]:
+async def found(folder: Path, environ: dict[str, str] | None = None, **source: Any) -> dict[str, CheckResult]:
     """What is wrong with one source of these options."""
     policy = (
         f"sources: [{json.dumps({'name': 'pages', **source})}]\nhallucination: {{detectors: [encoder]}}\n"
@@ -53,7 +53,7 @@ async def test_a_server_that_is_ill_is_a_warning(tmp_path: Path) -> None:
     """It may be so at its root alone."""
     async with source_server(answering({}, status="503 Service Unavailable")) as server:
         told = await found(tmp_path, type="searxng", base_url=server.url)
-    assert told["sources.reachable"].severity is Level.WARNING
+    assert told["sources.reachable"].severity is CheckLevel.WARNING
 
 
 async def test_a_program_of_an_mcp_source_must_be_there(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ async def test_a_database_of_passages_must_answer(tmp_path: Path) -> None:
     assert "holds no URL" in (await found(tmp_path, **options))["sources.database"].what
     url = f"postgresql://ann:secret-pw@127.0.0.1:{free_port()}/facts"
     told = await found(tmp_path, {"FACTS": url}, **options)
-    assert told["sources.database"].severity is Level.ERROR
+    assert told["sources.database"].severity is CheckLevel.ERROR
     assert "secret-pw" not in str(told)
 
 
@@ -92,7 +92,7 @@ async def test_an_index_is_compared_with_its_folder(tmp_path: Path) -> None:
     other = await found(tmp_path, **options, piece_chars=400)
     assert "other options" in other["sources.index"].what
     index.write_text("no database " * 100)
-    assert (await found(tmp_path, **options))["sources.index"].severity is Level.ERROR
+    assert (await found(tmp_path, **options))["sources.index"].severity is CheckLevel.ERROR
 
 
 async def test_a_policy_without_sources_has_nothing_to_look_at(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from tests.fakes.http_sources import silent, source_server
 from tests.fakes.ports import free_port
 from tests.fakes.setups import setup_of, wrong
 from truthlens.policy import load_policy
-from truthlens.process.doctor.findings import Finding, Level
+from truthlens.process.doctor.findings import CheckLevel, CheckResult
 from truthlens.process.doctor.setup import Setup
 from truthlens.process.doctor.stores import look_at_stores, of_redis, of_sqlite
 from truthlens.review.store.database import REVISIONS, ReviewDatabase, checked_url
 
 
-async def found(setup: Setup) -> dict[str, Finding]:
+async def found(setup: Setup) -> dict[str, CheckResult]:
     """What is wrong with the stores."""
     return wrong(await look_at_stores(setup, load_policy(setup.settings.config)))
 
@@ -61,7 +61,7 @@ async def test_a_redis_that_cannot_be_used_is_an_error(tmp_path: Path, url: str,
     async with source_server(silent) as server:
         named = url.format(free=free_port(), silent=server.url.rpartition(":")[2])
         told = await found(setup_of(tmp_path, redis=named, timeout_s=0.5))
-    assert told["stores.redis"].severity is Level.ERROR
+    assert told["stores.redis"].severity is CheckLevel.ERROR
     assert said in told["stores.redis"].what
     assert "secret-pw" not in str(told)
 
@@ -82,11 +82,11 @@ def test_tables_of_another_version_are_told(tmp_path: Path) -> None:
     """An earlier one is brought up at the start; a newer one cannot be used."""
     file = reviews(tmp_path, REVISIONS[0])
     earlier = wrong(of_sqlite(file))["stores.reviews-version"]
-    assert (earlier.severity, "migrate" in earlier.change) == (Level.WARNING, True)
+    assert (earlier.severity, "migrate" in earlier.change) == (CheckLevel.WARNING, True)
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE review_schema SET version_num = '9999'")
     newer = wrong(of_sqlite(file))["stores.reviews-version"]
-    assert (newer.severity, "9999" in newer.what) == (Level.ERROR, True)
+    assert (newer.severity, "9999" in newer.what) == (CheckLevel.ERROR, True)
 
 
 def test_what_is_no_database_is_an_error(tmp_path: Path) -> None:

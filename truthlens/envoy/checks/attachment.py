@@ -1,6 +1,6 @@
-"""Check how TruthLens is attached to an Envoy: sizes, protocols, headers and neighbours, which ``timeouts`` does not look at.
+"""Check how TruthLens is attached to an Envoy: sizes, protocols, headers and neighbours.
 
-Read from the same bootstrap. What a policy says counts only for sizes, so that most of it can be checked without one.
+``timeouts`` looks at the rest of the same bootstrap. Of a policy only the limits count here.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _ENVELOPE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where Envoy asks a sidecar, and the port of its health checks (``None``: none of its own); ``path`` is its place in the file."""
+class SidecarEndpoint:
+    """Where Envoy asks a sidecar, its port of health checks (``None``: the same), and the place in the file."""
 
     address: Address
     health_port: int | None
@@ -53,17 +53,17 @@ def attachment_diagnostics(text: str, *, file: str, limits: Limits) -> list[Diag
     if document.data is not None:
         root = ConfigNode(document.data, ())
         for placed in filters_of(root):
-            _Check(report, root, placed, limits).run()
+            _AttachmentCheck(report, root, placed, limits).run()
     return list(dict.fromkeys([*report.errors, *report.warnings]))
 
 
-def endpoints_of(text: str, *, file: str) -> list[Endpoint]:
+def endpoints_of(text: str, *, file: str) -> list[SidecarEndpoint]:
     """Return where the bootstrap ``text`` asks TruthLens, as far as the addresses stand in it."""
     document = read_document(as_yaml(text), file=file)
     if document.data is None:
         return []
     root = ConfigNode(document.data, ())
-    found: dict[str, Endpoint] = {}
+    found: dict[str, SidecarEndpoint] = {}
     for placed in filters_of(root):
         cluster = _cluster(root, placed)
         for group in () if cluster is None else cluster.under("load_assignment", "endpoints").each():
@@ -75,7 +75,7 @@ def endpoints_of(text: str, *, file: str) -> list[Endpoint]:
 
 
 def stat_prefixes_of(text: str) -> set[str]:
-    """Return what stands before the counters of TruthLens's filters in the names of Envoy's statistics: ``""``, or a name and a dot."""
+    """Return what stands before the counters of TruthLens's filters: ``""``, or a name and a dot."""
     document = read_document(as_yaml(text), file="")
     if document.data is None:
         return set()
@@ -85,17 +85,17 @@ def stat_prefixes_of(text: str) -> set[str]:
     return {f"{name}." if name else "" for name in named}
 
 
-def _endpoint(node: ConfigNode, place: str) -> Endpoint | None:
+def _endpoint(node: ConfigNode, place: str) -> SidecarEndpoint | None:
     health = node.under("health_check_config", "port_value").value
     port = health if isinstance(health, int) and health else None
     pipe = node.under("address", "pipe", "path").text
     socket = node.under("address", "socket_address")
     number = socket["port_value"].value
     if pipe:
-        return Endpoint(Address(pipe, 0), port, place)
+        return SidecarEndpoint(Address(pipe, 0), port, place)
     if not isinstance(number, int):
         return None
-    return Endpoint(Address(socket["address"].text, number), port, place)
+    return SidecarEndpoint(Address(socket["address"].text, number), port, place)
 
 
 def _cluster(root: ConfigNode, placed: PlacedFilter) -> ConfigNode | None:
@@ -104,7 +104,7 @@ def _cluster(root: ConfigNode, placed: PlacedFilter) -> ConfigNode | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
+class _AttachmentCheck:
     report: Report
     root: ConfigNode
     placed: PlacedFilter
@@ -132,9 +132,12 @@ class _Check:
         if duplex and flag(fails_open).value:
             self.report.error(
                 fails_open.path,
-                f"failure_mode_allow is true with {duplex[0]}: FULL_DUPLEX_STREAMED, in which Envoy has given each piece away "
-                "before it is answered: nothing is left to pass on when the sidecar fails, and the exchange breaks off",
-                f"write {duplex[0]}: {'BUFFERED' if duplex[0].startswith('request') else 'NONE'}, or failure_mode_allow: false",
+                f"failure_mode_allow is true with {duplex[0]}: FULL_DUPLEX_STREAMED, in which Envoy "
+                "has given each piece away "
+                "before it is answered: nothing is left to pass on when the sidecar fails, and the "
+                "exchange breaks off",
+                f"write {duplex[0]}: {'BUFFERED' if duplex[0].startswith('request') else 'NONE'}, or "
+                "failure_mode_allow: false",
             )
 
     def _buffers(self, route: ActiveRoute) -> None:
@@ -152,9 +155,11 @@ class _Check:
             says = f"{written.path[-1]} is {limit} bytes{'' if written.written else ' by default'}"
             self.report.error(
                 written.path,
-                f"{says}, and the policy checks bodies of up to {needed} (limits.max_body_bytes): a larger request gets 413 and a "
+                f"{says}, and the policy checks bodies of up to {needed} (limits.max_body_bytes): a "
+                "larger request gets 413 and a "
                 "larger answer 500, also where the filter fails open",
-                f"add request_body_buffer_limit: {max(needed, 64 << 20)} to the route, or in the policy limits.max_body_bytes: "
+                f"add request_body_buffer_limit: {max(needed, 64 << 20)} to the route, or in the "
+                "policy limits.max_body_bytes: "
                 f"{limit} or less",
             )
 
@@ -163,8 +168,10 @@ class _Check:
         if missing:
             self.report.warn(
                 route.route.path,
-                f"nothing removes x-truthlens-* of {' and '.join(f'{way}s' for way in missing)} on the way to and from the "
-                "backend: while the sidecar is not asked, headers that a client or a backend wrote pass for TruthLens's",
+                f"nothing removes x-truthlens-* of {' and '.join(f'{way}s' for way in missing)} on the "
+                "way to and from the "
+                "backend: while the sidecar is not asked, headers that a client or a backend wrote "
+                "pass for TruthLens's",
                 "copy the header_mutation filter from the backend's cluster of envoy/truthlens.yaml",
             )
 
@@ -213,7 +220,8 @@ class _Check:
         if not any(way.written for way in ways):
             self.report.error(
                 cluster.path,
-                f"the cluster {cluster['name'].text!r} speaks HTTP/1.1, and gRPC needs HTTP/2: every exchange fails",
+                f"the cluster {cluster['name'].text!r} speaks HTTP/1.1, and gRPC needs HTTP/2: every "
+                "exchange fails",
                 "add http2_protocol_options to its HttpProtocolOptions, as envoy/truthlens.yaml does",
             )
 
@@ -223,7 +231,8 @@ class _Check:
         if not any(each.text == _NAMESPACE for each in taken.each()):
             self.report.warn(
                 taken.path,
-                f"the metadata namespace {_NAMESPACE!r} cannot be written, so that Envoy's access log has no verdict",
+                f"the metadata namespace {_NAMESPACE!r} cannot be written, so that Envoy's access log "
+                "has no verdict",
                 f"add {_NAMESPACE} to metadata_options.receiving_namespaces.untyped",
             )
 
@@ -233,7 +242,8 @@ class _Check:
             if config.type == _DECOMPRESSOR and entry["disabled"].value is not True:
                 self.report.error(
                     entry.path,
-                    "a decompressor in one chain with ext_proc: a compressed body that the sidecar asks for never arrives, and "
+                    "a decompressor in one chain with ext_proc: a compressed body that the sidecar "
+                    "asks for never arrives, and "
                     "the exchange hangs (envoyproxy/envoy issue 21205)",
                     "remove it; TruthLens reads compressed bodies by itself",
                 )
@@ -241,7 +251,8 @@ class _Check:
             if most is not None and most < self.limits.max_body_bytes:
                 self.report.warn(
                     config["max_request_bytes"].path,
-                    f"the filter {entry['name'].text!r} refuses requests of more than {most} bytes, which the policy would check "
+                    f"the filter {entry['name'].text!r} refuses requests of more than {most} bytes, "
+                    "which the policy would check "
                     f"(limits.max_body_bytes is {self.limits.max_body_bytes})",
                     "raise it, or remove the filter",
                 )

@@ -159,7 +159,7 @@ class PlacedFilter:
 
 @dataclass(frozen=True, slots=True)
 class ActiveRoute:
-    """A route on which the filter is on: its virtual host, its clusters, and the filter's settings, the most specific first."""
+    """A route on which the filter is on, and the filter's settings there, the most specific first."""
 
     route: ConfigNode
     host: ConfigNode
@@ -282,7 +282,7 @@ class _Reader:
 
 
 def filters_of(root: ConfigNode) -> list[PlacedFilter]:
-    """Return TruthLens's filters of a bootstrap: those of its name, or all ext_proc filters where none has it."""
+    """Return TruthLens's filters: those of its name, or all ext_proc filters where none has it."""
     found = [
         PlacedFilter(listener, manager, entry)
         for listener in root.under("static_resources", "listeners").each()

@@ -1,1 +1,1 @@
-"""Look at a set-up, planned or running, and say what is wrong, why, and what to change. Nothing is changed by it."""
+"""Look at a set-up, planned or running, and say what is wrong, why, and what to change."""

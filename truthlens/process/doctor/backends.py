@@ -1,4 +1,4 @@
-"""The models that the policy calls and the backend behind Envoy: addresses, keys, names and clocks. No text is sent to any."""
+"""Look at servers of models: addresses, keys, names and clocks. No text is sent to any."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from truthlens.core.errors import CallError
 from truthlens.core.records.calls import ModelSpec
 from truthlens.llm.http.request_builder import FIXED_HEADERS, has_key, key_in
 from truthlens.policy import Policy
-from truthlens.process.doctor.findings import Finding, error, ok, warning
-from truthlens.process.doctor.look import Answer, LookError, get, shown_url
+from truthlens.process.doctor.findings import CheckResult, error, ok, warning
+from truthlens.process.doctor.look import HttpAnswer, LookError, get, shown_url
 from truthlens.process.doctor.setup import Setup
 from truthlens.process.start_checks import called
 
@@ -25,7 +25,7 @@ _SUFFIXES = ("/chat/completions", "/completions")
 
 
 @dataclass(frozen=True, slots=True)
-class _Server:
+class _ModelServer:
     """A server of models: where its list is, and the variable with the key that it is asked with."""
 
     listing: str
@@ -33,38 +33,39 @@ class _Server:
     direct: bool
 
 
-async def look_at_backends(setup: Setup, policy: Policy | None) -> list[Finding]:
+async def look_at_backends(setup: Setup, policy: Policy | None) -> list[CheckResult]:
     """Return what is wrong with the servers of models, of the policy and the upstream."""
-    specs = {} if policy is None else dict(_specs(policy))
     needed = set[str]() if policy is None else _called(policy)
     upstream = None if setup.settings.upstream is None else f"{setup.settings.upstream}/v1"
-    servers: dict[_Server, list[str]] = {}
+    servers: dict[_ModelServer, list[str]] = {}
     if upstream is not None:
-        servers[_Server(f"{upstream}/models", None, direct=True)] = []
-    found: list[Finding] = []
-    for name, spec in specs.items():
-        base = spec.base_url or upstream
+        servers[_ModelServer(_listing(upstream), None, direct=True)] = []
+    found: list[CheckResult] = []
+    for spec in _specs(policy):
         if not has_key(spec, setup.environ):
-            found.append(_no_key(name, spec, needed=name in needed))
-        if base is None:
-            if name in needed:
-                found.append(_no_address(name))
-            continue
-        server = _Server(_listing(base), _key_name(spec, setup), direct=spec.base_url is None)
-        servers.setdefault(server, []).append(name)
-    corrects = policy is not None and any(plan.corrects for plan in policy.all_plans)
-    if corrects and upstream is None:
+            found.append(_no_key(spec, needed=spec.name in needed))
+        if (base := spec.base_url or upstream) is not None:
+            server = _ModelServer(_listing(base), _key_name(spec, setup), direct=spec.base_url is None)
+            servers.setdefault(server, []).append(spec.name)
+        elif spec.name in needed:
+            found.append(_no_address(spec.name))
+    if upstream is None and _corrects(policy):
         found.append(_no_upstream())
     looks = [_look(setup, server, names, needed) for server, names in servers.items()]
-    for group in await asyncio.gather(*looks):
-        found += group
+    found += [each for group in await asyncio.gather(*looks) for each in group]
     return list(dict.fromkeys(found))
 
 
-def _specs(policy: Policy) -> Iterator[tuple[str, ModelSpec]]:
-    yield from (policy.models or {}).items()
+def _corrects(policy: Policy | None) -> bool:
+    return policy is not None and any(plan.corrects for plan in policy.all_plans)
+
+
+def _specs(policy: Policy | None) -> Iterator[ModelSpec]:
+    if policy is None:
+        return
+    yield from (policy.models or {}).values()
     for name in sorted(_called(policy) - set(policy.models or {})):
-        yield name, ModelSpec(name)
+        yield ModelSpec(name)
 
 
 def _called(policy: Policy) -> set[str]:
@@ -82,13 +83,13 @@ def _listing(base: str) -> str:
     return f"{base}/models"
 
 
-def _no_key(name: str, spec: ModelSpec, *, needed: bool) -> Finding:
-    what = f"the environment variable {spec.api_key_env!r} holds no key, which the model {name!r} needs"
+def _no_key(spec: ModelSpec, *, needed: bool) -> CheckResult:
+    what = f"the environment variable {spec.api_key_env!r} holds no key, which the model {spec.name!r} needs"
     tell = error if needed else warning
     return tell("backends.key", what, "the model cannot be called", "set it where the server runs")
 
 
-def _no_address(name: str) -> Finding:
+def _no_address(name: str) -> CheckResult:
     return error(
         "backends.address",
         f"the model {name!r} has no base_url, and there is no upstream",
@@ -97,7 +98,7 @@ def _no_address(name: str) -> Finding:
     )
 
 
-def _no_upstream() -> Finding:
+def _no_upstream() -> CheckResult:
     return warning(
         "backends.upstream",
         "the policy corrects answers, and there is no upstream",
@@ -106,7 +107,7 @@ def _no_upstream() -> Finding:
     )
 
 
-async def _look(setup: Setup, server: _Server, names: list[str], needed: set[str]) -> list[Finding]:
+async def _look(setup: Setup, server: _ModelServer, names: list[str], needed: set[str]) -> list[CheckResult]:
     where = shown_url(server.listing)
     headers = {name: value for name, value in FIXED_HEADERS.items() if name != "content-type"}
     if server.key_env is not None:
@@ -134,7 +135,9 @@ async def _look(setup: Setup, server: _Server, names: list[str], needed: set[str
     return [*_answered(answer, server, names, where), *_clock(answer, where, (began + time.time()) / 2)]
 
 
-def _answered(answer: Answer, server: _Server, names: list[str], where: str) -> Iterator[Finding]:
+def _answered(
+    answer: HttpAnswer, server: _ModelServer, names: list[str], where: str
+) -> Iterator[CheckResult]:
     if answer.status in _REFUSED and names and server.key_env is not None:
         yield error(
             "backends.key",
@@ -165,11 +168,12 @@ def _answered(answer: Answer, server: _Server, names: list[str], where: str) -> 
                 "backends.model",
                 f"the model {name!r} is not among those that {where} serves ({shown}{more})",
                 "the server refuses calls of it",
-                "write a name that it serves, under models and wherever the policy names it, or serve it there",
+                "write a name that it serves, under models and wherever the policy names it, or serve "
+                "it there",
             )
 
 
-def _names(answer: Answer) -> set[str] | None:
+def _names(answer: HttpAnswer) -> set[str] | None:
     if answer.status != 200:
         return None
     try:
@@ -182,7 +186,7 @@ def _names(answer: Answer) -> set[str] | None:
     return {name for each in entries if isinstance(each, dict) and isinstance(name := each.get("id"), str)}
 
 
-def _clock(answer: Answer, where: str, asked: float) -> Iterator[Finding]:
+def _clock(answer: HttpAnswer, where: str, asked: float) -> Iterator[CheckResult]:
     try:
         skew = parsedate_to_datetime(answer.headers.get("date", "")).timestamp() - asked
     except (ValueError, OverflowError):
@@ -190,7 +194,8 @@ def _clock(answer: Answer, where: str, asked: float) -> Iterator[Finding]:
     if abs(skew) > _MOST_SKEW_S:
         yield warning(
             "clocks.system",
-            f"the clock of {where} is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's",
+            f"the clock of {where} is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this "
+            "machine's",
             "logs and reviews cannot be put in one order, and tokens of a login may count as expired",
             "let both follow one time server",
         )

@@ -1,4 +1,4 @@
-"""The Envoy in front: its configuration against the policy, where it asks, and what a running one says of itself."""
+"""Look at the Envoy in front: its configuration, where it asks, and what it says of itself."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from pathlib import Path
 
 from truthlens.core.limits import Limits
 from truthlens.core.net import Address, is_loopback
-from truthlens.envoy.checks.attachment import Endpoint, attachment_diagnostics, endpoints_of, stat_prefixes_of
+from truthlens.envoy.checks.attachment import (
+    SidecarEndpoint,
+    attachment_diagnostics,
+    endpoints_of,
+    stat_prefixes_of,
+)
 from truthlens.envoy.checks.timeouts import clock_diagnostics, longest_hold_s, read_envoy
 from truthlens.policy import InvalidPolicyError, Policy
 from truthlens.policy.compile import read_text
 from truthlens.process.doctor.envoy_admin import Running, read_admin
-from truthlens.process.doctor.findings import Finding, error, of_diagnostics, ok, unknown, warning
+from truthlens.process.doctor.findings import CheckResult, error, of_diagnostics, ok, unknown, warning
 from truthlens.process.doctor.look import LookError, shown_url
-from truthlens.process.doctor.policy import PolicyFile
+from truthlens.process.doctor.policy import ReadPolicy
 from truthlens.process.doctor.setup import Setup
 from truthlens.yamlfile.diagnostics import Diagnostic
 
@@ -23,7 +28,10 @@ _COUNTERS = {
     "message_timeouts": (
         "Envoy stopped waiting for the sidecar",
         "answers passed unchecked, or clients got 504",
-        "compare message_timeout and max_message_timeout with the policy's clocks, and look at the load of the sidecar",
+        (
+            "compare message_timeout and max_message_timeout with the policy's clocks, and look at the "
+            "load of the sidecar"
+        ),
     ),
     "override_message_timeout_ignored": (
         "Envoy ignored that the sidecar asked for more time",
@@ -43,9 +51,9 @@ _COUNTERS = {
 }
 
 
-async def look_at_envoy(setup: Setup, file: PolicyFile) -> list[Finding]:
+async def look_at_envoy(setup: Setup, file: ReadPolicy) -> list[CheckResult]:
     """Return what is wrong with the Envoys of a set-up."""
-    found: list[Finding] = []
+    found: list[CheckResult] = []
     for path in setup.envoys:
         found += _of_file(setup, file, path)
     if setup.admin is not None:
@@ -59,7 +67,7 @@ async def look_at_envoy(setup: Setup, file: PolicyFile) -> list[Finding]:
     return found
 
 
-def of_clocks(setup: Setup, policy: Policy | None) -> list[Finding]:
+def of_clocks(setup: Setup, policy: Policy | None) -> list[CheckResult]:
     """Return whether a stop leaves answers the time that the policy holds them."""
     plans = () if policy is None else [plan for plan in policy.all_plans if plan.enabled]
     if not plans:
@@ -71,15 +79,17 @@ def of_clocks(setup: Setup, policy: Policy | None) -> list[Finding]:
     return [
         warning(
             "clocks.drain",
-            f"decision {longest.decision!r} holds answers for up to {held_s:g} s, a stop waits for {grace_s:g} s",
+            f"decision {longest.decision!r} holds answers for up to {held_s:g} s, a stop waits for "
+            f"{grace_s:g} s",
             "a restart cuts answers that are being corrected",
-            f"write --drain-grace {held_s:g}, and let terminationGracePeriodSeconds exceed it by the notice; or a lower "
+            f"write --drain-grace {held_s:g}, and let terminationGracePeriodSeconds exceed it by the "
+            "notice; or a lower "
             "mitigation.deadline_s",
         )
     ]
 
 
-def _of_file(setup: Setup, file: PolicyFile, path: Path) -> list[Finding]:
+def _of_file(setup: Setup, file: ReadPolicy, path: Path) -> list[CheckResult]:
     try:
         text = read_text(path)
     except InvalidPolicyError as unreadable:
@@ -87,7 +97,7 @@ def _of_file(setup: Setup, file: PolicyFile, path: Path) -> list[Finding]:
     return _of_config(setup, file, text, str(path), lines=True)
 
 
-def _of_config(setup: Setup, file: PolicyFile, text: str, name: str, *, lines: bool) -> list[Finding]:
+def _of_config(setup: Setup, file: ReadPolicy, text: str, name: str, *, lines: bool) -> list[CheckResult]:
     clock, policy = read_envoy(text, file=name), file.policy
     limits = Limits() if policy is None else policy.limits
     diagnostics: list[Diagnostic] = list(clock.mistakes)
@@ -103,7 +113,7 @@ def _of_config(setup: Setup, file: PolicyFile, text: str, name: str, *, lines: b
     return [*found, *_endpoints(setup, endpoints_of(text, file=name), lines=lines)]
 
 
-def _endpoints(setup: Setup, endpoints: list[Endpoint], *, lines: bool) -> Iterator[Finding]:
+def _endpoints(setup: Setup, endpoints: list[SidecarEndpoint], *, lines: bool) -> Iterator[CheckResult]:
     """Yield how the addresses of the ext_proc cluster differ from the sidecar's."""
     if not endpoints:
         return
@@ -127,9 +137,11 @@ def _endpoints(setup: Setup, endpoints: list[Endpoint], *, lines: bool) -> Itera
         if port is not None and health is not None and port != health.port:
             yield error(
                 "envoy.health",
-                f"Envoy checks the health of {each.address} at port {port}, and the sidecar answers at port {health.port}",
+                f"Envoy checks the health of {each.address} at port {port}, and the sidecar answers at "
+                f"port {health.port}",
                 "Envoy takes it for dead and sends no exchange",
-                f"write health_check_config: {{port_value: {health.port}}}, or start the sidecar with --health",
+                f"write health_check_config: {{port_value: {health.port}}}, or start the sidecar with "
+                "--health",
             )
 
 
@@ -142,7 +154,7 @@ def _is_here(asked: Address, served: Address) -> bool:
     return asked.host == served.host or not asked.port or is_loopback(asked.host) or asked.host == "localhost"
 
 
-def _of_running(setup: Setup, file: PolicyFile, running: Running) -> list[Finding]:
+def _of_running(setup: Setup, file: ReadPolicy, running: Running) -> list[CheckResult]:
     name = shown_url(setup.admin or "")
     found = _of_config(setup, file, running.config, name, lines=False)
     if running.state == "LIVE":
@@ -159,7 +171,7 @@ def _of_running(setup: Setup, file: PolicyFile, running: Running) -> list[Findin
     return [*found, *_clusters(running), *_counters(running)]
 
 
-def _clusters(running: Running) -> Iterator[Finding]:
+def _clusters(running: Running) -> Iterator[CheckResult]:
     asked = {str(each.address) for each in endpoints_of(running.config, file="")}
     for cluster, hosts in running.hosts.items():
         if not any(_named(host) in asked for host in hosts) and "truthlens" not in cluster:
@@ -179,7 +191,8 @@ def _clusters(running: Running) -> Iterator[Finding]:
         if count := running.stats.get(f"cluster.{cluster}.upstream_rq_active_overflow"):
             yield warning(
                 "envoy.overflow",
-                f"Envoy did not ask the sidecar about {count} exchanges: more than max_requests were under way",
+                f"Envoy did not ask the sidecar about {count} exchanges: more than max_requests were "
+                "under way",
                 "they passed unchecked, or were refused",
                 "raise max_requests of the cluster's circuit_breakers, and start more sidecars",
             )
@@ -189,14 +202,15 @@ def _named(host: str) -> str:
     return f"unix:{host}" if host.startswith("/") else host
 
 
-def _counters(running: Running) -> Iterator[Finding]:
+def _counters(running: Running) -> Iterator[CheckResult]:
     for name, (what, why, change) in _COUNTERS.items():
         if count := _count(running, name):
             yield warning(f"envoy.{name}", f"{what}, {count} times since Envoy started", why, change)
     if failed := _count(running, "streams_failed"):
         yield warning(
             "envoy.streams_failed",
-            f"{failed} exchanges with the sidecar failed since Envoy started ({_count(running, 'streams_started')} began)",
+            f"{failed} exchanges with the sidecar failed since Envoy started "
+            f"({_count(running, 'streams_started')} began)",
             "they passed unchecked, or were refused; starts and stops of a sidecar are among them",
             "look into the sidecar's log; where the number grows, into Envoy's as well",
         )

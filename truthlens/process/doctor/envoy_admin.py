@@ -1,4 +1,4 @@
-"""Read a running Envoy by its admin interface: its configuration as a bootstrap, its clusters' health, its counters.
+"""Read a running Envoy by its admin interface: configuration, health of clusters, counters.
 
 Source: Envoy's documentation, "Administration interface"; the shapes are those of Envoy 1.40.
 """
@@ -13,7 +13,6 @@ from typing import Any
 
 from truthlens.process.doctor.look import LookError, get
 
-_RDS = "rds"
 # A gateway of many routes has a large one.
 _MOST_BYTES = 128 << 20
 
@@ -22,8 +21,8 @@ _MOST_BYTES = 128 << 20
 class Running:
     """What a running Envoy says of itself.
 
-    ``config`` is its configuration in force as the text of a bootstrap. ``state`` is what ``/ready`` says. ``hosts`` has, by cluster, each
-    host with whether Envoy takes it for healthy. ``stats`` are counters and gauges by name.
+    ``config`` is its configuration in force as the text of a bootstrap. ``state`` is what ``/ready`` says.
+    ``hosts`` has, by cluster, each host with whether it counts as healthy. ``stats`` are counters and gauges.
     """
 
     config: str
@@ -56,33 +55,43 @@ async def read_admin(url: str, timeout_s: float) -> Running:
 
 def _bootstrap(dump: Mapping[str, Any]) -> dict[str, Any]:
     """Return the listeners, clusters and routes in force, from whatever source, as static resources."""
-    listeners: list[Any] = []
-    clusters: list[Any] = []
-    routes: dict[str, Any] = {}
-    endpoints: dict[str, Any] = {}
-    for part in dump["configs"]:
-        listeners += [each["listener"] for each in part.get("static_listeners", ())]
-        active = [
-            each["active_state"] for each in part.get("dynamic_listeners", ()) if "active_state" in each
-        ]
-        listeners += [each["listener"] for each in active]
-        for kind in ("static_clusters", "dynamic_active_clusters"):
-            clusters += [each["cluster"] for each in part.get(kind, ())]
-        for kind in ("static_route_configs", "dynamic_route_configs"):
-            for each in part.get(kind, ()):
-                routes[each["route_config"].get("name", "")] = each["route_config"]
-        for each in part.get("dynamic_endpoint_configs", ()):
-            assignment = each["endpoint_config"]
-            endpoints[assignment.get("cluster_name", "")] = assignment
+    parts = dump["configs"]
+    listeners = [*_each(parts, "static_listeners", "listener"), *_active_listeners(parts)]
+    clusters = [
+        each
+        for kind in ("static_clusters", "dynamic_active_clusters")
+        for each in _each(parts, kind, "cluster")
+    ]
+    endpoints = {
+        each.get("cluster_name", ""): each
+        for each in _each(parts, "dynamic_endpoint_configs", "endpoint_config")
+    }
+    routes = {
+        each.get("name", ""): each
+        for kind in ("static_route_configs", "dynamic_route_configs")
+        for each in _each(parts, kind, "route_config")
+    }
     for cluster in clusters:
         named = (cluster.get("eds_cluster_config") or {}).get("service_name") or cluster.get("name")
         if "load_assignment" not in cluster and named in endpoints:
             cluster["load_assignment"] = endpoints[named]
     for manager in _managers(listeners):
-        rds = manager.get(_RDS) or {}
-        if "route_config" not in manager and rds.get("route_config_name") in routes:
-            manager["route_config"] = routes[rds["route_config_name"]]
+        name = (manager.get("rds") or {}).get("route_config_name")
+        if "route_config" not in manager and name in routes:
+            manager["route_config"] = routes[name]
     return {"static_resources": {"listeners": listeners, "clusters": clusters}}
+
+
+def _each(parts: list[Any], kind: str, member: str) -> Iterator[dict[str, Any]]:
+    for part in parts:
+        yield from (each[member] for each in part.get(kind, ()))
+
+
+def _active_listeners(parts: list[Any]) -> Iterator[dict[str, Any]]:
+    for part in parts:
+        for each in part.get("dynamic_listeners", ()):
+            if "active_state" in each:
+                yield each["active_state"]["listener"]
 
 
 def _managers(listeners: list[Any]) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping
 
 from truthlens.process.doctor.backends import look_at_backends
 from truthlens.process.doctor.envoy import look_at_envoy, of_clocks
-from truthlens.process.doctor.findings import Finding, unknown, without_secrets
+from truthlens.process.doctor.findings import CheckResult, unknown, without_secrets
 from truthlens.process.doctor.policy import look_at_policy, read_policy
 from truthlens.process.doctor.ports import look_at_addresses, of_addresses
 from truthlens.process.doctor.setup import Setup, secrets_of
@@ -26,7 +26,7 @@ GROUPS: Mapping[str, str] = {
 """The groups of findings, in their order, with their headings."""
 
 
-async def examine(setup: Setup) -> list[Finding]:
+async def examine(setup: Setup) -> list[CheckResult]:
     """Return how every check of ``setup`` ended, by group; without secrets, as they may be printed."""
     seen, file = await asyncio.gather(
         look_at_addresses(setup), asyncio.to_thread(read_policy, setup.settings)
@@ -49,7 +49,7 @@ async def examine(setup: Setup) -> list[Finding]:
     return without_secrets(found, secrets_of(setup, policy))
 
 
-async def _whole(group: str, looking: Awaitable[list[Finding]]) -> list[Finding]:
+async def _whole(group: str, looking: Awaitable[list[CheckResult]]) -> list[CheckResult]:
     """Return the findings of a group; one that breaks says so, and costs no other group."""
     try:
         return await looking

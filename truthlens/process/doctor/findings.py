@@ -15,7 +15,7 @@ _SHORTEST_SECRET = 4
 _INDEX = re.compile(r"\[\d+\]")
 
 
-class Level(StrEnum):
+class CheckLevel(StrEnum):
     """How a check ended; ``unknown``: it could not look."""
 
     OK = "ok"
@@ -25,15 +25,15 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """How one check ended.
 
-    ``id`` is stable and starts with the group. ``what`` names the thing and how it was found, ``why`` what follows from it, ``change``
-    the remedy; the last two are empty where nothing is wrong.
+    ``id`` is stable and starts with the group. ``what`` names the thing and how it was found, ``why`` what
+    follows from it, ``change`` the remedy; the last two are empty where nothing is wrong.
     """
 
     id: str
-    severity: Level
+    severity: CheckLevel
     what: str
     why: str = ""
     change: str = ""
@@ -48,27 +48,27 @@ class Finding:
         return {"id": self.id, "group": self.group, **asdict(self), "severity": self.severity.value}
 
 
-def ok(check: str, what: str) -> Finding:
+def ok(check: str, what: str) -> CheckResult:
     """Return that nothing is wrong."""
-    return Finding(check, Level.OK, what)
+    return CheckResult(check, CheckLevel.OK, what)
 
 
-def warning(check: str, what: str, why: str, change: str) -> Finding:
+def warning(check: str, what: str, why: str, change: str) -> CheckResult:
     """Return what an operator should know, with which answers are checked all the same."""
-    return Finding(check, Level.WARNING, what, why, change)
+    return CheckResult(check, CheckLevel.WARNING, what, why, change)
 
 
-def error(check: str, what: str, why: str, change: str) -> Finding:
+def error(check: str, what: str, why: str, change: str) -> CheckResult:
     """Return what is broken."""
-    return Finding(check, Level.ERROR, what, why, change)
+    return CheckResult(check, CheckLevel.ERROR, what, why, change)
 
 
-def unknown(check: str, what: str, why: str, change: str) -> Finding:
+def unknown(check: str, what: str, why: str, change: str) -> CheckResult:
     """Return that a check could not look."""
-    return Finding(check, Level.UNKNOWN, what, why, change)
+    return CheckResult(check, CheckLevel.UNKNOWN, what, why, change)
 
 
-def of_diagnostics(group: str, found: Iterable[Diagnostic], *, lines: bool = True) -> list[Finding]:
+def of_diagnostics(group: str, found: Iterable[Diagnostic], *, lines: bool = True) -> list[CheckResult]:
     """Return findings that say the same; the last key of each place ends the id.
 
     Args:
@@ -79,15 +79,15 @@ def of_diagnostics(group: str, found: Iterable[Diagnostic], *, lines: bool = Tru
     return [_of_diagnostic(group, each, lines=lines) for each in found]
 
 
-def _of_diagnostic(group: str, found: Diagnostic, *, lines: bool) -> Finding:
+def _of_diagnostic(group: str, found: Diagnostic, *, lines: bool) -> CheckResult:
     name = _INDEX.sub("", found.key).rpartition(".")[2].strip("()") or "file"
     place = f"{found.file}:{found.line}" if lines else found.file
-    level = Level.ERROR if found.severity is Severity.ERROR else Level.WARNING
-    return Finding(f"{group}.{name}", level, f"{place}: {found.key}", found.message, found.remedy)
+    level = CheckLevel.ERROR if found.severity is Severity.ERROR else CheckLevel.WARNING
+    return CheckResult(f"{group}.{name}", level, f"{place}: {found.key}", found.message, found.remedy)
 
 
-def without_secrets(found: Iterable[Finding], secrets: Iterable[str]) -> list[Finding]:
-    """Return the findings as they may be printed: without ``secrets``, and without characters that steer a terminal."""
+def without_secrets(found: Iterable[CheckResult], secrets: Iterable[str]) -> list[CheckResult]:
+    """Return the findings without ``secrets``, and without characters that steer a terminal."""
     hidden = sorted({each for each in secrets if len(each) >= _SHORTEST_SECRET}, key=len, reverse=True)
 
     def shown(text: str) -> str:
@@ -100,9 +100,9 @@ def without_secrets(found: Iterable[Finding], secrets: Iterable[str]) -> list[Fi
     ]
 
 
-def exit_status(found: Sequence[Finding], *, strict: bool = False) -> int:
-    """Return 1 where something is wrong (with ``strict`` warnings count), else 2 where a check could not look, else 0."""
+def exit_status(found: Sequence[CheckResult], *, strict: bool = False) -> int:
+    """Return 1 where something is wrong (``strict``: warnings too), else 2 where it could not look, else 0."""
     levels = {each.severity for each in found}
-    if Level.ERROR in levels or (strict and Level.WARNING in levels):
+    if CheckLevel.ERROR in levels or (strict and CheckLevel.WARNING in levels):
         return 1
-    return 2 if Level.UNKNOWN in levels else 0
+    return 2 if CheckLevel.UNKNOWN in levels else 0

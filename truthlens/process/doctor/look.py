@@ -1,4 +1,4 @@
-"""Look over the network, each time within a deadline; what goes wrong is said in words that hold no URL and no secret."""
+"""Look over the network within a deadline; what goes wrong is said in words without a URL or a secret."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LookError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What an HTTP server answered; names of headers are lower-case."""
 
     status: int
@@ -37,7 +37,7 @@ class Answer:
 
 
 async def in_thread(work: Callable[[], _T], timeout_s: float) -> _T:
-    """Return what ``work`` returns on a thread that nobody waits for beyond the deadline, the interpreter's end neither.
+    """Return what ``work`` returns on a thread that nobody waits for beyond the deadline, at the end neither.
 
     Raises:
         LookError: the time was over. What ``work`` raises is raised.
@@ -79,6 +79,11 @@ async def resolve(host: str, port: int, timeout_s: float) -> None:
         raise LookError("has a name that does not resolve to an address") from None
 
 
+def reached_host(address: Address) -> str:
+    """Return the host by which this machine reaches ``address``, which may stand for all of its own."""
+    return _ANY.get(address.host, address.host)
+
+
 async def connect(address: Address, timeout_s: float) -> None:
     """Open a connection to ``address``, and close it.
 
@@ -90,7 +95,7 @@ async def connect(address: Address, timeout_s: float) -> None:
             if not address.port:
                 _, writer = await asyncio.open_unix_connection(address.host)
             else:
-                host = _ANY.get(address.host, address.host)
+                host = reached_host(address)
                 await resolve(host, address.port, timeout_s)
                 _, writer = await asyncio.open_connection(host, address.port)
             writer.close()
@@ -107,7 +112,7 @@ async def get(
     direct: bool = False,
     unix: str | None = None,
     most_bytes: int = _MOST_BYTES,
-) -> Answer:
+) -> HttpAnswer:
     """Return what ``url`` answers to a GET; no redirect is followed.
 
     Args:
@@ -137,7 +142,7 @@ async def get(
                 body = bytearray()
                 if most_bytes:
                     await _fill(body, response, most_bytes)
-                return Answer(response.status_code, bytes(body), dict(response.headers))
+                return HttpAnswer(response.status_code, bytes(body), dict(response.headers))
     except (OSError, TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise LookError(reason(error, timeout_s)) from None
 

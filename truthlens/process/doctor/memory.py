@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def free_memory(root: Path = Path("/")) -> int | None:
-    """Return the bytes that are free for this process, of the machine and of its control group; ``None`` where nothing says it.
+    """Return the bytes that are free, of the machine and its control group; ``None`` where that is not known.
 
     Args:
         root: where ``proc`` and ``sys`` are.

@@ -14,7 +14,7 @@ from truthlens.detection.detectors.encoder.loading import verify_files
 from truthlens.detection.models.inputs.manifest import load_manifest
 from truthlens.policy import InvalidPolicyError, Policy, compile_policy
 from truthlens.policy.compile import check_text, read_text, version_now
-from truthlens.process.doctor.findings import Finding, error, of_diagnostics, ok, warning
+from truthlens.process.doctor.findings import CheckResult, error, of_diagnostics, ok, warning
 from truthlens.process.doctor.setup import Setup
 from truthlens.process.model_store import SIMILARITY_MODEL, ModelShelf, SimilarityShelf, placement_of
 from truthlens.process.settings import Settings, models_folder
@@ -29,8 +29,8 @@ _MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyFile:
-    """The file as it is now: ``policy`` is ``None`` where it cannot be used, ``version`` where it cannot be read."""
+class ReadPolicy:
+    """The file: ``policy`` is ``None`` where it cannot be used, ``version`` where it cannot be read."""
 
     text: str
     version: str | None
@@ -38,7 +38,7 @@ class PolicyFile:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def read_policy(settings: Settings) -> PolicyFile:
+def read_policy(settings: Settings) -> ReadPolicy:
     """Read the policy file of ``settings``; no model is loaded. Mistakes are kept in the result."""
     file, shelf = settings.config, ModelShelf(settings, Metrics())
     text, version = "", None
@@ -50,19 +50,21 @@ def read_policy(settings: Settings) -> PolicyFile:
         if text:
             said = check_text(text, file=str(file), model_exists=shelf.has, identify=shelf.identity)
             warnings = [each for each in said if each.severity is Severity.WARNING]
-        return PolicyFile(text, version, None, (*refused.diagnostics, *warnings))
+        return ReadPolicy(text, version, None, (*refused.diagnostics, *warnings))
     found = (*policy.warnings, *elsewhere(policy, settings))
-    return PolicyFile(text, version, policy, tuple(sorted(found, key=lambda each: each.line)))
+    return ReadPolicy(text, version, policy, tuple(sorted(found, key=lambda each: each.line)))
 
 
-async def look_at_policy(setup: Setup, file: PolicyFile, serving: Mapping[str, Any] | None) -> list[Finding]:
+async def look_at_policy(
+    setup: Setup, file: ReadPolicy, serving: Mapping[str, Any] | None
+) -> list[CheckResult]:
     """Return what is wrong with the policy and its models.
 
     Args:
         setup: whose models are meant.
         file: the policy.
-        serving: what ``/readyz`` of the running process says; where there is one, models are compared with their digests and not
-            loaded a second time.
+        serving: what ``/readyz`` of the running process says; with it, models are compared with their digests
+            and not loaded a second time.
     """
     found = of_diagnostics("policy", file.diagnostics)
     if not found and file.policy is not None:
@@ -76,7 +78,7 @@ async def look_at_policy(setup: Setup, file: PolicyFile, serving: Mapping[str, A
     return found
 
 
-def _in_force(setup: Setup, file: PolicyFile, serving: Mapping[str, Any]) -> Iterator[Finding]:
+def _in_force(setup: Setup, file: ReadPolicy, serving: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Yield how the policy that a running process has in force differs from the file."""
     told = serving.get("policy")
     told = told if isinstance(told, dict) else {}
@@ -84,15 +86,18 @@ def _in_force(setup: Setup, file: PolicyFile, serving: Mapping[str, Any]) -> Ite
     if told.get("last_error"):
         yield error(
             "policy.reload",
-            f"{where} refused the last edit of its policy file, and goes on with version {told.get('version')}",
+            f"{where} refused the last edit of its policy file, and goes on with version "
+            f"{told.get('version')}",
             f"answers are checked by the policy before the edit: {told['last_error']}",
             "fix what the message names; the file is read again when it changes",
         )
     elif file.version is not None and told.get("version") != file.version:
         yield warning(
             "policy.version",
-            f"{where} has version {told.get('version')} in force, {setup.settings.config} is version {file.version}",
-            "it was started with another file, does not watch its file (--no-reload), or has not read an edit yet",
+            f"{where} has version {told.get('version')} in force, {setup.settings.config} is version "
+            f"{file.version}",
+            "it was started with another file, does not watch its file (--no-reload), or has not read "
+            "an edit yet",
             "name its policy with --config, or start it again",
         )
     else:
@@ -105,12 +110,12 @@ def _in_force(setup: Setup, file: PolicyFile, serving: Mapping[str, Any]) -> Ite
             )
 
 
-async def _models(setup: Setup, policy: Policy, *, load: bool) -> list[Finding]:
+async def _models(setup: Setup, policy: Policy, *, load: bool) -> list[CheckResult]:
     try:
         folders = await asyncio.to_thread(lambda: list(dict.fromkeys(_folders(setup.settings, policy))))
     except ModelError as missing:
         return [_broken(missing)]
-    found: list[Finding] = []
+    found: list[CheckResult] = []
     if load:
         needed, free = _BASE_BYTES + _TIMES * sum(map(_size, folders)), setup.free_memory()
         room = f"{needed // _MIB} MiB for {len(folders)} models"
@@ -148,7 +153,7 @@ async def _models(setup: Setup, policy: Policy, *, load: bool) -> list[Finding]:
     ]
 
 
-def _broken(cause: Exception) -> Finding:
+def _broken(cause: Exception) -> CheckResult:
     text = str(cause) if isinstance(cause, ModelError) else f"a model cannot be read ({type(cause).__name__})"
     return error(
         "policy.models", text, "a process with this policy does not start", "fix what the message names"

@@ -14,8 +14,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from truthlens.core.errors import StartError
 from truthlens.core.net import Address
 from truthlens.envoy.ports import ensure_free
-from truthlens.process.doctor.findings import Finding, error, ok
-from truthlens.process.doctor.look import LookError, connect, get
+from truthlens.process.doctor.findings import CheckResult, error, ok
+from truthlens.process.doctor.look import LookError, connect, get, reached_host
 from truthlens.process.doctor.setup import Setup
 
 _SERVING = "SERVING"
@@ -25,7 +25,7 @@ _SERVING = "SERVING"
 class Seen:
     """What is at the addresses of a sidecar.
 
-    ``readyz`` is what a console of TruthLens says there, ``health`` what its gRPC health check answers; ``None`` for neither.
+    ``readyz`` is what a console of TruthLens says there, ``health`` what gRPC health does; ``None`` for none.
     """
 
     extproc: bool
@@ -59,7 +59,7 @@ def health_address(setup: Setup) -> Address:
     return settings.health or settings.extproc.health or settings.extproc
 
 
-def of_addresses(setup: Setup, seen: Seen) -> list[Finding]:
+def of_addresses(setup: Setup, seen: Seen) -> list[CheckResult]:
     """Return what is wrong with the addresses of a set-up in which ``seen`` was found."""
     running = seen.runs or setup.admin is not None
     return [
@@ -69,7 +69,7 @@ def of_addresses(setup: Setup, seen: Seen) -> list[Finding]:
     ]
 
 
-def _extproc(setup: Setup, seen: Seen, *, running: bool) -> Finding:
+def _extproc(setup: Setup, seen: Seen, *, running: bool) -> CheckResult:
     address = setup.settings.extproc
     if not running:
         return _planned("ports.extproc", address, "--extproc")
@@ -77,13 +77,14 @@ def _extproc(setup: Setup, seen: Seen, *, running: bool) -> Finding:
         return error(
             "ports.extproc",
             f"nothing listens at {address}",
-            "Envoy asks nobody about exchanges that it sends there: they pass unchecked, or are refused where it fails closed",
+            "Envoy asks nobody about exchanges that it sends there: they pass unchecked, or are "
+            "refused where it fails closed",
             "start truthlens serve there, or name the address that it has with --extproc",
         )
     return ok("ports.extproc", f"{address} takes connections")
 
 
-def _health_finding(setup: Setup, seen: Seen, *, running: bool) -> Finding:
+def _health_finding(setup: Setup, seen: Seen, *, running: bool) -> CheckResult:
     address = health_address(setup)
     if not running:
         return _planned("ports.health", address, "--health")
@@ -94,7 +95,8 @@ def _health_finding(setup: Setup, seen: Seen, *, running: bool) -> Finding:
             "ports.health",
             f"no gRPC health check is answered at {address}",
             "Envoy's health checks fail, and it sends no exchange",
-            "start truthlens serve there, or name the address that it has with --health (with TLS, --tls-cert)",
+            "start truthlens serve there, or name the address that it has with --health (with TLS, "
+            "--tls-cert)",
         )
     if seen.health != _SERVING:
         return error(
@@ -106,7 +108,7 @@ def _health_finding(setup: Setup, seen: Seen, *, running: bool) -> Finding:
     return ok("ports.health", f"{address} says SERVING")
 
 
-def _console(setup: Setup, seen: Seen, *, running: bool) -> Finding:
+def _console(setup: Setup, seen: Seen, *, running: bool) -> CheckResult:
     address = setup.settings.console
     if not running:
         return _planned("ports.console", address, "--console")
@@ -128,7 +130,7 @@ def _console(setup: Setup, seen: Seen, *, running: bool) -> Finding:
     return ok("ports.console", f"{address} is ready")
 
 
-def _planned(check: str, address: Address, flag: str) -> Finding:
+def _planned(check: str, address: Address, flag: str) -> CheckResult:
     try:
         ensure_free(address, flag=flag)
     except StartError as taken:
@@ -154,7 +156,7 @@ async def _health(address: Address, timeout_s: float) -> str | None:
         await connect(address, timeout_s)
     except LookError:
         return None
-    host = {"0.0.0.0": "127.0.0.1"}.get(address.host, address.host)  # noqa: S104 - what listens everywhere is asked here
+    host = reached_host(address)
     options = [("grpc.enable_http_proxy", 0)]
     async with grpc.aio.insecure_channel(str(Address(host, address.port)), options=options) as channel:
         ask = health_pb2_grpc.HealthStub(channel).Check
@@ -166,7 +168,7 @@ async def _health(address: Address, timeout_s: float) -> str | None:
 
 
 async def _readyz(address: Address, timeout_s: float) -> tuple[Mapping[str, Any] | None, bool]:
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)  # noqa: S104
+    host = reached_host(address)
     unix = None if address.port else address.host
     where = Address(host, address.port) if address.port else "localhost"
     try:

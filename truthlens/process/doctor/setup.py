@@ -36,7 +36,7 @@ class Setup:
 
 
 def secrets_of(setup: Setup, policy: Policy | None) -> Iterator[str]:
-    """Yield what may never be printed: passwords of URLs, and the values of variables that the policy takes keys or URLs from."""
+    """Yield what may never be printed: passwords of URLs, and the contents of variables that the policy names."""
     for url in (setup.settings.redis, setup.settings.review_database, setup.admin):
         yield from _passwords(url or "")
     named: set[str] = set()

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from truthlens.core.errors import TruthLensError
 from truthlens.core.records.retrieval import SourceSpec
 from truthlens.policy import Policy
-from truthlens.process.doctor.findings import Finding, error, ok, unknown, warning
+from truthlens.process.doctor.findings import CheckResult, error, ok, unknown, warning
 from truthlens.process.doctor.look import LookError, get, in_thread, shown_url
 from truthlens.process.doctor.setup import Setup
 
@@ -20,7 +20,7 @@ _WHY = "searches of it fail, and answers that need its evidence stay unchecked (
 _REMEDY = "start it, or fix its options under sources"
 
 
-async def look_at_sources(setup: Setup, policy: Policy | None) -> list[Finding]:
+async def look_at_sources(setup: Setup, policy: Policy | None) -> list[CheckResult]:
     """Return what is wrong with the sources of ``policy``."""
     specs = () if policy is None else policy.sources.values()
     base = setup.settings.config.parent
@@ -28,17 +28,18 @@ async def look_at_sources(setup: Setup, policy: Policy | None) -> list[Finding]:
     return [each for group in groups for each in group]
 
 
-async def _look(setup: Setup, spec: SourceSpec, base: Path) -> list[Finding]:
+async def _look(setup: Setup, spec: SourceSpec, base: Path) -> list[CheckResult]:
     options = spec.options
-    looks: list[Coroutine[Any, Any, Finding]] = []
-    found: list[Finding] = []
+    looks: list[Coroutine[Any, Any, CheckResult]] = []
+    found: list[CheckResult] = []
     for each in (options, getattr(options, "embeddings", None)):
         variable = getattr(each, "api_key_env", None)
         if variable and not setup.environ.get(variable, "").strip():
             found.append(
                 error(
                     "sources.key",
-                    f"the source {spec.name!r} needs a key in the environment variable {variable!r}, which is not set",
+                    f"the source {spec.name!r} needs a key in the environment variable {variable!r}, "
+                    "which is not set",
                     "the process does not start with this policy",
                     "set it where the server runs",
                 )
@@ -55,7 +56,7 @@ async def _look(setup: Setup, spec: SourceSpec, base: Path) -> list[Finding]:
     return found or [ok("sources.type", f"the source {spec.name!r} ({spec.type}) has no address to look at")]
 
 
-async def _server(setup: Setup, spec: SourceSpec, url: str) -> Finding:
+async def _server(setup: Setup, spec: SourceSpec, url: str) -> CheckResult:
     what = f"the source {spec.name!r} at {shown_url(url)}"
     if not urlsplit(url).hostname:
         return error("sources.reachable", f"{what} has no host", _WHY, _REMEDY)
@@ -68,7 +69,7 @@ async def _server(setup: Setup, spec: SourceSpec, url: str) -> Finding:
     return ok("sources.reachable", f"{what} answers")
 
 
-def _program(spec: SourceSpec, program: str) -> Finding:
+def _program(spec: SourceSpec, program: str) -> CheckResult:
     if shutil.which(program) is None:
         return error(
             "sources.program",
@@ -79,7 +80,7 @@ def _program(spec: SourceSpec, program: str) -> Finding:
     return ok("sources.program", f"the program {program!r} of the source {spec.name!r} is there")
 
 
-async def _folder(setup: Setup, spec: SourceSpec, base: Path) -> Finding:
+async def _folder(setup: Setup, spec: SourceSpec, base: Path) -> CheckResult:
     try:
         return await in_thread(lambda: _of_folder(spec, base), setup.timeout_s)
     except LookError as slow:
@@ -88,7 +89,7 @@ async def _folder(setup: Setup, spec: SourceSpec, base: Path) -> Finding:
         )
 
 
-def _of_folder(spec: SourceSpec, base: Path) -> Finding:
+def _of_folder(spec: SourceSpec, base: Path) -> CheckResult:
     from truthlens.retrieval.sources.folder.updating import outdated
 
     root, index = spec.options.root(base), spec.options.index_file(base)
@@ -118,13 +119,14 @@ def _of_folder(spec: SourceSpec, base: Path) -> Finding:
         return warning(
             "sources.index",
             f"{what}: {changed} files differ from its index",
-            "answers are checked against what the files said before; a running process follows within seconds",
+            "answers are checked against what the files said before; a running process follows within "
+            "seconds",
             f"if no process does: {make}",
         )
     return ok("sources.index", f"{what}: its index is fresh")
 
 
-async def _pgvector(setup: Setup, spec: SourceSpec) -> Finding:
+async def _pgvector(setup: Setup, spec: SourceSpec) -> CheckResult:
     what = f"the database of the source {spec.name!r}"
     from truthlens.retrieval.sources.pgvector.connection import database_url, open_engine
 

@@ -1,4 +1,4 @@
-"""Redis, the database of the review queue, and the databases that figures are compared with. All are only read."""
+"""Look at Redis, the database of reviews and the databases of figures, all of which are only read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from truthlens.core.errors import DetectorError, StartError
 from truthlens.policy import Policy
-from truthlens.process.doctor.findings import Finding, error, ok, warning
+from truthlens.process.doctor.findings import CheckResult, error, ok, warning
 from truthlens.process.doctor.look import LookError, in_thread, reason
 from truthlens.process.doctor.setup import Setup
 
@@ -26,14 +26,14 @@ _LEAST_DISK_BYTES = 200 << 20
 _MIB = 1 << 20
 
 
-async def look_at_stores(setup: Setup, policy: Policy | None) -> list[Finding]:
+async def look_at_stores(setup: Setup, policy: Policy | None) -> list[CheckResult]:
     """Return what is wrong with the stores of a set-up."""
     looks = [_redis(setup), _reviews(setup)]
     looks += [_values(setup, database) for database in _databases(policy)]
     return [each for group in await asyncio.gather(*looks) for each in group]
 
 
-async def _redis(setup: Setup) -> list[Finding]:
+async def _redis(setup: Setup) -> list[CheckResult]:
     if setup.settings.redis is None:
         return []
     from redis.exceptions import AuthenticationError, RedisError
@@ -67,7 +67,8 @@ async def _redis(setup: Setup) -> list[Finding]:
             error(
                 "stores.redis",
                 f"Redis {how}",
-                "what mode auto learns and what models answered is not shared; each process is left with what it remembers",
+                "what mode auto learns and what models answered is not shared; each process is left "
+                "with what it remembers",
                 "start it, or fix the URL of --redis",
             )
         ]
@@ -77,7 +78,7 @@ async def _redis(setup: Setup) -> list[Finding]:
     return list(of_redis(told))
 
 
-def of_redis(told: dict[str, Any]) -> Iterator[Finding]:
+def of_redis(told: dict[str, Any]) -> Iterator[CheckResult]:
     """Yield how a Redis that answers is set up; ``told`` is its INFO."""
     rule = str(told.get("maxmemory_policy", "unknown"))
     yield ok(
@@ -90,7 +91,8 @@ def of_redis(told: dict[str, Any]) -> Iterator[Finding]:
         yield warning(
             "stores.redis-memory",
             "Redis has maxmemory with maxmemory-policy noeviction",
-            "once it is full it refuses to write: results of models are not kept, and mode auto does not learn",
+            "once it is full it refuses to write: results of models are not kept, and mode auto does "
+            "not learn",
             "set maxmemory-policy volatile-lru: all that TruthLens keeps there expires by itself",
         )
     elif rule.startswith("allkeys"):
@@ -102,7 +104,7 @@ def of_redis(told: dict[str, Any]) -> Iterator[Finding]:
         )
 
 
-async def _reviews(setup: Setup) -> list[Finding]:
+async def _reviews(setup: Setup) -> list[CheckResult]:
     if setup.settings.review_database is None:
         return []
     from truthlens.review.store.database import ReviewDatabase, checked_url
@@ -146,7 +148,7 @@ def _kind(failed: Exception) -> str:
     return named or (f"SQLSTATE {state}" if state else type(original).__name__)
 
 
-def of_sqlite(file: Path, access: Callable[..., bool] = os.access) -> Iterator[Finding]:
+def of_sqlite(file: Path, access: Callable[..., bool] = os.access) -> Iterator[CheckResult]:
     """Yield what is wrong with the SQLite file of the review queue; it is opened to be read, and not made."""
     place = next(each for each in (file, *file.absolute().parents) if each.exists())
     effective = os.access in os.supports_effective_ids
@@ -158,7 +160,8 @@ def of_sqlite(file: Path, access: Callable[..., bool] = os.access) -> Iterator[F
         yield error(
             "stores.reviews",
             f"the review database {file} cannot be written: {closed[0]} is read-only for this user",
-            "no answer is queued for review, and a process that has to make its tables does not start its queue",
+            "no answer is queued for review, and a process that has to make its tables does not start "
+            "its queue",
             f"give this user the right to write to {closed[0]}, or name another file with --review-database",
         )
     free = shutil.disk_usage(folder).free
@@ -193,18 +196,19 @@ def of_sqlite(file: Path, access: Callable[..., bool] = os.access) -> Iterator[F
 def _sqlite_revision(file: Path) -> str | None:
     from truthlens.review.store.database import VERSION_TABLE
 
-    # In write-ahead mode readers, too, make files beside it; without a log no process has it open, and it does not change.
+    # In write-ahead mode readers, too, make files beside it; without a log no process has it open.
     mode = "mode=ro" if Path(f"{file}-wal").exists() else "mode=ro&immutable=1"
     name = quote(os.fsencode(file.absolute()))
     with closing(sqlite3.connect(f"file:{name}?{mode}", uri=True)) as connection:
         wanted = "SELECT 1 FROM sqlite_schema WHERE name = ?"
         if connection.execute(wanted, (VERSION_TABLE,)).fetchone() is None:
             return None
-        row = connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone()  # noqa: S608 - our own name
+        query = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - our own name
+        row = connection.execute(query).fetchone()
     return None if row is None else str(row[0])
 
 
-def _revision(shown: str, revision: str | None) -> Finding:
+def _revision(shown: str, revision: str | None) -> CheckResult:
     from truthlens.review.store.database import REVISIONS
 
     if revision is None:
@@ -215,18 +219,20 @@ def _revision(shown: str, revision: str | None) -> Finding:
         return warning(
             "stores.reviews-version",
             f"the tables in {shown} are of version {revision}, this TruthLens has {REVISIONS[-1]}",
-            "the next start changes them, which locks them for a while; earlier versions cannot use them then",
+            "the next start changes them, which locks them for a while; earlier versions cannot use "
+            "them then",
             "back the database up first (truthlens review migrate)",
         )
     return error(
         "stores.reviews-version",
-        f"the tables in {shown} are of version {revision}, which this TruthLens ({REVISIONS[-1]}) does not know",
+        f"the tables in {shown} are of version {revision}, which this TruthLens ({REVISIONS[-1]}) does "
+        "not know",
         "a newer version made them, and this one does not start its queue",
         "run that version, or name another database with --review-database",
     )
 
 
-def _unreachable(what: str) -> Finding:
+def _unreachable(what: str) -> CheckResult:
     return error(
         "stores.reviews",
         what,
@@ -247,7 +253,7 @@ def _databases(policy: Policy | None) -> list[Database]:
     return list(dict.fromkeys(found))
 
 
-async def _values(setup: Setup, database: Database) -> list[Finding]:
+async def _values(setup: Setup, database: Database) -> list[CheckResult]:
     check, name = "stores.values", f"the database {database.name!r} of the detector numbers"
     why = "figures are not compared with it, and what it could prove is not proven"
     from truthlens.detection.detectors.numbers.sql.connection import database_url, open_engine

@@ -93,7 +93,7 @@ def update_index(
 
 
 def outdated(root: Path, file: Path, options: FolderOptions) -> int:
-    """Return how many files of the folder ``root`` are new, gone or of another size or time than the index in ``file`` says.
+    """Return how many files of ``root`` are new, gone, or of another size or time than in the index ``file``.
 
     Nothing is read of the files, and nothing is changed.
 
