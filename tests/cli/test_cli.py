@@ -271,10 +271,11 @@ def test_envoy_config_puts_a_router_first() -> None:
 
 
 def test_envoy_config_has_an_admin_interface_where_asked() -> None:
-    """At the address that is given, and none by default; a URL is no address to listen on."""
+    """At the address or URL that is given, and none by default."""
     assert "admin" not in json.loads(run("envoy-config").stdout)
-    asked = json.loads(run("envoy-config", "--envoy-admin", "127.0.0.1:9901").stdout)
-    assert asked["admin"]["address"]["socket_address"] == {"address": "127.0.0.1", "port_value": 9901}
-    refused = run("envoy-config", "--envoy-admin", "http://127.0.0.1:9901")
+    for given in ("127.0.0.1:9901", "http://127.0.0.1:9901/"):
+        asked = json.loads(run("envoy-config", "--envoy-admin", given).stdout)
+        assert asked["admin"]["address"]["socket_address"] == {"address": "127.0.0.1", "port_value": 9901}
+    refused = run("envoy-config", "--envoy-admin", "nonsense")
     assert refused.returncode == 1
     assert "--envoy-admin" in refused.stderr

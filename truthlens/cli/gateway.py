@@ -79,9 +79,15 @@ def up(
     )  # fmt: skip
     listener = Address.parse(listen, name="--listen")
     backend = Upstream.parse(upstream) if upstream is not None else None
-    at = Address.parse(admin, name="--envoy-admin") if admin is not None else None
     run(
-        _up(settings, listener, backend, failure_mode_allow=failure_mode_allow, envoy_log=envoy_log, admin=at)
+        _up(
+            settings,
+            listener,
+            backend,
+            failure_mode_allow=failure_mode_allow,
+            envoy_log=envoy_log,
+            admin=_admin_address(admin),
+        )
     )
 
 
@@ -199,13 +205,20 @@ def envoy_config(
         listen=Address.parse(listen, name="--listen"),
         extproc=[Address.parse(each, name="--extproc") for each in extproc or [DEFAULT_EXTPROC]],
         upstream=Upstream.parse(upstream),
-        admin=Address.parse(admin, name="--envoy-admin") if admin is not None else None,
+        admin=_admin_address(admin),
         health=[Address.parse(each, name="--health") for each in health] if health else None,
         failure_mode_allow=fail_open,
         router=Address.parse(router, name="--router") if router is not None else None,
         router_headers=[name.lower() for name in router_header or DEFAULT_ROUTER_HEADERS],
     )
     typer.echo(render(settings))
+
+
+def _admin_address(text: str | None) -> Address | None:
+    """Return where Envoy's admin interface listens, also where its URL is given, as `doctor` takes it."""
+    if text is None:
+        return None
+    return Address.parse(text.removeprefix("http://").rstrip("/"), name="--envoy-admin")
 
 
 def _free_port() -> int:
