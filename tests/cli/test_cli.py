@@ -54,6 +54,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("up",),
         ("serve",),
         ("check",),
+        ("doctor",),
         ("calibrate",),
         ("detect",),
         ("ask",),
@@ -267,3 +268,14 @@ def test_envoy_config_puts_a_router_first() -> None:
     first, second, *_ = listener["filter_chains"][0]["filters"][0]["typed_config"]["http_filters"]
     assert first["typed_config"]["mutations"]["request_mutations"] == [{"remove": "x-tier"}]
     assert second["name"] == "envoy.filters.http.ext_proc/router"
+
+
+def test_envoy_config_has_an_admin_interface_where_asked() -> None:
+    """At the address or URL that is given, and none by default."""
+    assert "admin" not in json.loads(run("envoy-config").stdout)
+    for given in ("127.0.0.1:9901", "http://127.0.0.1:9901/"):
+        asked = json.loads(run("envoy-config", "--envoy-admin", given).stdout)
+        assert asked["admin"]["address"]["socket_address"] == {"address": "127.0.0.1", "port_value": 9901}
+    refused = run("envoy-config", "--envoy-admin", "nonsense")
+    assert refused.returncode == 1
+    assert "--envoy-admin" in refused.stderr

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, str] = {
     "desk": "serving:desk",
     "envoy-config": "gateway:envoy_config",
     "check": "policy:check",
+    "doctor": "doctor:doctor",
     "detect": "scoring:detect",
     "evidence": "evidence:evidence",
     "index": "index:index",

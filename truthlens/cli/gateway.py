@@ -65,6 +65,7 @@ def up(
         Path | None,
         options.setting("envoy-log", "Where Envoy logs (default: a temporary file).", dir_okay=False),
     ] = None,
+    admin: options.EnvoyAdminAddress = None,
 ) -> None:
     """Run everything on one machine and stay up until Ctrl-C.
 
@@ -78,7 +79,16 @@ def up(
     )  # fmt: skip
     listener = Address.parse(listen, name="--listen")
     backend = Upstream.parse(upstream) if upstream is not None else None
-    run(_up(settings, listener, backend, failure_mode_allow=failure_mode_allow, envoy_log=envoy_log))
+    run(
+        _up(
+            settings,
+            listener,
+            backend,
+            failure_mode_allow=failure_mode_allow,
+            envoy_log=envoy_log,
+            admin=_admin_address(admin),
+        )
+    )
 
 
 async def _up(
@@ -88,6 +98,7 @@ async def _up(
     *,
     failure_mode_allow: bool,
     envoy_log: Path | None,
+    admin: Address | None,
 ) -> None:
     gateway_url = f"http://{listen}"
     addresses = [
@@ -112,6 +123,7 @@ async def _up(
             listen=listen,
             extproc=[settings.extproc],
             upstream=backend,
+            admin=admin,
             failure_mode_allow=failure_mode_allow,
             health=[settings.health] if settings.health is not None else None,
         )
@@ -186,18 +198,27 @@ def envoy_config(
             "Repeat for several."
         ),
     ] = None,
+    admin: options.EnvoyAdminAddress = None,
 ) -> None:
     """Print an Envoy configuration for this gateway (JSON, which Envoy reads as it does YAML)."""
     settings = EnvoySettings(
         listen=Address.parse(listen, name="--listen"),
         extproc=[Address.parse(each, name="--extproc") for each in extproc or [DEFAULT_EXTPROC]],
         upstream=Upstream.parse(upstream),
+        admin=_admin_address(admin),
         health=[Address.parse(each, name="--health") for each in health] if health else None,
         failure_mode_allow=fail_open,
         router=Address.parse(router, name="--router") if router is not None else None,
         router_headers=[name.lower() for name in router_header or DEFAULT_ROUTER_HEADERS],
     )
     typer.echo(render(settings))
+
+
+def _admin_address(text: str | None) -> Address | None:
+    """Return where Envoy's admin interface listens, also where its URL is given, as `doctor` takes it."""
+    if text is None:
+        return None
+    return Address.parse(text.removeprefix("http://").rstrip("/"), name="--envoy-admin")
 
 
 def _free_port() -> int:

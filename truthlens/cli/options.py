@@ -133,6 +133,14 @@ Health = Annotated[
         "socket, the socket itself).",
     ),
 ]
+EnvoyAdminAddress = Annotated[
+    str | None,
+    setting(
+        "envoy-admin",
+        "Where Envoy's admin interface listens, which `truthlens doctor` reads, HOST:PORT; whoever reaches it can "
+        "stop Envoy (default: none).",
+    ),
+]
 Models = Annotated[
     Path | None, setting("models", "Folder of model folders (default: the bundled one).", file_okay=False)
 ]

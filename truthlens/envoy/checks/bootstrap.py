@@ -149,6 +149,30 @@ def _about_envoy(diagnostic: Diagnostic) -> Diagnostic:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedFilter:
+    """An ext_proc filter with the listener and the connection manager that it is in."""
+
+    listener: ConfigNode
+    manager: ConfigNode
+    entry: ConfigNode
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveRoute:
+    """A route on which the filter is on, and the filter's settings there, the most specific first."""
+
+    route: ConfigNode
+    host: ConfigNode
+    targets: frozenset[str]
+    configs: tuple[ConfigNode, ...]
+
+    def find(self, name: str) -> ConfigNode:
+        """Return the most specific setting of that name."""
+        found = [config[name] for config in self.configs]
+        return next((each for each in found if each.written), found[-1])
+
+
+@dataclass(frozen=True, slots=True)
 class _Levels:
     """What route configuration, virtual host and route say of one filter, the most specific last."""
 
@@ -166,14 +190,7 @@ class _Reader:
     report: Report
 
     def processors(self) -> tuple[ProcessorClock, ...]:
-        found = [
-            (manager, entry)
-            for manager in self._managers()
-            for entry in manager["http_filters"].each()
-            if entry["typed_config"].type == _PROCESSOR
-        ]
-        # Beside another processor of the chain, ours is known by its name.
-        ours = [pair for pair in found if _names_truthlens(pair[1])] or found
+        ours = filters_of(self.root)
         if not ours:
             where = self.root.under("static_resources", "listeners")
             self.report.error(
@@ -181,14 +198,7 @@ class _Reader:
                 "no listener of this file has an ext_proc filter, so that TruthLens sees no exchange",
                 "copy the filter from envoy/truthlens.yaml, or name the file that has it",
             )
-        return tuple(self._processor(manager, entry) for manager, entry in ours)
-
-    def _managers(self) -> Iterator[ConfigNode]:
-        for listener in self.root.under("static_resources", "listeners").each():
-            for chain in (*listener["filter_chains"].each(), listener["default_filter_chain"]):
-                for entry in chain["filters"].each():
-                    if entry["typed_config"].type == _MANAGER:
-                        yield entry["typed_config"]
+        return tuple(self._processor(each.manager, each.entry) for each in ours)
 
     def _processor(self, manager: ConfigNode, entry: ConfigNode) -> ProcessorClock:
         config = entry["typed_config"]
@@ -252,8 +262,7 @@ class _Reader:
             )
 
     def _cluster(self, name: ConfigNode) -> ClusterClock | None:
-        clusters = self.root.under("static_resources", "clusters")
-        cluster = next((c for c in clusters.each() if name.written and c["name"].value == name.value), None)
+        cluster = cluster_named(self.root, name.text)
         if cluster is None:
             if name.written and not self.root.under("dynamic_resources", "cds_config").written:
                 self.report.error(
@@ -270,6 +279,49 @@ class _Reader:
         )
         stream = seconds(self.report, options["max_stream_duration"], 0.0)
         return ClusterClock(Setting(requests, node.path, node.written), stream)
+
+
+def filters_of(root: ConfigNode) -> list[PlacedFilter]:
+    """Return TruthLens's filters: those of its name, or all ext_proc filters where none has it."""
+    found = [
+        PlacedFilter(listener, manager, entry)
+        for listener in root.under("static_resources", "listeners").each()
+        for manager in _managers(listener)
+        for entry in manager["http_filters"].each()
+        if entry["typed_config"].type == _PROCESSOR
+    ]
+    # Beside another processor of the chain, ours is known by its name.
+    return [each for each in found if _names_truthlens(each.entry)] or found
+
+
+def _managers(listener: ConfigNode) -> Iterator[ConfigNode]:
+    for chain in (*listener["filter_chains"].each(), listener["default_filter_chain"]):
+        for entry in chain["filters"].each():
+            if entry["typed_config"].type == _MANAGER:
+                yield entry["typed_config"]
+
+
+def active_routes(placed: PlacedFilter) -> Iterator[ActiveRoute]:
+    """Yield the routes to a backend on which a filter is on, with what the more general levels say."""
+    table, entry = placed.manager["route_config"], placed.entry
+    for host in table["virtual_hosts"].each():
+        for route in host["routes"].each():
+            if not route["route"].written:
+                continue
+            levels = _levels((table, host, route), entry)
+            if not levels.off:
+                yield ActiveRoute(
+                    route,
+                    host,
+                    targets=_targets(route["route"]),
+                    configs=(*levels.overrides[::-1], entry["typed_config"]),
+                )
+
+
+def cluster_named(root: ConfigNode, name: str) -> ConfigNode | None:
+    """Return the cluster of that name, ``None`` where it is not in the file."""
+    clusters = root.under("static_resources", "clusters").each()
+    return next((each for each in clusters if name and each["name"].text == name), None)
 
 
 def _names_truthlens(entry: ConfigNode) -> bool:

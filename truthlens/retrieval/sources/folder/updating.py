@@ -92,6 +92,29 @@ def update_index(
         return _report(connection, skipped, read=read, removed=len(removed))
 
 
+def outdated(root: Path, file: Path, options: FolderOptions) -> int:
+    """Return how many files of ``root`` are new, gone, or of another size or time than in the index ``file``.
+
+    Nothing is read of the files, and nothing is changed.
+
+    Raises:
+        IndexUnusableError: the index cannot be used, or is one of other options.
+        StartError: the folder cannot be read.
+    """
+    found, _ = readable_files(root, options)
+    with reading(file) as connection:
+        if setting(connection, "fingerprint") != options.fingerprint:
+            raise IndexUnusableError(f"the index {file} was made with other options")
+        rows = connection.execute("SELECT path, size, changed_ns FROM files").fetchall()
+    known = {path: (size, changed_ns) for path, size, changed_ns in rows}
+    changed = 0
+    for each in found:
+        size, changed_ns = known.pop(each.path, (-1, -1))
+        # 0 is kept for a file that had just changed when it was read.
+        changed += size != each.size or changed_ns not in (0, each.changed_ns)
+    return changed + len(known)
+
+
 def readable_files(root: Path, options: FolderOptions) -> tuple[list[FolderFile], list[SkippedFile]]:
     """Return the files of a folder for which libraries are there, and what is skipped without being opened.
 

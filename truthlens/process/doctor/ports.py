@@ -1,0 +1,180 @@
+"""The addresses of a sidecar: free where it is planned, answering where it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from truthlens.core.errors import StartError
+from truthlens.core.net import Address
+from truthlens.envoy.ports import ensure_free
+from truthlens.process.doctor.findings import CheckResult, error, ok
+from truthlens.process.doctor.look import LookError, connect, get, reached_host
+from truthlens.process.doctor.setup import Setup
+
+_SERVING = "SERVING"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is at the addresses of a sidecar.
+
+    ``readyz`` is what a console of TruthLens says there, ``health`` what gRPC health does; ``None`` for none.
+    """
+
+    extproc: bool
+    console: bool
+    readyz: Mapping[str, Any] | None = None
+    ready: bool = False
+    health: str | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether a sidecar is there."""
+        return self.readyz is not None or self.health is not None
+
+
+async def look_at_addresses(setup: Setup) -> Seen:
+    """Return what is at the addresses of ``setup``."""
+    settings, time_s = setup.settings, setup.timeout_s
+    extproc, console, health, readyz = await asyncio.gather(
+        _listens(settings.extproc, time_s),
+        _listens(settings.console, time_s),
+        _health(health_address(setup), time_s) if settings.tls_certificate is None else _none(),
+        _readyz(settings.console, time_s),
+    )
+    state, ready = readyz
+    return Seen(extproc, console, state, ready, health)
+
+
+def health_address(setup: Setup) -> Address:
+    """Return where the sidecar answers Envoy's health checks."""
+    settings = setup.settings
+    return settings.health or settings.extproc.health or settings.extproc
+
+
+def of_addresses(setup: Setup, seen: Seen) -> list[CheckResult]:
+    """Return what is wrong with the addresses of a set-up in which ``seen`` was found."""
+    running = seen.runs or setup.admin is not None
+    return [
+        _extproc(setup, seen, running=running),
+        _health_finding(setup, seen, running=running),
+        _console(setup, seen, running=running),
+    ]
+
+
+def _extproc(setup: Setup, seen: Seen, *, running: bool) -> CheckResult:
+    address = setup.settings.extproc
+    if not running:
+        return _planned("ports.extproc", address, "--extproc")
+    if not seen.extproc:
+        return error(
+            "ports.extproc",
+            f"nothing listens at {address}",
+            "Envoy asks nobody about exchanges that it sends there: they pass unchecked, or are "
+            "refused where it fails closed",
+            "start truthlens serve there, or name the address that it has with --extproc",
+        )
+    return ok("ports.extproc", f"{address} takes connections")
+
+
+def _health_finding(setup: Setup, seen: Seen, *, running: bool) -> CheckResult:
+    address = health_address(setup)
+    if not running:
+        return _planned("ports.health", address, "--health")
+    if setup.settings.tls_certificate is not None:
+        return ok("ports.health", f"{address}: not asked, for it speaks TLS")
+    if seen.health is None:
+        return error(
+            "ports.health",
+            f"no gRPC health check is answered at {address}",
+            "Envoy's health checks fail, and it sends no exchange",
+            "start truthlens serve there, or name the address that it has with --health (with TLS, "
+            "--tls-cert)",
+        )
+    if seen.health != _SERVING:
+        return error(
+            "ports.health",
+            f"the health check at {address} says {seen.health}",
+            "the process starts, drains, or its event loop is stuck: Envoy sends it no exchange",
+            "wait for the start to end; else look into its log, and start it again",
+        )
+    return ok("ports.health", f"{address} says SERVING")
+
+
+def _console(setup: Setup, seen: Seen, *, running: bool) -> CheckResult:
+    address = setup.settings.console
+    if not running:
+        return _planned("ports.console", address, "--console")
+    if seen.readyz is None:
+        taken = "another program answers" if seen.console else "nothing listens"
+        return error(
+            "ports.console",
+            f"{taken} at {address}, where probes and metrics of the sidecar are expected",
+            "neither probes nor Prometheus see the process",
+            "name the address that it has with --console, or start it with this one",
+        )
+    if not seen.ready:
+        return error(
+            "ports.console",
+            f"/readyz at {address} says that the process is not ready",
+            "it loads its models, or drains; probes keep it out of service",
+            "wait for the start to end; else look into its log",
+        )
+    return ok("ports.console", f"{address} is ready")
+
+
+def _planned(check: str, address: Address, flag: str) -> CheckResult:
+    try:
+        ensure_free(address, flag=flag)
+    except StartError as taken:
+        message, _, remedy = str(taken).partition("; ")
+        return error(check, message, "a sidecar does not start there", remedy)
+    return ok(check, f"{address} is free")
+
+
+async def _listens(address: Address, timeout_s: float) -> bool:
+    try:
+        await connect(address, timeout_s)
+    except LookError:
+        return False
+    return True
+
+
+async def _none() -> None:
+    return None
+
+
+async def _health(address: Address, timeout_s: float) -> str | None:
+    try:
+        await connect(address, timeout_s)
+    except LookError:
+        return None
+    host = reached_host(address)
+    options = [("grpc.enable_http_proxy", 0)]
+    async with grpc.aio.insecure_channel(str(Address(host, address.port)), options=options) as channel:
+        ask = health_pb2_grpc.HealthStub(channel).Check
+        try:
+            reply = await ask(health_pb2.HealthCheckRequest(), timeout=timeout_s)
+        except grpc.aio.AioRpcError:
+            return None
+    return str(health_pb2.HealthCheckResponse.ServingStatus.Name(reply.status))
+
+
+async def _readyz(address: Address, timeout_s: float) -> tuple[Mapping[str, Any] | None, bool]:
+    host = reached_host(address)
+    unix = None if address.port else address.host
+    where = Address(host, address.port) if address.port else "localhost"
+    try:
+        answer = await get(f"http://{where}/readyz", timeout_s, direct=True, unix=unix)
+        state = json.loads(answer.body)
+    except (LookError, ValueError, RecursionError):
+        return None, False
+    ours = isinstance(state, dict) and isinstance(state.get("policy"), dict) and "ready" in state
+    return (state, state["ready"] is True) if ours else (None, False)
