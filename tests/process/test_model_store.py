@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tiny_encoder import write_encoder
+from truthlens.core.errors import ModelError
 from truthlens.core.net import Address
 from truthlens.detection.detectors.reader import BUNDLED_READER
 from truthlens.detection.detectors.reader.model import Reader
 from truthlens.detection.interfaces import Detector
 from truthlens.policy import Policy, compile_policy
-from truthlens.process.model_store import ModelShelf
+from truthlens.process.model_store import ModelShelf, find_model
 from truthlens.process.settings import Settings
 from truthlens.telemetry.drift import LEAST_ANSWERS, ModelKey
 from truthlens.telemetry.metrics import Metrics
@@ -73,3 +74,8 @@ def test_a_reader_is_loaded_once_and_has_read_before_it_serves(monkeypatch: pyte
     reader = shelf.reader_of(BUNDLED_READER)
     assert shelf.reader_of(BUNDLED_READER) is reader
     assert warmed == [reader]
+
+
+def test_models_of_another_kind_are_not_offered_as_token_classifiers() -> None:
+    with pytest.raises(ModelError, match="holds truthlens-minilm-en-v2, and no folder"):
+        find_model("nothing", SETTINGS)

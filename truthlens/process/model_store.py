@@ -234,5 +234,9 @@ def find_model(model_id: str | None, settings: Settings) -> Path:
 
 
 def _names(shelf: Path) -> Iterator[str]:
+    """Yield the names of the folders that may hold a token classifier."""
+    from truthlens.detection.detectors.reader.model import is_reader
+
     if shelf.is_dir():
-        yield from (e.name for e in shelf.iterdir() if e.is_dir() and e.name != SIMILARITY_MODEL)
+        folders = (each for each in shelf.iterdir() if each.is_dir() and each.name != SIMILARITY_MODEL)
+        yield from (each.name for each in folders if not is_reader(each))
