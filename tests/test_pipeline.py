@@ -53,6 +53,29 @@ class Rig:
 BASE = "hallucination: {threshold: 0.5}\n"
 
 
+async def test_a_decision_in_shadow_leaves_the_answer_and_tells_what_it_would_have_done() -> None:
+    """In headers, metrics and the list of the last exchanges; decisions beside it inherit what it means, not that it does nothing."""
+    policy = """
+hallucination: {threshold: 0.5, default_mode: standard, streaming: buffer, details: true, shadow: true}
+decisions:
+  - {name: real, rules: {type: domain, name: finance}, plugins: [{type: hallucination, configuration: {shadow: false}}]}
+"""
+    rig = Rig(policy, FixedDetector(scored(0.9)))
+    real = rig.holder.current.plan_named("real")
+    assert real is not None
+    assert (real.mode, real.streaming, real.intended) == ("standard", "buffer", None)
+    ticket = await rig.request()
+    assert (ticket.plan.decision, ticket.plan.hold_s) == ("default", ticket.plan.timeout_s)
+    conclusion = await rig.pipeline.assess(ticket, OK, json.dumps(ANSWER).encode())
+    body = json.loads(conclusion.outcome.body or b"")
+    assert body["choices"] == ANSWER["choices"]
+    assert body["truthlens"]["shadow_action"] == "refine"
+    told = [conclusion.headers[f"x-truthlens-{name}"] for name in ("action", "shadow-action", "detected")]
+    assert told == ["pass", "refine", "true"]
+    assert rig.metric("truthlens_shadow_actions_total", decision="default", action="refine") == 1
+    assert rig.metric("truthlens_actions_total", decision="default", action="pass") == 1
+
+
 async def test_a_flagged_answer_is_warned_counted_and_remembered() -> None:
     """One exchange leaves its verdict in the headers, the body, the metrics and the console's list."""
     rig = Rig(BASE, FixedDetector(scored(0.9)))

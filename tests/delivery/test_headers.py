@@ -77,7 +77,11 @@ def test_a_changed_and_queued_answer_says_so() -> None:
 def test_every_header_is_named() -> None:
     """The list of names, which is stripped from traffic, covers all that is ever set."""
     outcome = Outcome(
-        PLAN, Verdict(Status.PARTIAL, Reason.TIMEOUT, score=0.1), initial_score=0.2, review_id="r"
+        PLAN,
+        Verdict(Status.PARTIAL, Reason.TIMEOUT, score=0.1),
+        initial_score=0.2,
+        review_id="r",
+        shadow_action=Action.WARN,
     )
     assert set(headers(outcome)) == set(HEADER_NAMES)
     assert all(name == name.lower() for name in HEADER_NAMES)

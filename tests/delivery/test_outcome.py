@@ -11,7 +11,7 @@ from truthlens.core.records.exchange import Answer
 from truthlens.core.records.mitigation_result import Assessment
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Coverage, Verdict, unchecked
-from truthlens.delivery import outcome_of, unscored_outcome
+from truthlens.delivery import headers, outcome_of, unscored_outcome
 
 
 @pytest.mark.parametrize("reason", list(Reason))
@@ -59,3 +59,37 @@ def test_one_choice_that_may_not_pass_blocks_all(verdicts: tuple[Verdict, ...], 
     assert found.action is action
     if action is Action.BLOCK:
         assert found.verdict.reason is not Reason.TOOL_CALL
+
+
+FLAGGED = Verdict(Status.CHECKED, score=0.9, threshold=0.6)
+WITHOUT = unchecked(Reason.NO_CONTEXT, threshold=0.6)
+
+
+@pytest.mark.parametrize(
+    ("plan", "verdict", "would"),
+    [
+        (Plan("p"), CLEAN, Action.PASS),
+        (Plan("p"), FLAGGED, Action.WARN),
+        (Plan("p", mode=Mode.STANDARD), FLAGGED, Action.REFINE),
+        (Plan("p", mode=Mode.STANDARD), CLEAN, Action.PASS),
+        (Plan("p", mode=Mode.AGENTIC), WITHOUT, Action.REFINE),
+        (Plan("p", on_unchecked=OnUnchecked.BLOCK), WITHOUT, Action.BLOCK),
+        (Plan("p", require_disclaimer=True), WITHOUT, Action.WARN),
+        (Plan("p"), WITHOUT, Action.PASS),
+    ],
+)
+def test_a_plan_in_shadow_says_what_it_would_do_and_does_nothing(
+    plan: Plan, verdict: Verdict, would: Action
+) -> None:
+    """Whatever the plan says, the answer leaves as it came."""
+    shadow = replace(plan, shadow=True).in_shadow()
+    answers = (Answer(0, AnswerKind.TEXT, "Tea is free."),)
+    assessment = Assessment((verdict,), (verdict,), Mode.LIGHTWEIGHT)
+    found = outcome_of(shadow, assessment, answers, model="m")
+    assert (found.action, found.shadow_action, found.body) == (Action.PASS, would, None)
+    assert headers(found)["x-truthlens-shadow-action"] == would.value
+    unread = unscored_outcome(shadow, Reason.TOO_LARGE, model="m", latency_s=0.1)
+    blocks = plan.on_unchecked is OnUnchecked.BLOCK
+    assert (unread.action, unread.body) == (Action.PASS, None)
+    assert (unread.shadow_action is Action.BLOCK) is blocks
+    assert outcome_of(plan.in_shadow(), assessment, answers, model="m").shadow_action is None

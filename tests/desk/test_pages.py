@@ -145,6 +145,22 @@ async def test_a_page_tells_all_of_an_exchange_but_its_texts(client: httpx.Async
         assert text not in page
 
 
+async def test_a_page_tells_what_a_decision_in_shadow_would_have_done(
+    client: httpx.AsyncClient, parts: Parts
+) -> None:
+    """Beside the plan that it stands for."""
+    plan = replace(FULL.plan, shadow=True).in_shadow()
+    shadow = Outcome(plan, VERDICT, (VERDICT,), shadow_action=Action.REFINE, answers=FULL.answers)
+    parts.recent.add(shadow, time=NOW)
+    shown = words(await page_of(client, parts))
+    for told in (
+        "Action pass",
+        "Mode lightweight",
+        "In shadow premium, streams buffer, if unchecked annotate: would have been refine",
+    ):
+        assert told in shown
+
+
 async def test_texts_are_shown_where_the_policy_allows_them(client: httpx.AsyncClient, parts: Parts) -> None:
     """The answer with its spans marked, the nearest sentence, question and evidence; escaped."""
     allow_text(parts)

@@ -26,6 +26,7 @@ signals:
     - {name: unchecked, headers: {x-domain: [unchecked]}}
     - {name: flag-all, headers: {x-domain: [flag-all]}}
     - {name: program, headers: {x-domain: [program]}}
+    - {name: shadow, headers: {x-domain: [shadow]}}
 decisions:
   - name: switched-off
     priority: 90
@@ -53,6 +54,12 @@ decisions:
     plugins:
       - type: hallucination
         configuration: {threshold: 0.0, details: true, on_unchecked: block, evidence: {intermediate_calls: all}}
+  - name: in-shadow
+    priority: 42
+    rules: {operator: OR, conditions: [{type: domain, name: shadow}]}
+    plugins:
+      - type: hallucination
+        configuration: {shadow: true, threshold: 0.0, default_mode: standard, on_unchecked: block}
   - name: chosen-model
     priority: 40
     rules: {operator: OR, conditions: [{type: domain, name: support}]}

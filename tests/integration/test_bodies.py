@@ -427,6 +427,21 @@ def test_what_cannot_be_checked_can_be_blocked(stack: Stack) -> None:
     assert "without evidence" not in response.text
 
 
+def test_a_decision_in_shadow_changes_nothing_and_tells(stack: Stack) -> None:
+    """Neither a correction nor a block reaches the client, and no model is asked; the headers say what would have."""
+    for evidence, would in (
+        (REQUEST, "refine"),
+        ({"messages": [{"role": "user", "content": "Hi?"}]}, "block"),
+    ):
+        stack.backend.received.clear()
+        script(stack, json_reply(completion(GROUNDED)))
+        response = stack.post(evidence, headers={"x-domain": "shadow"})
+        assert (response.status_code, response.json()) == (200, completion(GROUNDED))
+        told = [response.headers[f"x-truthlens-{name}"] for name in ("action", "shadow-action", "decision")]
+        assert told == ["pass", would, "in-shadow"]
+        assert len(stack.backend.received) == 1
+
+
 def test_details_are_opt_in(stack: Stack) -> None:
     """Spans are in the body by plan or by an allowed header, and else nowhere."""
     script(stack, json_reply(completion(GROUNDED)))

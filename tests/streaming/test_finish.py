@@ -13,6 +13,7 @@ from truthlens.core.records.enums import (
     Action,
     AnswerKind,
     Endpoint,
+    OnFlagged,
     OnUnchecked,
     Provenance,
     Reason,
@@ -169,3 +170,26 @@ def test_reasoning_stands_in_place_of_an_answer_only_where_all_was_read() -> Non
     assert (answer.kind, answer.text) == (AnswerKind.REASONING, "The ferry is free.")
     (answer,) = answers_of(transcript, EXCHANGE, over=True, overflowed=True)
     assert (answer.kind, answer.text) == (AnswerKind.EMPTY, "")
+
+
+@pytest.mark.parametrize(
+    ("streaming", "on_flagged", "would"),
+    [
+        (Streaming.OBSERVE, OnFlagged.STOP, Action.WARN),
+        (Streaming.GATE, OnFlagged.MARK, Action.WARN),
+        (Streaming.GATE, OnFlagged.WITHHOLD, Action.REPLACE),
+        (Streaming.GATE, OnFlagged.STOP, Action.BLOCK),
+    ],
+)
+def test_in_shadow_a_stream_ends_as_it_came(
+    streaming: Streaming, on_flagged: OnFlagged, would: Action
+) -> None:
+    """No warning behind it; what a gate would have done is said."""
+    plan = replace(PLAN, streaming=streaming, on_flagged=on_flagged, shadow=True).in_shadow()
+    found = ending(verdict(0.9, (0, 10)), plan=plan)
+    assert found.closing == {}
+    assert (found.outcome.action, found.outcome.shadow_action) == (Action.PASS, would)
+    assert found.details is not None
+    assert found.details["shadow_action"] == would.value
+    clean = ending(verdict(0.1), plan=plan).outcome
+    assert (clean.action, clean.shadow_action) == (Action.PASS, Action.PASS)

@@ -93,6 +93,7 @@ def truthlens_object(warned: Warned, exchange: Exchange) -> dict[str, object]:
             "decision": outcome.plan.decision,
             "mode": outcome.mode.value,
             "action": outcome.action.value,
+            "shadow_action": outcome.shadow_action and outcome.shadow_action.value,
             "iterations": outcome.iterations,
             "calls": len(outcome.calls_made),
             "initial_score": outcome.initial_score,

@@ -24,6 +24,7 @@ HEADER_NAMES = (
     "x-truthlens-reason",
     "x-truthlens-decision",
     "x-truthlens-action",
+    "x-truthlens-shadow-action",
     "x-truthlens-risk",
     "x-truthlens-initial-score",
     "x-truthlens-review-id",
@@ -55,6 +56,8 @@ def headers(outcome: Outcome) -> dict[str, str]:
         "x-truthlens-iterations": str(outcome.iterations),
         "x-truthlens-latency-ms": str(max(0, round(outcome.latency_s * 1000))),
     }
+    if outcome.shadow_action is not None:
+        fields["x-truthlens-shadow-action"] = outcome.shadow_action.value
     if verdict.reason is not None:
         fields["x-truthlens-reason"] = verdict.reason.value
     if verdict.score is not None:

@@ -53,10 +53,7 @@ def outcome_of(plan: Plan, assessment: Assessment, answers: Sequence[Answer], *,
     disputed = frozenset(
         place for place, each in corrections if plan.premium.require_consensus and each.consensus is False
     )
-    unconfirmed = any(
-        answer.kind is AnswerKind.TEXT and lacks_check(plan, each)
-        for answer, each in zip(answers, verdicts, strict=False)
-    )
+    unconfirmed = _is_unconfirmed(plan, verdicts, answers)
     outcome = Outcome(
         plan=plan,
         verdict=verdict,
@@ -75,6 +72,9 @@ def outcome_of(plan: Plan, assessment: Assessment, answers: Sequence[Answer], *,
         reasoned=thoughts,
         answers=assessment.delivered(answers) if answers else (),
     )
+    if plan.intended is not None:
+        would = _intended_action(plan.intended, verdicts, answers)
+        return replace(outcome, action=Action.PASS, shadow_action=would)
     if not all(_may_pass(plan, each) for each in verdicts):
         assert verdict.reason is not None
         return replace(outcome, action=Action.BLOCK, body=blocked_body(verdict.reason))
@@ -85,15 +85,35 @@ def unscored_outcome(plan: Plan, reason: Reason, *, model: str, latency_s: float
     """Return what ``outcome_of`` gives for an answer that was not even read, at the cost of one record."""
     verdict = unchecked(reason, threshold=plan.threshold)
     blocks = not _may_pass(plan, verdict)
+    would = None if plan.intended is None else _intended_action(plan.intended, (verdict,), ())
     return Outcome(
         plan=plan,
         verdict=verdict,
         mode=Mode.LIGHTWEIGHT if plan.mode_to_run is Mode.AUTO else plan.mode_to_run,
         action=Action.BLOCK if blocks else Action.PASS,
+        shadow_action=would,
         body=blocked_body(reason) if blocks else None,
         latency_s=latency_s,
         model=model,
         first=(verdict,),
+    )
+
+
+def _intended_action(plan: Plan, verdicts: Sequence[Verdict], answers: Sequence[Answer]) -> Action:
+    """Return what ``plan`` would have done: ``refine`` where it would have asked for another answer, whatever came of that."""
+    if not all(_may_pass(plan, each) for each in verdicts):
+        return Action.BLOCK
+    flagged = any(each.flagged for each in verdicts)
+    if plan.corrects and (flagged or any(plan.lacks_evidence(each.reason) for each in verdicts)):
+        return Action.REFINE
+    return Action.WARN if flagged or _is_unconfirmed(plan, verdicts, answers) else Action.PASS
+
+
+def _is_unconfirmed(plan: Plan, verdicts: Sequence[Verdict], answers: Sequence[Answer]) -> bool:
+    """Return whether an answer that a person reads owes a disclaimer to what was not checked of it."""
+    return any(
+        answer.kind is AnswerKind.TEXT and lacks_check(plan, each)
+        for answer, each in zip(answers, verdicts, strict=False)
     )
 
 

@@ -169,6 +169,8 @@ def apply_warning(text: str, warning: str, position: WarningPosition) -> str:
 
 def _notice(outcome: Outcome, answer: Answer, verdict: Verdict, *, disputed: bool) -> str | None:
     """Return the notice to add to an answer, or ``None``."""
+    if outcome.plan.intended is not None:
+        return None
     if outcome.mode is Mode.LIGHTWEIGHT and verdict.flagged:
         return warning_for(outcome.plan, answer.text)
     if disputed or (verdict.flagged and outcome.plan.require_disclaimer is not False):

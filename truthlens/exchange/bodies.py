@@ -111,7 +111,8 @@ def rewritten(
 ) -> Outcome:
     """Return the outcome with its new body, where the plan or the client wants one."""
     warned = warn(outcome, exchange, response.answers)
-    silent = outcome.verdict.score is None and ticket.plan.on_unchecked is OnUnchecked.PASS
+    intended = ticket.plan.intended or ticket.plan
+    silent = outcome.verdict.score is None and intended.on_unchecked is OnUnchecked.PASS
     details = truthlens_object(warned, exchange) if ticket.wants_details and not silent else None
     if not warned.texts and details is None and not response.forged:
         return warned.outcome

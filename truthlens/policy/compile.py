@@ -297,8 +297,10 @@ class _Compiler:
         return Policy(
             file=self.report.file,
             version=version,
-            decisions=tuple(item.decision for item in placed),
-            default=default,
+            decisions=tuple(
+                replace(item.decision, plan=item.decision.plan.in_shadow()) for item in placed
+            ),
+            default=default.in_shadow(),
             default_may_be_chosen=bool(file.hallucination.client_may_choose),
             signals=meanings.signals,
             limits=file.limits,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from truthlens.api.members.filter import FIELDS_DROPPED, LOGPROBS_DROPPED
 from truthlens.api.sse.chunks import Transcript, choice_answer
 from truthlens.api.sse.completeness import STREAM_ERROR
-from truthlens.core.records.enums import Action, AnswerKind, Reason, WarningPosition
+from truthlens.core.records.enums import Action, AnswerKind, OnFlagged, Reason, Streaming, WarningPosition
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.mitigation_result import Assessment
 from truthlens.core.records.outcome import Outcome
@@ -18,6 +18,11 @@ from truthlens.delivery import Delivery, Warned, outcome_of, truthlens_object, w
 
 WITHHELD = "withheld"
 STOPPED = "stopped"
+_OF_GATES = {
+    OnFlagged.MARK: Action.WARN,
+    OnFlagged.WITHHOLD: Action.REPLACE,
+    OnFlagged.STOP: Action.BLOCK,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,7 @@ def ending_of(
         # Whatever could be blocked was stopped by the gate: this text has left.
         body=None,
         action=_action(outcome, gated),
+        shadow_action=_shadow_action(outcome),
         initial_score=outcome_of(
             plan, Assessment(assessment.first, assessment.first), answers, model=model
         ).verdict.score
@@ -135,7 +141,17 @@ def ending_of(
     return Ending(warned.outcome, closing, truthlens_object(_as_received(warned, gated), exchange))
 
 
+def _shadow_action(outcome: Outcome) -> Action | None:
+    """Return what would have become of a stream, under a gate too."""
+    intended = outcome.plan.intended
+    if intended is None or intended.streaming is not Streaming.GATE or not outcome.verdict.flagged:
+        return outcome.shadow_action
+    return _OF_GATES[intended.on_flagged]
+
+
 def _action(outcome: Outcome, gated: Gated) -> Action:
+    if outcome.shadow_action is not None:
+        return outcome.action
     if gated.stopped:
         return Action.BLOCK
     if gated.withheld:

@@ -93,6 +93,7 @@ def log_exchange(
         threshold=verdict.threshold,
         detected=verdict.flagged if verdict.score is not None else None,
         action=outcome.action,
+        shadow_action=outcome.shadow_action,
         iterations=outcome.iterations,
         initial_score=_rounded(outcome.initial_score),
         stops=[correction.stop for correction in outcome.corrections if correction is not None],

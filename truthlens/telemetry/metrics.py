@@ -147,6 +147,8 @@ class Metrics(MetricTable):
     coverage = histogram("truthlens_coverage_ratio", _RATIO_BUCKETS, "part", text=
         "Share of answer tokens scored and of evidence tokens seen.")
     actions = counter("truthlens_actions", "decision", "action", text="What was done to answers.")
+    shadow_actions = counter("truthlens_shadow_actions", "decision", "action", text=
+        "What decisions in shadow would have done to answers.")
     abandoned = counter("truthlens_abandoned", text="Exchanges that ended before their answer was scored.")
     inflight = gauge("truthlens_inflight", text="Exchanges being read or scored.")
     streams = gauge("truthlens_streams", "streaming", text=
@@ -199,6 +201,8 @@ class Metrics(MetricTable):
         ):
             self.latency.labels(mode, operation).observe(seconds)
         self.actions.labels(decision, outcome.action.value).inc()
+        if outcome.shadow_action is not None:
+            self.shadow_actions.labels(decision, outcome.shadow_action.value).inc()
         self._observe_mitigation(outcome)
         self._observe_stream(outcome)
         if verdict.reason is not None and verdict.status is not Status.CHECKED:

@@ -53,7 +53,8 @@ class Outcome:
     are the seconds that it took after the first detection. ``disputed`` are the places of choices that carry the
     disclaimer because the models did not agree. ``stream`` is set for answers that came as a stream and were assessed.
     ``reasoned`` has, per choice, its reasoning beside the answer, ``None`` where there is none.
-    ``answers`` are the choices, without warnings, that the positions in ``verdicts`` count in.
+    ``answers`` are the choices, without warnings, that the positions in ``verdicts`` count in. ``shadow_action`` is what a plan
+    in shadow would have done.
     """
 
     plan: Plan
@@ -61,6 +62,7 @@ class Outcome:
     verdicts: tuple[Verdict, ...] = ()
     mode: Mode = Mode.LIGHTWEIGHT
     action: Action = Action.PASS
+    shadow_action: Action | None = None
     iterations: int = 0
     body: bytes | None = None
     initial_score: float | None = None

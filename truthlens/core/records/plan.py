@@ -6,7 +6,7 @@ Records: nothing here reads YAML, does I/O or counts time.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from truthlens.core.records.agentic_settings import AgenticSettings
 from truthlens.core.records.coefficients import Coefficients
@@ -89,7 +89,7 @@ class Plan:
     script. ``require_disclaimer`` ``False`` puts no disclaimer on a flagged answer of the modes that correct, ``True`` one
     on every answer that was not found clean, those not fully checked among them, in all modes. ``policy_version`` names
     the file contents that it came from. ``max_unscored`` (0..1) is the share of an answer that may claim nothing before
-    its verdict is ``partial``.
+    its verdict is ``partial``. A plan that is ``in_shadow`` decides what ``intended`` would do, and does nothing of it.
 
     The defaults are those of every policy and command: what ``config/truthlens.yaml`` says of detectors and threshold.
     """
@@ -127,6 +127,25 @@ class Plan:
     agentic: AgenticSettings = field(default_factory=AgenticSettings)
     model_refs: tuple[str, ...] = ()
     policy_version: str = ""
+    shadow: bool = False
+    intended: Plan | None = None
+
+    def in_shadow(self) -> Plan:
+        """Return the plan that checks as this one does and leaves every answer as it came, where ``shadow`` says so.
+
+        No other answer is asked for, no stream is held, nothing is added, withheld or blocked.
+        """
+        if not self.shadow:
+            return self
+        return replace(
+            self,
+            mode=Mode.LIGHTWEIGHT,
+            streaming=Streaming.OBSERVE,
+            on_unchecked=OnUnchecked.PASS,
+            require_disclaimer=False,
+            retrieval=self.retrieval.model_copy(update={"on_failure": OnFailure.UNCHECKED}),
+            intended=self,
+        )
 
     def not_checkable(self, exchange: Exchange) -> Reason | None:
         """Return why no answer can be checked, ``None`` where there is text to check it against, or a database that may know of it."""

@@ -45,7 +45,7 @@ _SPEAKING_ROLES = frozenset(("user", "human", "assistant", "model", "ai", "bot",
 # Keys that mean by themselves what they say; the others are read by a method each.
 _INHERITED = frozenset(
     ("enabled", "expected_rate", "aggregation", "streaming", "on_flagged", "on_unchecked", "max_unscored", "reasoning", "details", "model_id",
-     "use_cpu", "warning_template", "warning_position", "require_disclaimer", "disclaimer_template", "timeout_s")
+     "use_cpu", "warning_template", "warning_position", "require_disclaimer", "disclaimer_template", "timeout_s", "shadow")
 )  # fmt: skip
 
 # Sections that need no look at other keys.

@@ -162,6 +162,10 @@ class Behaviour(Section):
         description="true: what a client sends may choose this decision although it is weaker than the one "
         "that would apply otherwise. Default false.",
     )
+    shadow: bool | None = Field(
+        default=None,
+        description="true: decide and tell (X-TruthLens-Shadow-Action), and leave every answer as it came. Default false.",
+    )
     standard: StandardSettings | None = None
     premium: PremiumSettings | None = None
     auto: AutoSettings | None = None

@@ -323,5 +323,7 @@ COMPARED: Mapping[str, Stricter | _Compare] = {
     "agentic": _agentic,
     "model_refs": Stricter.NO_EFFECT,
     "policy_version": Stricter.NO_EFFECT,
+    "shadow": Stricter.LOWER,
+    "intended": _with_another,
 }
 """How each field of a plan is compared; a field that does not stand here cannot be compared."""

@@ -14,6 +14,7 @@
 - x-truthlens-latency-ms
 - x-truthlens-decision
 - x-truthlens-action
+- x-truthlens-shadow-action
 - x-truthlens-risk
 - x-truthlens-initial-score
 - x-truthlens-review-id
