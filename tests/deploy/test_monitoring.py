@@ -107,14 +107,14 @@ def test_reasons_exist() -> None:
 
 
 def test_every_alert_says_what_to_do() -> None:
-    """Every alert has a severity, a summary and a description, and stands in the table of the README."""
-    readme = (DEPLOY / "README.md").read_text("utf-8")
+    """Every alert has a severity, a summary and a description, and stands in the table of the runbook."""
+    runbook = (DEPLOY.parent / "docs" / "runbook.md").read_text("utf-8")
     alerts = [rule for rule in _rules() if "alert" in rule]
     for alert in alerts:
         assert alert["labels"]["severity"] in {"critical", "warning", "info"}
         assert alert["annotations"].keys() == {"summary", "description"}
-        assert f"| `{alert['alert']}` |" in readme
-    assert len(re.findall(r"^\| `TruthLens\w+` \|", readme, re.MULTILINE)) == len(alerts)
+        assert f"| `{alert['alert']}` |" in runbook
+    assert len(re.findall(r"^\| `TruthLens\w+` \|", runbook, re.MULTILINE)) == len(alerts)
 
 
 def test_panels_are_well_formed() -> None:
