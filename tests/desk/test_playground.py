@@ -110,7 +110,7 @@ def shelf(monkeypatch: pytest.MonkeyPatch) -> type[Shelf]:
         ]
         failing: ClassVar[set[str]] = set()
 
-    types = {"memory": SourceType("memory", Own)}
+    types = {"memory": SourceType("memory", Own, filters=True, passes_authorization=True)}
     for module in ("truthlens.policy.compile", "truthlens.retrieval.retriever"):
         monkeypatch.setattr(f"{module}.source_types", lambda: types)
     return Own

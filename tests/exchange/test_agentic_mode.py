@@ -144,7 +144,7 @@ def source(monkeypatch: pytest.MonkeyPatch) -> type[MemorySource]:
     class Own(MemorySource):
         pass
 
-    types = {"memory": SourceType("memory", Own)}
+    types = {"memory": SourceType("memory", Own, filters=True, passes_authorization=True)}
     for module in ("truthlens.policy.compile", "truthlens.retrieval.retriever"):
         monkeypatch.setattr(f"{module}.source_types", lambda: types)
     assert registry.source_types() is not types
@@ -421,7 +421,7 @@ def tool_source(monkeypatch: pytest.MonkeyPatch) -> type[ToolMemorySource]:
     class Own(ToolMemorySource):
         pass
 
-    types = {"memory": SourceType("memory", Own)}
+    types = {"memory": SourceType("memory", Own, filters=True, passes_authorization=True)}
     for module in ("truthlens.policy.compile", "truthlens.retrieval.retriever"):
         monkeypatch.setattr(f"{module}.source_types", lambda: types)
     return Own

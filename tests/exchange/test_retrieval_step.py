@@ -103,7 +103,11 @@ async def step(shelf: _Shelf, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
         return shelf
 
     for where in (module, compiling):
-        monkeypatch.setattr(where, "source_types", lambda: {"memory": SourceType("memory", build)})
+        monkeypatch.setattr(
+            where,
+            "source_types",
+            lambda: {"memory": SourceType("memory", build, filters=True, passes_authorization=True)},
+        )
     retriever = Retriever(embed=_no_vectors, environ={})
     options = SourceOptions(cache_ttl_s=0, auth="passthrough", filter={"tenant": "x-tenant"})
     retriever.use({"shelf": SourceSpec("shelf", "memory", options)}, Path())

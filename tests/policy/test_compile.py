@@ -18,6 +18,7 @@ from truthlens.core.records.enums import (
 )
 from truthlens.core.records.plan import DetectorSpec, Plan
 from truthlens.core.records.settings import EvidenceRules
+from truthlens.core.registry import SourceType
 from truthlens.policy import (
     InvalidPolicyError,
     Limits,
@@ -232,3 +233,42 @@ def test_detectors_at_the_top_are_those_of_plans_that_list_none() -> None:
         plan = compile_policy(text, file="x.yaml").default
         assert [spec.name for spec in plan.detectors] == names
     assert compile_policy(top, file="x.yaml").default.detectors[0].weight == 0.5
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        (
+            "type: ddgs, filter: {tenant: x-tenant}",
+            "sources[0].filter: a source of type 'ddgs' cannot filter",
+        ),
+        ("type: folder, path: docs, filter: {folder: x-tenant}", ""),
+        ("type: mcp, url: 'http://127.0.0.1:9/mcp', tool: find, auth: passthrough", "does not send on"),
+        ("type: searxng, base_url: 'http://127.0.0.1:9', auth: passthrough", ""),
+    ],
+)
+def test_what_keeps_tenants_apart_is_refused_where_a_source_does_not_heed_it(
+    source: str, problem: str
+) -> None:
+    """A source of one's own heeds neither unless it declares it: to leave it out must not open the border."""
+    text = f"trusted_headers: [x-tenant]\nsources: [{{name: own, {source}}}]\n"
+    found = check_file_text(text)
+    assert (problem in found) if problem else not found
+
+
+def test_a_source_that_declares_nothing_takes_neither_filter_nor_passthrough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("truthlens.policy.compile.source_types", lambda: {"own": SourceType("own", print)})
+    for key in ("filter: {tenant: x-tenant}", "auth: passthrough"):
+        found = check_file_text(f"trusted_headers: [x-tenant]\nsources: [{{name: a, type: own, {key}}}]\n")
+        assert f"sources[0].{key.partition(':')[0]}" in found
+
+
+def check_file_text(text: str) -> str:
+    """Return what is wrong with a policy, ``""`` where nothing is."""
+    try:
+        compile_policy(text, file="p.yaml")
+    except InvalidPolicyError as error:
+        return str(error)
+    return ""

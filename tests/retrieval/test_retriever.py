@@ -130,7 +130,11 @@ async def _nonsense(_search: Search) -> Any:
 async def rig(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SearchRig]:
     """A rig whose sources are of the type ``memory``."""
     made = SearchRig()
-    monkeypatch.setattr(module, "source_types", lambda: {"memory": SourceType("memory", made.build)})
+    monkeypatch.setattr(
+        module,
+        "source_types",
+        lambda: {"memory": SourceType("memory", made.build, filters=True, passes_authorization=True)},
+    )
     yield made
     await made.retriever.aclose()
     assert all(source.closed == 1 for source in made.built), "each source is closed, and once"

@@ -76,6 +76,7 @@ class Models(Protocol):
 class Context:
     """What a detector is built from: the plan that lists it, its options there, and the loader of models.
 
+    Where the plan lists the name alone, the options have their defaults.
     ``observe_query`` is told of every look-up in a database, from any thread. ``cache`` keeps results of models
     (``detection.interfaces.ResultCache``), ``None`` where nothing is kept.
     """
@@ -169,11 +170,17 @@ class SourceType:
         name: What a policy writes as ``type``.
         build: Builds a ``retrieval.interfaces.EvidenceSource``.
         options: The pydantic model of the keys that a policy may give it, a subclass of ``SourceOptions``.
+        filters: Whether it applies ``filter`` and refuses what lacks its values (``retrieval.filters``); else
+            no policy may write one, because every tenant would search all of it.
+        passes_authorization: Whether it sends on a search's ``authorization``; else no policy may write
+            ``auth: passthrough``.
     """
 
     name: str
     build: Callable[[SourceContext], Any]
     options: type[SourceOptions] = SourceOptions
+    filters: bool = False
+    passes_authorization: bool = False
 
 
 _D = TypeVar("_D", bound=DetectorType | SourceType)

@@ -49,7 +49,13 @@ class DetectorSet:
                 if declared is not None and (key := declared.key(plan, spec.options)) not in self._built:
                     try:
                         self._built[key] = declared.build(
-                            Context(plan, spec.options, models, observe_query, cache)
+                            Context(
+                                plan,
+                                declared.options() if spec.options is None else spec.options,
+                                models,
+                                observe_query,
+                                cache,
+                            )
                         )
                     except DetectorError as error:
                         raise DetectorError(str(error), decision=plan.decision) from error

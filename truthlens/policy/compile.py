@@ -18,7 +18,7 @@ from truthlens.core.records.agentic_settings import VARIABLES, AgenticSettings
 from truthlens.core.records.calls import ModelSpec, Price
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.retrieval import SourceSpec
-from truthlens.core.registry import source_types
+from truthlens.core.registry import SourceOptions, SourceType, source_types
 from truthlens.policy.files import UnfitFileError, read_start
 from truthlens.policy.lint import PlacedDecision, lint, warn_of_filters
 from truthlens.policy.plans.builder import PlanBuilder
@@ -297,9 +297,7 @@ class _Compiler:
         return Policy(
             file=self.report.file,
             version=version,
-            decisions=tuple(
-                replace(item.decision, plan=item.decision.plan.in_shadow()) for item in placed
-            ),
+            decisions=tuple(replace(item.decision, plan=item.decision.plan.in_shadow()) for item in placed),
             default=default.in_shadow(),
             default_may_be_chosen=bool(file.hallucination.client_may_choose),
             signals=meanings.signals,
@@ -351,10 +349,27 @@ class _Compiler:
             options = read_options(
                 types[entry.type].options, written, place, self.report, noun=noun, name=entry.type, own=own
             )
+            if options is not None:
+                self._check_borders(types[entry.type], options, place)
             if options is not None and "trusted_headers" not in self.shaped.damaged:
                 warn_of_filters(options.filter, (*place, "filter"), signals, self.report)
             found[entry.name] = SourceSpec(entry.name, entry.type, options)
         return MappingProxyType(found)
+
+    def _check_borders(self, declared: SourceType, options: SourceOptions, place: KeyPath) -> None:
+        """Report options that would keep tenants apart and that the type of a source does not heed."""
+        if options.filter and not declared.filters:
+            self.report.error(
+                (*place, "filter"),
+                f"a source of type {declared.name!r} cannot filter: every exchange would search all of it",
+                "remove filter, or use a source that filters",
+            )
+        if options.auth == "passthrough" and not declared.passes_authorization:
+            self.report.error(
+                (*place, "auth"),
+                f"a source of type {declared.name!r} does not send on a client's Authorization",
+                "remove auth; a source can have a key of its own",
+            )
 
     def _decision(
         self,

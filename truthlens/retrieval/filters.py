@@ -13,19 +13,6 @@ from truthlens.core.records.retrieval import Search, SearchResult
 from truthlens.retrieval.interfaces import SourceError
 
 
-def without_filter(filters: dict[str, str]) -> dict[str, str]:
-    """Return ``filters`` for the options of a source that cannot apply any.
-
-    Raises:
-        ValueError: there are some.
-    """
-    if filters:
-        raise ValueError(
-            "this source cannot filter, so that every exchange would search all of it; remove filter"
-        )
-    return filters
-
-
 def check_filter(search: Search, configured: Mapping[str, str]) -> None:
     """Refuse a search whose filter is not the one that the source is configured with, field by field.
 

@@ -161,7 +161,7 @@ def source(monkeypatch: pytest.MonkeyPatch) -> type[MemorySource]:
         searches: list[tuple[str, Search]] = []  # noqa: RUF012 - one for each test
         waiting = asyncio.Event()
 
-    types = {"memory": SourceType("memory", Own)}
+    types = {"memory": SourceType("memory", Own, filters=True, passes_authorization=True)}
     for module in ("truthlens.policy.compile", "truthlens.retrieval.retriever"):
         monkeypatch.setattr(f"{module}.source_types", lambda: types)
     return Own

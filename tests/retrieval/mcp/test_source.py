@@ -276,7 +276,6 @@ async def test_reference_server_answers(open_source: Open) -> None:
         ({"url": "http://host/", "env": ["A"]}, "env"),
         ({"command": ["a"], "filter": {"query": "x"}}, "two values"),
         ({"command": ["a"], "arguments": {"k": 1}, "k_argument": "k"}, "two values"),
-        ({"command": ["a"], "auth": "passthrough"}, "passthrough"),
         ({"command": ["a"], "pin": "abc"}, "pattern"),
         ({"command": ["a"], "unknown": 1}, "Extra"),
     ],

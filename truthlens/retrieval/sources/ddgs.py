@@ -19,7 +19,6 @@ import pydantic
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
 from truthlens.core.registry import SourceContext, SourceOptions, SourceType
-from truthlens.retrieval.filters import without_filter
 from truthlens.retrieval.http_source import Hit, clean, hits_in, passage, passages_of
 from truthlens.retrieval.interfaces import SourceError
 
@@ -41,8 +40,6 @@ class DdgsOptions(SourceOptions):
         pattern="^[a-z_]+(,[a-z_]+)*$",
         description="Engines that are asked, parted by commas, such as duckduckgo,wikipedia; auto: all.",
     )
-
-    _filter = pydantic.field_validator("filter")(without_filter)
 
 
 class DdgsSource:

@@ -90,10 +90,6 @@ class McpSourceOptions(McpServerOptions, SourceOptions):
         twice = [name for name, times in Counter(named).items() if times > 1]
         if twice:
             raise ValueError(f"the argument {twice[0]!r} gets two values; write it once")
-        if self.auth != "none":
-            raise ValueError(
-                "`auth: passthrough` cannot be used: one session with the server serves everybody"
-            )
         return self
 
 
@@ -182,4 +178,4 @@ def _build(context: SourceContext) -> McpSource:
     return McpSource(context.name, client, options)
 
 
-SOURCE = SourceType(name="mcp", build=_build, options=McpSourceOptions)
+SOURCE = SourceType("mcp", _build, McpSourceOptions, filters=True)

@@ -168,4 +168,6 @@ def _text(value: object) -> object:
     return "\n".join(each for each in value if isinstance(each, str)) if isinstance(value, list) else value
 
 
-SOURCE = SourceType("opensearch", OpenSearchSource, options=OpenSearchOptions)
+SOURCE = SourceType(
+    "opensearch", OpenSearchSource, OpenSearchOptions, filters=True, passes_authorization=True
+)

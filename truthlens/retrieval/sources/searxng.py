@@ -17,7 +17,6 @@ import pydantic
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
 from truthlens.core.registry import SourceContext, SourceType
-from truthlens.retrieval.filters import without_filter
 from truthlens.retrieval.http_source import (
     Hit,
     HttpOptions,
@@ -45,8 +44,6 @@ class SearxngOptions(HttpOptions):
     language: str = pydantic.Field(
         default="", max_length=20, description="Language of the results, such as de; none: the server's."
     )
-
-    _filter = pydantic.field_validator("filter")(without_filter)
 
 
 class SearxngSource:
@@ -92,4 +89,4 @@ def _passage(hit: Hit) -> FoundPassage | None:
     return passage(hit.get("content"), hit_id=hit.get("url"), title=hit.get("title"), score=hit.get("score"))
 
 
-SOURCE = SourceType("searxng", SearxngSource, options=SearxngOptions)
+SOURCE = SourceType("searxng", SearxngSource, SearxngOptions, passes_authorization=True)

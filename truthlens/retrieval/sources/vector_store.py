@@ -117,4 +117,6 @@ def _passage(hit: Hit) -> FoundPassage | None:
     return passage(text, hit_id=own, title=hit.get("filename"), parent_id=file_id, score=hit.get("score"))
 
 
-SOURCE = SourceType("vector_store", VectorStoreSource, options=VectorStoreOptions)
+SOURCE = SourceType(
+    "vector_store", VectorStoreSource, VectorStoreOptions, filters=True, passes_authorization=True
+)

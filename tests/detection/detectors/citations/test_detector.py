@@ -244,7 +244,7 @@ def test_the_model_is_loaded_only_to_check_support() -> None:
         def encoder(self, plan: object) -> object:
             raise AssertionError("no model was asked for")
 
-    assert declared.build(Context(plan, None, NoModels())).model == ""
+    assert declared.build(Context(plan, Options(), NoModels())).model == ""
     with pytest.raises(AssertionError):
         declared.build(Context(plan, Options(check_support=True), NoModels()))
 

@@ -12,7 +12,7 @@ def build(context: Context) -> Detector:
     """Return the detector with the plan's options; it loads the plan's model only to check support."""
     from truthlens.detection.detectors.citations.detector import CitationDetector
 
-    options = context.options or Options()
+    options: Options = context.options
     encoder: Detector | None = context.models.encoder(context.plan) if options.check_support else None
     return CitationDetector(options, encoder)
 

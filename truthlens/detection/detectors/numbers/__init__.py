@@ -12,7 +12,7 @@ def build(context: Context) -> Detector:
     """Return the detector with the plan's options."""
     from truthlens.detection.detectors.numbers.detector import NumberDetector
 
-    options = context.options or Options()
+    options: Options = context.options
     if not options.databases:
         return NumberDetector(options)
     from truthlens.detection.detectors.numbers.sql.opening import open_databases

@@ -42,7 +42,7 @@ def build(context: Context) -> Detector:
     """Return the detector with the reader that the plan's options name, or the bundled one."""
     from truthlens.detection.detectors.reader.detector import ReaderDetector
 
-    options = context.options or Options()
+    options: Options = context.options
     return ReaderDetector(
         context.models.reader(options.model), max_claims=options.max_claims, time_s=options.max_seconds
     )

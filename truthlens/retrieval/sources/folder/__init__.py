@@ -18,5 +18,5 @@ def build(context: SourceContext) -> EvidenceSource:
     return FolderSource(context.name, context.options, base=context.folder)
 
 
-SOURCE = SourceType("folder", build, options=FolderOptions)
+SOURCE = SourceType("folder", build, FolderOptions, filters=True)
 """The embedded default: SQLite's full-text search (FTS5) with bm25. No model, no service."""

@@ -84,4 +84,4 @@ def _build(context: SourceContext) -> EvidenceSource:
     return PgvectorSource(options, engine, open_embedder(options.embeddings, context))
 
 
-SOURCE = SourceType("pgvector", _build, PgvectorOptions)
+SOURCE = SourceType("pgvector", _build, PgvectorOptions, filters=True)

@@ -81,4 +81,4 @@ def _build(context: SourceContext) -> EvidenceSource:
     return QdrantSource(options, client, open_embedder(options.embeddings, context))
 
 
-SOURCE = SourceType("qdrant", _build, QdrantOptions)
+SOURCE = SourceType("qdrant", _build, QdrantOptions, filters=True)
