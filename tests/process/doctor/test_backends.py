@@ -73,10 +73,10 @@ async def test_a_server_without_a_list_is_reachable(tmp_path: Path, answer: Answ
         assert wrong(await found(tmp_path, server.url)) == {}
 
 
-@pytest.mark.parametrize("url", [f"http://127.0.0.1:{free_port()}", "http://no-such-host.invalid"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}", "http://no-such-host.invalid"])
 async def test_nobody_at_the_address_is_an_error(tmp_path: Path, url: str) -> None:
     """A name that does not resolve is told from a port that nobody listens at."""
-    told = wrong(await found(tmp_path, url))
+    told = wrong(await found(tmp_path, url.format(port=free_port())))
     assert set(told) == {"backends.reachable"}
     assert ("does not resolve" in told["backends.reachable"].what) == ("invalid" in url)
 
