@@ -64,7 +64,7 @@ def text_of(response: httpx.Response) -> str:
 
 def test_an_answer_is_written_from_what_was_found(stack: Stack) -> None:
     """The request brought no evidence, and the first answer was wrong: the client gets one that cites its source."""
-    response, told = asked(stack, FIRST, search(), act("synthesize"), CITED, *judged())
+    response, told = asked(stack, FIRST, search(), act("synthesize"), CITED, *judged(), *judged(0.9))
     assert text_of(response) == CITED
     assert response.headers["x-truthlens-mode"] == "agentic"
     assert (told["status"], told["detected"]) == ("checked", False)
