@@ -365,7 +365,7 @@ async def test_a_run_that_breaks_costs_neither_answer_nor_verdict(monkeypatch: p
     async def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError
 
-    monkeypatch.setattr("truthlens.exchange.agentic_mode.builtin_tools", broken)
+    monkeypatch.setattr("truthlens.exchange.agentic_loop.builtin_tools", broken)
     found = await Rig().exchange(EVIDENCE)
     assert content(found).endswith(FIRST)
     assert found.outcome.verdict.flagged

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from truthlens.core.deadline import Deadline
 from truthlens.core.records.retrieval import Retrieved, SearchRecord, SourceSpec
-from truthlens.exchange.agentic_mode import offer_tools
+from truthlens.exchange.agentic_loop import offer_tools
 from truthlens.mitigation.agentic.tools.registry import ToolRegistry
 from truthlens.retrieval.retriever import Retriever
 from truthlens.retrieval.sources.mcp import McpSourceOptions

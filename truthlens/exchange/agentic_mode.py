@@ -7,21 +7,18 @@ is that of the plan's own detectors and models, by all of it.
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
 
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError, DetectorError
 from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, AgenticStop, CollectedPassage
-from truthlens.core.records.agentic_settings import AgenticSettings, ToolName
-from truthlens.core.records.calls import Ask, Role
+from truthlens.core.records.agentic_settings import ToolName
+from truthlens.core.records.calls import Role
 from truthlens.core.records.enums import Endpoint, Mode, OnUnchecked, Provenance, Reason, Stage
-from truthlens.core.records.exchange import Answer, Exchange, Passage
+from truthlens.core.records.exchange import Answer, Passage
 from truthlens.core.records.mitigation_result import (
     Attempt,
     CandidateFate,
@@ -29,15 +26,12 @@ from truthlens.core.records.mitigation_result import (
     Correction,
     Stop,
 )
-from truthlens.core.records.retrieval import FoundPassage, Retrieved, SearchRecord, SourceTool
-from truthlens.core.records.verdict import DetectorResult, Verdict
+from truthlens.core.records.retrieval import Retrieved, SearchRecord
+from truthlens.core.records.verdict import Verdict
 from truthlens.core.risk import HIGH_RISK
 from truthlens.delivery.warning import takes_warning
 from truthlens.detection.cascade import failed_by_models, rejected_by_models
-from truthlens.detection.detectors.citations.detector import CitationDetector
-from truthlens.detection.detectors.citations.report import Options as CitationOptions
-from truthlens.detection.detectors.judge.detector import JudgeDetector
-from truthlens.detection.detectors.judge.options import Options as JudgeOptions
+from truthlens.exchange.agentic_loop import judge_of, loop_within, run_loop
 from truthlens.exchange.assessor import Assessor, Case
 from truthlens.exchange.mode_runner import MITIGATION_ERROR, NOT_BETTER, UNCONFIRMED, log_failure
 from truthlens.exchange.retrieval_step import (
@@ -50,29 +44,17 @@ from truthlens.exchange.retrieval_step import (
     with_searches,
 )
 from truthlens.llm.caller import Caller
-from truthlens.llm.token_estimate import prompt_tokens
 from truthlens.mitigation.agentic.asking import AgenticForms
 from truthlens.mitigation.agentic.collected import REQUEST
-from truthlens.mitigation.agentic.interfaces import AgenticTask, AgenticTools
-from truthlens.mitigation.agentic.loop import FALLBACK_S, AgenticLoop
+from truthlens.mitigation.agentic.interfaces import AgenticTask
 from truthlens.mitigation.agentic.models import models_of
-from truthlens.mitigation.agentic.tools.builtin import builtin_tools
-from truthlens.mitigation.agentic.tools.interfaces import WRONG_PARAMETERS, ToolError
-from truthlens.mitigation.agentic.tools.mcp import register_mcp
-from truthlens.mitigation.agentic.tools.registry import ToolRegistry
-from truthlens.mitigation.agentic.tools.search import SearchSources
 from truthlens.mitigation.gain import UNSCORED, ScoredDraft, weighed
-from truthlens.retrieval.interfaces import SourceError, WrongArgumentsError
-from truthlens.retrieval.retriever import Retriever
 from truthlens.text.claims.non_claims import is_abstention
 
 FIRST_SUPPORTED = "first-supported"
 """Why the answer of a run is not delivered: nothing is found against the first one."""
 
-_VECTOR_TYPES = frozenset(("pgvector", "qdrant", "vector_store"))
-_WEB_TYPES = frozenset(("ddgs", "searxng"))
 _MOST_FORMS = 32
-_SHARE_TO_FALL_BACK = 0.1
 _SEARCHES = frozenset((ToolName.TEXT_SEARCH, ToolName.VECTOR_SEARCH, ToolName.INTERNET_SEARCH))
 _STOPS: Mapping[AgenticStop, Stop] = MappingProxyType(
     {
@@ -230,7 +212,7 @@ class AgenticMode:
             return better
         if not (run.accepted or against):
             return stays
-        judge = _judge_of(case.plan.agentic, own=case.model)
+        judge = judge_of(case.plan.agentic, own=case.model)
         try:
             judged = await judge.examine(case.exchange, answer, (), ask=caller)
         except (CallError, DetectorError):
@@ -405,111 +387,3 @@ def _sources(passages: Sequence[CollectedPassage], *, cited: bool) -> tuple[Coll
         for each in passages
         if not each.computed
     )
-
-
-def loop_within(time_s: float, settings: AgenticSettings, forms: AgenticForms) -> AgenticLoop:
-    """Return a loop whose own time leaves room for a fallback answer within ``time_s``.
-
-    Args:
-        time_s: seconds that a run may take altogether.
-        settings: of the plan.
-        forms: what is known of how servers take the forms of replies under these settings.
-    """
-    own_s = min(settings.max_duration_s, time_s - min(FALLBACK_S, time_s * _SHARE_TO_FALL_BACK))
-    loop = AgenticLoop(settings.model_copy(update={"max_duration_s": own_s}))
-    loop.forms = forms
-    return loop
-
-
-async def run_loop(
-    loop: AgenticLoop,
-    task: AgenticTask,
-    *,
-    ask: Ask,
-    search: SearchSources,
-    types: Mapping[str, str],
-    retriever: Retriever,
-    deadline: Deadline,
-    observe: Callable[[AgenticStep], None] = lambda step: None,
-) -> AgenticRun:
-    """Return what a run of ``loop`` came to; cancellation goes through.
-
-    Args:
-        loop: with the settings of the run.
-        task: the question.
-        ask: asks models.
-        search: searches sources by name.
-        types: the type of each source that may be searched, by its name.
-        retriever: has these sources, and calls the tools that they offer.
-        deadline: of the run and all that follows it.
-        observe: told of every step that ended.
-    """
-    settings = loop.settings
-    judge = _judge_of(settings, own=task.model)
-    registry = await builtin_tools(settings, search, _by_tool(types, settings.tools), deadline)
-    await offer_tools(registry, retriever, tuple(types), deadline)
-    tools = AgenticTools(ask, registry, _citations, judge.examine, deadline, prompt_tokens, observe)
-    return await loop.run(task, tools)
-
-
-async def offer_tools(
-    registry: ToolRegistry, retriever: Retriever, sources: Sequence[str], deadline: Deadline
-) -> None:
-    """Register the tools that the operator allows of ``sources`` and that their servers offer now.
-
-    A server that fails costs its tools, or the step that uses one, never the run. No call is tried twice: a
-    session that ended is opened again after a pause that is longer than the waits between tries.
-
-    Args:
-        registry: of the run.
-        retriever: has the sources.
-        sources: names of those that the run may search.
-        deadline: of the run.
-    """
-
-    async def call(tool: SourceTool, arguments: Mapping[str, Any]) -> Sequence[FoundPassage]:
-        try:
-            return await retriever.call_tool(tool, arguments, deadline=deadline)
-        except WrongArgumentsError as error:
-            raise ToolError(WRONG_PARAMETERS, str(error)) from None
-        except SourceError as error:
-            raise ToolError(error.result.value, "the call failed") from None
-
-    await register_mcp(registry, await retriever.tools(sources, deadline=deadline), call)
-
-
-def _judge_of(settings: AgenticSettings, *, own: str) -> JudgeDetector:
-    names = models_of(settings, own=own)
-    options = JudgeOptions(
-        model=names.evaluation,
-        formatting_model=names.formatting,
-        two_stage=settings.evaluation_use_two_stage,
-    )
-    return JudgeDetector(options)
-
-
-def _by_tool(types: Mapping[str, str], tools: Sequence[ToolName]) -> Mapping[ToolName, tuple[str, ...]]:
-    """Return by which of ``tools`` each source is searched, told by its type.
-
-    Pages of the web are searched by ``text_search`` where ``internet_search`` is not among the tools.
-    """
-    found: dict[ToolName, tuple[str, ...]] = {}
-    for name, kind in types.items():
-        tool = ToolName.VECTOR_SEARCH if kind in _VECTOR_TYPES else ToolName.TEXT_SEARCH
-        if kind in _WEB_TYPES and ToolName.INTERNET_SEARCH in tools:
-            tool = ToolName.INTERNET_SEARCH
-        found[tool] = (*found.get(tool, ()), name)
-    return found
-
-
-async def _citations(exchange: Exchange, answer: Answer) -> DetectorResult:
-    """Check citations on a thread, which ends with whoever waits for it."""
-    gone = threading.Event()
-    detector = CitationDetector(CitationOptions())
-    try:
-        (found,) = await asyncio.to_thread(
-            detector.detect_all, exchange, (answer,), aggregation=None, stop=gone.is_set
-        )
-    finally:
-        gone.set()
-    return found

@@ -15,7 +15,7 @@ from truthlens.core.records.agentic_run import AgenticRun, AgenticStep, AgenticS
 from truthlens.core.records.calls import Ask
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.retrieval import Retrieved, SearchRecord, SourceSpec
-from truthlens.exchange.agentic_mode import run_loop
+from truthlens.exchange.agentic_loop import run_loop
 from truthlens.mitigation.agentic.collected import answer_of, exchange_of
 from truthlens.mitigation.agentic.interfaces import AgenticTask
 from truthlens.mitigation.agentic.loop import AgenticLoop

@@ -22,7 +22,7 @@ from truthlens.core.records.settings import RetrievalSettings
 from truthlens.core.records.verdict import unchecked
 from truthlens.delivery import scored_object
 from truthlens.evidence.extract import check_evidence
-from truthlens.exchange.agentic_mode import loop_within
+from truthlens.exchange.agentic_loop import loop_within
 from truthlens.exchange.assessor import Assessor, Case
 from truthlens.llm.caller import Caller
 from truthlens.mitigation.agentic.asking import AgenticForms

@@ -119,12 +119,17 @@ class ReaderFollower(RuleFollower):
                 continue
             self._due[answer.index] = len(answer.text) + _AHEAD_CHARS
             if self._reads(answer):
-                with self._lock:
-                    left_s = self._left_s
-                    try:
-                        self._readings(answer.text, scored_claims(answer.text)[:-1], stop)
-                    finally:
-                        self._left_s = left_s
+                self._read_ahead(answer.text, scored_claims(answer.text)[:-1][: self._max_claims], stop)
+
+    def _read_ahead(self, text: str, found: Sequence[Claim], stop: StopCheck) -> None:
+        # A few at a time: whoever waits for a verdict meanwhile waits for these alone.
+        for first in range(0, len(found), _AT_ONCE):
+            with self._lock:
+                left_s = self._left_s
+                try:
+                    self._readings(text, found[first : first + _AT_ONCE], stop)
+                finally:
+                    self._left_s = left_s
 
     def whole(self, answer: Answer, *, stop: StopCheck) -> DetectorResult:
         """Return the result on the answer as if it were whole."""
