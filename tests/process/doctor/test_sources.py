@@ -56,6 +56,12 @@ async def test_a_server_that_is_ill_is_a_warning(tmp_path: Path) -> None:
     assert told["sources.reachable"].severity is CheckLevel.WARNING
 
 
+async def test_a_source_without_an_address_is_not_called_right(tmp_path: Path) -> None:
+    """What was not looked at is not known."""
+    told = await found(tmp_path, type="ddgs")
+    assert told["sources.type"].severity is CheckLevel.UNKNOWN
+
+
 async def test_a_program_of_an_mcp_source_must_be_there(tmp_path: Path) -> None:
     """It is looked for, and not started."""
     assert await found(tmp_path, type="mcp", command=["sh", "-c", "exit 1"], tool="search") == {}

@@ -53,7 +53,12 @@ async def _look(setup: Setup, spec: SourceSpec, base: Path) -> list[CheckResult]
     if spec.type == "pgvector":
         looks.append(_pgvector(setup, spec))
     found += await asyncio.gather(*looks)
-    return found or [ok("sources.type", f"the source {spec.name!r} ({spec.type}) has no address to look at")]
+    if not found:
+        what = f"the source {spec.name!r} ({spec.type}) was not looked at: no address of it is known"
+        return [
+            unknown("sources.type", what, "whether it answers is not known", "search it in the playground")
+        ]
+    return found
 
 
 async def _server(setup: Setup, spec: SourceSpec, url: str) -> CheckResult:
