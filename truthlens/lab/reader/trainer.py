@@ -38,6 +38,7 @@ from truthlens.lab.reader.model import (
     unsupported_log_odds,
 )
 from truthlens.lab.reader.recipe import LONG_RUN, SPLITS, ReaderRecipe, Stage
+from truthlens.lab.train.precision import autocast
 from truthlens.text.claims.claims import claims
 
 CHECKPOINT, LOG = "checkpoint.pt", "log.jsonl"
@@ -211,8 +212,7 @@ class _Training:
         for group in self._optimizer.param_groups:
             group["lr"] = group["peak"] * rate
         self._model.train()
-        # Twice as fast as float32 where the processor has products of bfloat16; the weights stay float32.
-        with torch.autocast(settings.device.partition(":")[0], torch.bfloat16):
+        with autocast(settings.device):
             logits = self._model(batch.input_ids, batch.attention_mask, batch.claim_mask)
         loss = loss_of(logits.float(), batch, contrast=recipe.contrast)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -295,7 +295,7 @@ def answer_scores(
     for first in range(0, len(encoded), batch):
         part = encoded[first : first + batch]
         padded = pad([[(claim, read) for _, claim, read in part]], pad_id=pad_id).to(device)
-        with torch.inference_mode(), torch.autocast(device.partition(":")[0], torch.bfloat16):
+        with torch.inference_mode(), autocast(device):
             logits = model(padded.input_ids, padded.attention_mask, padded.claim_mask)
         for (place, _, _), score in zip(part, unsupported_log_odds(logits.float()).tolist(), strict=True):
             scores[place] = max(scores[place], score)
