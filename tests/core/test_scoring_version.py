@@ -68,6 +68,7 @@ SCORES = {
 SCORES[6] = SCORES[5]  # an answer's score is made of its claims
 SCORES[7] = SCORES[6]  # proof, more citation marks, values with sign, unit and noun, where sentences end
 SCORES[8] = SCORES[7]  # the reader joins the verdict
+SCORES[9] = SCORES[8]  # what the encoder's opinion counts for beside the reader's
 SCORES[4] = SCORES[3]  # the rules of `numbers` moved, and answers longer than a calibration's
 """Scores by the rules of each number (1 and 2 with the bundled manifest of their time), of all aggregations in turn, answer by answer."""
 

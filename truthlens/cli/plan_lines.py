@@ -24,6 +24,12 @@ def described(plan: Plan, threshold: float | None) -> str:
 
 def weights_in_words(coefficients: Coefficients) -> str:
     """Return the weights of a verdict in one line."""
-    found = {**coefficients.opinions, **coefficients.accusations, "verified values": coefficients.vouchers}
+    whole = {f"{name} of evidence read whole": weight for name, weight in coefficients.whole.items()}
+    found = {
+        **coefficients.opinions,
+        **whole,
+        **coefficients.accusations,
+        "verified values": coefficients.vouchers,
+    }
     told = ", ".join(f"{name} {weight:.2f}" for name, weight in found.items())
     return f"{told}, intercept {coefficients.intercept:+.2f}"

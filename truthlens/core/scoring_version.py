@@ -8,5 +8,5 @@ under another one is refused, with the command that makes it again.
 
 from __future__ import annotations
 
-SCORING_VERSION = 8
+SCORING_VERSION = 9
 """Raised by one with every change of the code that changes a score. Records from before it was counted have 0."""

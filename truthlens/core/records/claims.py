@@ -45,6 +45,7 @@ class Finding(InAnswer):
     ``None`` where the detector says no more than its suspicion. ``passage`` is the index of the exchange's passage that decides,
     ``sentence`` the characters of it that do, ``None`` where there is none. ``source`` names a database that proved a value.
     ``apart`` is the risk of what is said beside the values, where the detector can tell: what counts once the values are verified.
+    ``read`` is the share of the evidence (0..1) that was read with the claim, where the detector selects sentences; 0 where it does not.
     """
 
     risk: float
@@ -53,6 +54,7 @@ class Finding(InAnswer):
     sentence: tuple[int, int] | None = None
     source: str = ""
     apart: float | None = None
+    read: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

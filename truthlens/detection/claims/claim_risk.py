@@ -40,6 +40,11 @@ class _Heard:
     accusations: dict[str, Span] = field(default_factory=dict)
     values: list[ValueClaim] = field(default_factory=list)
 
+    @property
+    def read(self) -> float:
+        """The largest share of the evidence, 0..1, that a detector read with the claim."""
+        return max((each.read for each in self.opinions.values()), default=0.0)
+
     def is_denied(self, *, verified: bool) -> bool:
         """Return whether a detector finds the claim contradicted or not stated, and not only for values that are verified."""
         return any(
@@ -83,7 +88,7 @@ def judged_claims(
 class ClaimTerms:
     """What was found of a claim as the fusion adds it up, before coefficients: log-odds of opinions, hazards of accusations.
 
-    ``verified`` says that all values of the claim are.
+    ``verified`` says that all values of the claim are; ``read`` is the share of the evidence, 0..1, that was read with it.
     """
 
     start: int
@@ -91,13 +96,14 @@ class ClaimTerms:
     opinions: Mapping[str, float]
     accusations: Mapping[str, float]
     verified: bool
+    read: float = 0.0
 
 
 def claim_terms(text: str, results: Sequence[DetectorResult]) -> list[ClaimTerms]:
     """Return the terms of the claims of ``text``, in order: what ``judged_claims`` makes their risks of."""
     weights = _weights(results)
     return [
-        ClaimTerms(claim.start, claim.end, *_terms(each, weights, verified=verified), verified)
+        ClaimTerms(claim.start, claim.end, *_terms(each, weights, verified=verified), verified, each.read)
         for claim, each in zip(*_heard(text, results, 0), strict=True)
         for verified in [_is_verified(claim, each.values)]
     ]
@@ -242,7 +248,7 @@ def _risk(
     if not heard.opinions and not heard.accusations:
         return None
     opinions, accusations = _terms(heard, weights, verified=verified)
-    doubt = sum(coefficients.opinions.get(name, 1.0) * term for name, term in opinions.items())
+    doubt = sum(coefficients.opinion(name, term, heard.read) for name, term in opinions.items())
     doubt += coefficients.intercept - coefficients.vouchers * verified
     accused = sum(coefficients.accusations.get(name, 1.0) * term for name, term in accusations.items())
     highest, clean = 0.0, 1.0

@@ -124,29 +124,36 @@ def fit_fusion(claims: Sequence[FittingClaim]) -> FusionFit:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The columns of a fit: opinions, accusations, and whether all values are verified."""
+    """The columns of a fit: opinions, those with all evidence read, accusations, and whether all values are verified."""
 
     opinions: tuple[str, ...]
+    whole: tuple[str, ...]
     accusations: tuple[str, ...]
 
     @classmethod
     def of(cls, claims: Sequence[FittingClaim]) -> _Names:
         opinions = {name for claim in claims for name in claim.terms.opinions}
+        whole = opinions if any(claim.terms.read for claim in claims) else ()
         accusations = {name for claim in claims for name in claim.terms.accusations}
-        return cls(tuple(sorted(opinions)), tuple(sorted(accusations)))
+        return cls(tuple(sorted(opinions)), tuple(sorted(whole)), tuple(sorted(accusations)))
 
     @property
     def shipped(self) -> NDArray[np.float64]:
         """The shipped coefficients of the columns."""
-        opinions = [COEFFICIENTS.opinions.get(name, 1.0) for name in self.opinions]
+        opinions = [COEFFICIENTS.weight(name, 0.0) for name in self.opinions]
+        whole = [COEFFICIENTS.weight(name, 1.0) for name in self.whole]
         accusations = [COEFFICIENTS.accusations.get(name, 1.0) for name in self.accusations]
-        return np.array([*opinions, *accusations, COEFFICIENTS.vouchers])
+        return np.array([*opinions, *whole, *accusations, COEFFICIENTS.vouchers])
 
     def inputs(self, claims: Sequence[FittingClaim]) -> NDArray[np.float64]:
         """Return the columns, shape (claims, columns), each such that more of it means more risk where its coefficient is positive."""
         rows = [
             [
-                *(claim.terms.opinions.get(name, 0.0) for name in self.opinions),
+                *(
+                    _counted(claim.terms, name) * (1.0 - claim.terms.read if self.whole else 1.0)
+                    for name in self.opinions
+                ),
+                *(_counted(claim.terms, name) * claim.terms.read for name in self.whole),
                 *(claim.terms.accusations.get(name, 0.0) for name in self.accusations),
                 -float(claim.terms.verified),
             ]
@@ -157,18 +164,22 @@ class _Names:
     def coefficients(self, found: NDArray[np.float64]) -> Coefficients:
         """Return slopes and intercept as coefficients; detectors of no column keep the shipped ones."""
         values = [round(float(value), 4) for value in found]
-        first, last = len(self.opinions), len(self.opinions) + len(self.accusations)
-        opinions = {**COEFFICIENTS.opinions, **dict(zip(self.opinions, values[:first], strict=True))}
-        accusations = {
-            **COEFFICIENTS.accusations,
-            **dict(zip(self.accusations, values[first:last], strict=True)),
-        }
-        return Coefficients(
-            intercept=values[-1],
-            opinions=_sorted(opinions),
-            accusations=_sorted(accusations),
-            vouchers=values[last],
+        *columns, vouchers, intercept = values
+        left = iter(columns)
+        opinions, whole, accusations = (
+            _sorted({**shipped, **{name: next(left) for name in names}})
+            for shipped, names in (
+                (COEFFICIENTS.opinions, self.opinions),
+                (COEFFICIENTS.whole, self.whole),
+                (COEFFICIENTS.accusations, self.accusations),
+            )
         )
+        return Coefficients(intercept, opinions, accusations, vouchers, whole, COEFFICIENTS.most)
+
+
+def _counted(terms: ClaimTerms, detector: str) -> float:
+    """Return the log-odds of an opinion as the fusion counts them, before its weight; 0 where there is none."""
+    return COEFFICIENTS.counted(detector, terms.opinions.get(detector, 0.0), terms.read)
 
 
 def _sorted(weights: Mapping[str, float]) -> Mapping[str, float]:

@@ -25,6 +25,8 @@ class FusionWeights(records.Frozen):
     opinions: dict[str, Weight]
     accusations: dict[str, Weight] = Field(default_factory=dict)
     vouchers: Weight = 0.0
+    whole: dict[str, Weight] = Field(default_factory=dict)
+    most: dict[str, Weight] = Field(default_factory=dict)
 
     @property
     def coefficients(self) -> Coefficients:

@@ -132,6 +132,8 @@ def weights_of(coefficients: Coefficients) -> dict[str, Any]:
         "opinions": dict(coefficients.opinions),
         "accusations": dict(coefficients.accusations),
         "vouchers": coefficients.vouchers,
+        "whole": dict(coefficients.whole),
+        "most": dict(coefficients.most),
     }
 
 

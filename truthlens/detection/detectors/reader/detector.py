@@ -27,7 +27,7 @@ from truthlens.detection.detectors.reader.model import Reader
 from truthlens.detection.rule_follower import RuleDetector, RuleFollower
 from truthlens.text.claims.claims import Claim, scored_claims
 from truthlens.text.language import is_read, readable, unread
-from truthlens.text.values.quantities import figures
+from truthlens.text.values.quantities import typed_values
 from truthlens.text.words import words
 
 _OUTCOMES = (ClaimOutcome.SUPPORTED, ClaimOutcome.CONTRADICTED, ClaimOutcome.NOT_STATED)
@@ -156,6 +156,7 @@ class ReaderFollower(RuleFollower):
                 each.passage,
                 each.sentence,
                 apart=min(each.risk, _EVEN) if each.rewrites else None,
+                read=self._evidence.share,
             )
             for claim, each in readings
         )
@@ -201,15 +202,15 @@ class ReaderFollower(RuleFollower):
                     float(1.0 - row[0]),
                     _OUTCOMES[int(row.argmax())],
                     *self._decides(text, each),
-                    rewrites=not self._has_figures(text, each),
+                    rewrites=not self._has_values(text),
                 )
             self._left_s -= time.monotonic() - began
 
-    def _has_figures(self, text: str, read: ReaderInput) -> bool:
-        """Return whether the evidence has the figures of a claim as they are written; for one without, whether what was read has none."""
-        if own := _figures(text):
-            return own <= self._evidence_figures
-        return not any(_figures(self._evidence.sentences[number].text) for number in read.sentences)
+    def _has_values(self, text: str) -> bool:
+        """Return whether the evidence has all values of a claim as they are written there."""
+        return all(
+            _written(text[value.start : value.end]) in self._written_evidence for value in typed_values(text)
+        )
 
     def _decides(self, text: str, read: ReaderInput) -> tuple[int | None, tuple[int, int] | None]:
         """Return passage and characters of the sentence that shares most with a claim, of those that were read with it."""
@@ -227,8 +228,8 @@ class ReaderFollower(RuleFollower):
         return best or (None, None)
 
     @cached_property
-    def _evidence_figures(self) -> frozenset[str]:
-        return frozenset[str]().union(*(_figures(each.text) for each in self._evidence.sentences))
+    def _written_evidence(self) -> str:
+        return "".join(_written(each.text) for each in self._evidence.sentences)
 
     @cached_property
     def _evidence(self) -> ReaderEvidence:
@@ -250,6 +251,9 @@ class ReaderFollower(RuleFollower):
         return f"{title}\n" if title else ""
 
 
+_MARKS = ".,;:!?()[]\"'“”"
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     risk: float
@@ -260,5 +264,7 @@ class _Reading:
     """Whether its values may be those of the evidence, written in another way: the reader cannot know that 18:00 is 6 p.m."""
 
 
-def _figures(text: str) -> frozenset[str]:
-    return frozenset(text[start:end].casefold() for start, end in figures(text))
+def _written(text: str) -> str:
+    """Return a text so that one that is written alike within another is a part of it: words apart from the marks that end them."""
+    words_alone = (word.strip(_MARKS) for word in text.casefold().split())
+    return f" {' '.join(filter(None, words_alone))} "

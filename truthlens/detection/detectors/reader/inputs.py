@@ -105,6 +105,9 @@ class ReaderEvidence:
                     part = text[int(within[0, 0]) : int(within[-1, 1])]
                     self.sentences.append(EvidenceSentence(number, start, end, piece, part))
                     texts.append(text)
+        tokens = sum(len(each.ids) for each in self.sentences)
+        self.share = min(1.0, fmt.evidence_tokens / max(1, tokens))
+        """How much of the evidence one input has room for, 0..1."""
         self._index: EvidenceIndex = index_evidence([tuple(words(text)) for text in texts])
         self._owners = np.array([each.passage for each in self.sentences], dtype=np.int64)
 
