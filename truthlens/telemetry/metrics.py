@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_text
 
 from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.records.calls import CallRecord, Role
@@ -194,12 +195,13 @@ class Metrics(MetricTable):
         decision, mode, verdict = outcome.plan.decision, outcome.mode.value, outcome.verdict
         self.score_history.observe(outcome)
         self.last_hour.observe(outcome)
+        trace = _exemplar(outcome)
         for operation, seconds in (
             ("request", request_s),
             ("response", response_s),
             ("total", request_s + response_s),
         ):
-            self.latency.labels(mode, operation).observe(seconds)
+            self.latency.labels(mode, operation).observe(seconds, trace)
         self.actions.labels(decision, outcome.action.value).inc()
         if outcome.shadow_action is not None:
             self.shadow_actions.labels(decision, outcome.shadow_action.value).inc()
@@ -209,7 +211,7 @@ class Metrics(MetricTable):
             self.unchecked.labels(decision, verdict.reason.value).inc()
         self.detectors.observe_first(outcome)
         if detectors := _detection_s(outcome.first):
-            self.latency.labels(mode, "detection").observe(sum(detectors))
+            self.latency.labels(mode, "detection").observe(sum(detectors), trace)
         for counted, verdicts in (
             (self.first_detections, outcome.first),
             (self.detections, outcome.verdicts),
@@ -275,7 +277,9 @@ class Metrics(MetricTable):
     def _observe_mitigation(self, outcome: Outcome) -> None:
         decision = outcome.plan.decision
         if outcome.mitigation_s:
-            self.latency.labels(outcome.mode.value, "mitigation").observe(outcome.mitigation_s)
+            self.latency.labels(outcome.mode.value, "mitigation").observe(
+                outcome.mitigation_s, _exemplar(outcome)
+            )
         for correction in outcome.corrections:
             if correction is not None:
                 self.mitigations.labels(decision, correction.mode.value, correction.stop.value).inc()
@@ -291,13 +295,23 @@ class Metrics(MetricTable):
         for result, count in stream.sentences.items():
             self.stream_sentences.labels(outcome.plan.decision, result).inc(count)
 
-    def exposition(self) -> bytes:
-        """Return all metrics in Prometheus text format."""
+    def exposition(self, *, openmetrics: bool = False) -> bytes:
+        """Return all metrics in Prometheus text format, or as OpenMetrics, which has the exemplars as well."""
         for collect in self._collectors:
             collect()
+        if openmetrics:
+            # A counter's samples end in _total there.
+            text = openmetrics_text(self.registry)
+            return text.replace(
+                f"# TYPE {_MODELS_USED} counter".encode(), f"# TYPE {_MODELS_USED} unknown".encode()
+            )
         text = generate_latest(self.registry)
         # In this format the library writes the suffix into the description, whatever the samples are called.
         return text.replace(f" {_MODELS_USED}_total ".encode(), f" {_MODELS_USED} ".encode())
+
+
+def _exemplar(outcome: Outcome) -> dict[str, str] | None:
+    return {"trace_id": outcome.trace_id} if outcome.trace_id else None
 
 
 def _detection_s(verdicts: Sequence[Verdict]) -> list[float]:
