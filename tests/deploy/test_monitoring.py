@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -102,6 +103,33 @@ def test_expression_uses_what_exists(expression: str) -> None:
     known = set().union(*(labels for _, labels in FAMILIES.values())) | FOREIGN_LABELS
     for names in re.findall(r"\b(?:by|on|without)\s*\(([^)]*)\)", expression):
         assert set(re.findall(r"\w+", names)) <= known
+
+
+def documented() -> dict[str, tuple[str, set[str], str]]:
+    """Type, labels and the most series of each metric, by its name in docs/metrics.md."""
+    text = (DEPLOY.parent / "docs" / "metrics.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(truthlens_\w+)` \| (\w+) \| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE)
+    return {name: (kind, set(re.findall(r"\w+", labels)), most) for name, kind, labels, most in rows}
+
+
+def most_series(formula: str, **sizes: int) -> int:
+    """The value of a formula of docs/metrics.md, such as ``D·5·2`` or ``K·11 + L``."""
+    terms = (term.split("·") for term in formula.split("+"))
+    return sum(math.prod(sizes.get(part.strip()) or int(part) for part in term) for term in terms)
+
+
+def test_every_metric_has_its_row() -> None:
+    """The page about metrics has their names, types and labels, and adds its figures up rightly."""
+    counters = {series for series in SERIES if series.endswith("_total")}
+    kinds = {name.removesuffix("_total"): kind for name, (kind, *_) in documented().items()}
+    assert {name.removesuffix("_total"): labels for name, (_, labels, _) in documented().items()} == {
+        name: labels for name, (_, labels) in FAMILIES.items()
+    }
+    assert counters == {name for name in documented() if name.endswith("_total")}
+    exposed = re.findall(r"^# TYPE (\w+) (\w+)$", Metrics().exposition().decode(), re.MULTILINE)
+    assert kinds == {name.removesuffix("_total"): kind for name, kind in exposed}
+    total = sum(most_series(most, D=10, K=6, L=2, S=3, B=1) for _, _, most in documented().values())
+    assert f"at most {total:,} series" in (DEPLOY.parent / "docs" / "metrics.md").read_text("utf-8")
 
 
 def test_reasons_exist() -> None:

@@ -135,7 +135,7 @@ class Endpoints:
         return JSONResponse(state, status_code=200 if state["ready"] else 503)
 
     async def _metrics(self, request: Request) -> Response:
-        # Prometheus asks for it first. The library's own negotiation fails on versions that are no numbers.
+        # The library's own negotiation fails on versions that are no numbers.
         wanted = OPENMETRICS.partition(";")[0] in request.headers.get("accept", "")
         text = self._parts.signals.exposition(openmetrics=wanted)
         return Response(text, media_type=OPENMETRICS if wanted else CONTENT_TYPE_LATEST)

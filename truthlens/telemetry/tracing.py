@@ -117,7 +117,7 @@ class Tracer:
 
 
 def described(span: trace.Span, outcome: Outcome) -> Outcome:
-    """Put the figures of an outcome on the span of its exchange, and return it with the trace's id where the span is sent."""
+    """Put its figures on the span of an exchange, and return it with the trace's id where that is sent."""
     verdict = outcome.verdict
     span.set_attributes(
         {
@@ -140,6 +140,5 @@ def described(span: trace.Span, outcome: Outcome) -> Outcome:
     if outcome.initial_score is not None:
         span.set_attribute("truthlens.initial_score", outcome.initial_score)
     context = span.get_span_context()
-    if not (span.is_recording() and context.trace_flags.sampled):
-        return outcome
-    return replace(outcome, trace_id=trace.format_trace_id(context.trace_id))
+    is_sent = span.is_recording() and context.trace_flags.sampled
+    return replace(outcome, trace_id=trace.format_trace_id(context.trace_id)) if is_sent else outcome
