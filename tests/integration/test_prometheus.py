@@ -332,7 +332,23 @@ def test_every_query_finds_data(deployment: Deployment, name: str) -> None:
         wait_for(settled, "data")
     except AssertionError:
         raise AssertionError(f"no data: {sorted(set(empty) - ABSENT.keys())}") from None
-    assert set(empty) == queries.keys() & ABSENT.keys()
+
+
+def test_what_is_rightly_absent_is_asked_for() -> None:
+    """The list names queries that there are."""
+    assert ABSENT.keys() <= set(_of_rules()).union(*map(_of_dashboard, DASHBOARDS))
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/openmetrics-text;version=1.0.0,*/*;q=0.1", "text/plain", "", "a/b"]
+)
+def test_metrics_speak_the_format_that_is_asked_for(deployment: Deployment, accept: str) -> None:
+    """OpenMetrics to who knows it, the older text to all others."""
+    reply = httpx.get(f"{deployment.stack.console_url}/metrics", headers={"accept": accept})
+    kind = reply.headers["content-type"].partition(";")[0]
+    known = accept.startswith("application/openmetrics-text")
+    assert kind == ("application/openmetrics-text" if known else "text/plain")
+    assert reply.text.endswith("# EOF\n") == ("trace_id" in reply.text) == known
 
 
 def test_a_slow_exchange_leads_to_its_trace(deployment: Deployment) -> None:

@@ -300,7 +300,7 @@ class Metrics(MetricTable):
             collect()
         if openmetrics:
             # A counter's samples end in _total there.
-            text = openmetrics_text(self.registry)
+            text: bytes = openmetrics_text(self.registry)  # type: ignore[no-untyped-call]  # untyped
             return text.replace(f"{_MODELS_USED} counter".encode(), f"{_MODELS_USED} unknown".encode())
         text = generate_latest(self.registry)
         # In this format the library writes the suffix into the description, whatever the samples are called.
