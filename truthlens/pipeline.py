@@ -61,7 +61,7 @@ from truthlens.streaming.shares import Streams
 from truthlens.telemetry.logs import log_abandoned, log_texts
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
-from truthlens.telemetry.tracing import Tracer, describe
+from truthlens.telemetry.tracing import Tracer, described
 
 if TYPE_CHECKING:
     from truthlens.exchange.retrieval_step import RetrievalStep
@@ -260,7 +260,7 @@ class Pipeline:
                     self._tracer.exchange(ticket.head.headers) as span,
                 ):
                     outcome, exchange = await self._assess(ticket, head, body)
-                    describe(span, outcome)
+                    outcome = described(span, outcome)
             except Exception as error:  # noqa: BLE001 - the stage border: a failure of ours costs a verdict, not an answer
                 # The type alone: a message or a traceback may quote the text that was being assessed.
                 log.error("assessment failed", error=type(error).__name__, decision=ticket.plan.decision)
@@ -388,7 +388,7 @@ class Pipeline:
         def conclude(outcome: Outcome) -> None:
             outcome = replace(outcome, latency_s=ticket.request_s + outcome.latency_s)
             with self._tracer.exchange(ticket.head.headers) as span:
-                describe(span, outcome)
+                outcome = described(span, outcome)
             if ticket.policy.telemetry.log_text:
                 log_texts(flow.exchange, flow.answers(), request_id=ticket.request_id)
             self._concluder.conclude(ticket, outcome, flow.exchange)

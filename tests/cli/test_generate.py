@@ -34,7 +34,7 @@ def test_stale_names_missing_and_changed_files(tmp_path: Path) -> None:
     sources = {
         "prometheus/rules.yaml": "groups: []\n",
         "kubernetes/policy.yaml": "{}\n",
-        "grafana/board.json": "{}\n",
+        "grafana/dashboards/board.json": "{}\n",
         "helm/truthlens/values.yaml": "# How many.\nreplicas: 2\n",
     }
     for name, text in sources.items():

@@ -423,25 +423,24 @@ def test_the_shipped_policy_and_those_of_the_snapshots_are_sound(
 
 
 def test_alerts_have_one_source(rendered: dict[str, Rendered]) -> None:
-    """The chart's rules are those of Prometheus, but for what values change: threshold, time, severity."""
+    """The chart's rules are those of Prometheus, but for what values change: threshold, time, severity, objectives."""
     source = yaml.safe_load((DEPLOY / "prometheus" / "rules.yaml").read_text("utf-8"))
     ours = rendered["monitoring"].objects["PrometheusRule/truthlens"]["spec"]
-    changes = CASES["monitoring"]["prometheusRule"]["alerts"]
+    asked = CASES["monitoring"]["prometheusRule"]
     for group, expected in zip(ours["groups"], source["groups"], strict=True):
         assert group["name"] == expected["name"]
-        rules = {rule.get("alert", rule.get("record")): rule for rule in group["rules"]}
-        for rule in expected["rules"]:
-            name = rule.get("alert", rule.get("record"))
-            if name in changes and not changes[name].get("enabled", True):
-                assert name not in rules
-            elif name in changes:
-                changed = rules[name]
-                assert changed["expr"] == rule["expr"].rpartition(" ")[0] + f" {changes[name]['threshold']}"
-                assert changed["for"] == changes[name]["for"]
-                assert changed["labels"]["severity"] == changes[name]["severity"]
-                assert changed["annotations"] == rule["annotations"]
-            else:
-                assert rules[name] == rule
+        wanted = [rule for rule in expected["rules"] if rule.get("alert") != "TruthLensAbandoned"]
+        for rule, changed in zip(wanted, group["rules"], strict=True):
+            if change := asked["alerts"].get(rule.get("alert")):
+                rule["expr"] = f"{rule['expr'].rpartition(' ')[0]} {change['threshold']}"
+                rule["for"], rule["labels"]["severity"] = change["for"], change["severity"]
+            slo = rule.get("labels", {}).get("slo")
+            if rule.get("record") == "truthlens:slo_objective:ratio" and slo in asked["objectives"]:
+                rule["expr"] = f"vector({asked['objectives'][slo]})"
+            if slo == "latency":
+                rule["expr"] = rule["expr"].replace('le="1.0"', f'le="{asked["latencySeconds"]}"')
+            assert changed == rule
+    assert 'le="2.5"' in json.dumps(ours).replace("\\", "")
 
 
 def test_every_alert_has_a_threshold_to_change() -> None:
@@ -466,7 +465,8 @@ def test_the_dashboards_are_those_of_grafana(rendered: dict[str, Rendered]) -> N
     for config in rendered["monitoring"].of_kind("ConfigMap"):
         found |= {name: json.loads(text) for name, text in config["data"].items() if name.endswith(".json")}
     assert found == {
-        path.name: json.loads(path.read_text("utf-8")) for path in (DEPLOY / "grafana").glob("*.json")
+        path.name: json.loads(path.read_text("utf-8"))
+        for path in (DEPLOY / "grafana" / "dashboards").glob("*.json")
     }
 
 

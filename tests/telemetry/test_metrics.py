@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from truthlens.core.records.agentic_run import AgenticNode, AgenticStep
 from truthlens.core.records.agentic_settings import ToolName
@@ -161,3 +162,30 @@ def test_the_time_of_a_tool_has_a_label_of_a_closed_list(tool: str, label: str |
     ]
     assert {sample.labels["tool"] for sample in samples} == ({label} if label else set())
     assert [each.value for each in samples if each.name.endswith("_sum")] == ([0.5] if label else [])
+
+
+def test_openmetrics_have_the_trace_of_an_exchange() -> None:
+    """A parser of the format takes all of it; latencies name the trace of an exchange that has one, and the other text does not."""
+    signals = Metrics()
+    signals.observe(replace(OUTCOME, mitigation_s=0.3, trace_id="a" * 32), request_s=0.001, response_s=0.02)
+    signals.observe(OUTCOME, request_s=0.2, response_s=0.2)
+    families = {
+        each.name: each
+        for each in text_string_to_metric_families(signals.exposition(openmetrics=True).decode())
+    }
+    named = {
+        (sample.labels["operation"], sample.labels["le"], sample.exemplar.labels["trace_id"])
+        for sample in families["truthlens_latency_seconds"].samples
+        if sample.exemplar
+    }
+    assert named == {
+        (operation, bucket, "a" * 32)
+        for operation, bucket in (
+            ("request", "0.001"),
+            ("response", "0.025"),
+            ("total", "0.025"),
+            ("mitigation", "0.5"),
+        )
+    }
+    assert [each.name for each in families["truthlens_models_used"].samples] == ["truthlens_models_used"]
+    assert "trace_id" not in signals.exposition().decode()

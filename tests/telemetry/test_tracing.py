@@ -11,7 +11,7 @@ from truthlens.core.records.enums import Status
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Verdict
-from truthlens.telemetry.tracing import Tracer, describe
+from truthlens.telemetry.tracing import Tracer, described
 
 
 def test_a_call_that_was_refused_before_it_began_is_no_call() -> None:
@@ -23,7 +23,21 @@ def test_a_call_that_was_refused_before_it_began_is_no_call() -> None:
         Plan("d"), Verdict(Status.CHECKED, score=0.9), calls=(CallRecord("m", Role.REFINER), refused)
     )
     with Tracer(provider).exchange({}) as span:
-        describe(span, outcome)
+        described(span, outcome)
     (ended,) = exporter.get_finished_spans()
     assert ended.attributes is not None
     assert ended.attributes["truthlens.calls"] == 1
+
+
+def test_an_outcome_has_the_id_of_a_trace_that_is_sent() -> None:
+    """Not of one that is not sampled, nor of a client's that this process sends nothing of."""
+    outcome = Outcome(Plan("d"), Verdict(Status.CHECKED, score=0.9))
+    trace_id = "0af7651916cd43dd8448eb211c80319c"
+
+    def seen(provider: TracerProvider | None, flags: str) -> str:
+        headers = {"traceparent": f"00-{trace_id}-b7ad6b7169203331-{flags}"}
+        with Tracer(provider).exchange(headers) as span:
+            return described(span, outcome).trace_id
+
+    assert seen(TracerProvider(), "01") == trace_id
+    assert seen(TracerProvider(), "00") == seen(None, "01") == ""

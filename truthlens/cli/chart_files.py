@@ -50,7 +50,7 @@ def chart_files(root: Path) -> dict[Path, str]:
         chart / "files" / "policy.yaml": _copy(root, deploy / "kubernetes" / "policy.yaml"),
         chart / "files" / "rules.yaml": _copy(root, deploy / "prometheus" / "rules.yaml"),
     }
-    for dashboard in sorted((deploy / "grafana").glob("*.json")):
+    for dashboard in sorted((deploy / "grafana" / "dashboards").glob("*.json")):
         files[chart / "files" / "dashboards" / dashboard.name] = dashboard.read_text("utf-8")
     return files
 

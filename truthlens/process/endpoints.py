@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPENMETRICS
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -133,8 +134,11 @@ class Endpoints:
         state = self.state()
         return JSONResponse(state, status_code=200 if state["ready"] else 503)
 
-    async def _metrics(self, _request: Request) -> Response:
-        return Response(self._parts.signals.exposition(), media_type=CONTENT_TYPE_LATEST)
+    async def _metrics(self, request: Request) -> Response:
+        # The library's own negotiation fails on versions that are no numbers.
+        wanted = OPENMETRICS.partition(";")[0] in request.headers.get("accept", "")
+        text = self._parts.signals.exposition(openmetrics=wanted)
+        return Response(text, media_type=OPENMETRICS if wanted else CONTENT_TYPE_LATEST)
 
 
 def endpoints_app(parts: WebParts) -> ASGIApp:

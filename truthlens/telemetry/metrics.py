@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_text
 
 from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.records.calls import CallRecord, Role
@@ -194,12 +195,16 @@ class Metrics(MetricTable):
         decision, mode, verdict = outcome.plan.decision, outcome.mode.value, outcome.verdict
         self.score_history.observe(outcome)
         self.last_hour.observe(outcome)
+        exemplar = {"trace_id": outcome.trace_id} if outcome.trace_id else None
         for operation, seconds in (
-            ("request", request_s),
-            ("response", response_s),
-            ("total", request_s + response_s),
+            ("request", [request_s]),
+            ("response", [response_s]),
+            ("total", [request_s, response_s]),
+            ("detection", _detection_s(outcome.first)),
+            ("mitigation", [outcome.mitigation_s] if outcome.mitigation_s else []),
         ):
-            self.latency.labels(mode, operation).observe(seconds)
+            if seconds:
+                self.latency.labels(mode, operation).observe(sum(seconds), exemplar)
         self.actions.labels(decision, outcome.action.value).inc()
         if outcome.shadow_action is not None:
             self.shadow_actions.labels(decision, outcome.shadow_action.value).inc()
@@ -208,15 +213,15 @@ class Metrics(MetricTable):
         if verdict.reason is not None and verdict.status is not Status.CHECKED:
             self.unchecked.labels(decision, verdict.reason.value).inc()
         self.detectors.observe_first(outcome)
-        if detectors := _detection_s(outcome.first):
-            self.latency.labels(mode, "detection").observe(sum(detectors))
         for counted, verdicts in (
             (self.first_detections, outcome.first),
             (self.detections, outcome.verdicts),
         ):
             for each in verdicts:
                 if each.score is not None:
-                    counted.labels(decision, mode, str(each.flagged).lower()).inc()
+                    # Both begin with the first choice: a share of none is 0, and not unknown.
+                    for flagged in (False, True):
+                        counted.labels(decision, mode, str(flagged).lower()).inc(flagged is each.flagged)
         if verdict.score is None:
             return
         self.iterations.labels(decision, mode).observe(outcome.iterations)
@@ -274,8 +279,6 @@ class Metrics(MetricTable):
 
     def _observe_mitigation(self, outcome: Outcome) -> None:
         decision = outcome.plan.decision
-        if outcome.mitigation_s:
-            self.latency.labels(outcome.mode.value, "mitigation").observe(outcome.mitigation_s)
         for correction in outcome.corrections:
             if correction is not None:
                 self.mitigations.labels(decision, correction.mode.value, correction.stop.value).inc()
@@ -291,10 +294,14 @@ class Metrics(MetricTable):
         for result, count in stream.sentences.items():
             self.stream_sentences.labels(outcome.plan.decision, result).inc(count)
 
-    def exposition(self) -> bytes:
-        """Return all metrics in Prometheus text format."""
+    def exposition(self, *, openmetrics: bool = False) -> bytes:
+        """Return all metrics in Prometheus text format, or as OpenMetrics, which has exemplars too."""
         for collect in self._collectors:
             collect()
+        if openmetrics:
+            # A counter's samples end in _total there.
+            text: bytes = openmetrics_text(self.registry)  # type: ignore[no-untyped-call]  # untyped
+            return text.replace(f"{_MODELS_USED} counter".encode(), f"{_MODELS_USED} unknown".encode())
         text = generate_latest(self.registry)
         # In this format the library writes the suffix into the description, whatever the samples are called.
         return text.replace(f" {_MODELS_USED}_total ".encode(), f" {_MODELS_USED} ".encode())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 from opentelemetry import trace
@@ -116,8 +116,8 @@ class Tracer:
             yield CallSpan(span)
 
 
-def describe(span: trace.Span, outcome: Outcome) -> None:
-    """Put the figures of an outcome on the span of its exchange."""
+def described(span: trace.Span, outcome: Outcome) -> Outcome:
+    """Put its figures on the span of an exchange, and return it with the trace's id where that is sent."""
     verdict = outcome.verdict
     span.set_attributes(
         {
@@ -139,3 +139,6 @@ def describe(span: trace.Span, outcome: Outcome) -> None:
         span.set_attribute("truthlens.detected", verdict.flagged)
     if outcome.initial_score is not None:
         span.set_attribute("truthlens.initial_score", outcome.initial_score)
+    context = span.get_span_context()
+    is_sent = span.is_recording() and context.trace_flags.sampled
+    return replace(outcome, trace_id=trace.format_trace_id(context.trace_id)) if is_sent else outcome

@@ -54,7 +54,7 @@ class Outcome:
     disclaimer because the models did not agree. ``stream`` is set for answers that came as a stream and were assessed.
     ``reasoned`` has, per choice, its reasoning beside the answer, ``None`` where there is none.
     ``answers`` are the choices, without warnings, that the positions in ``verdicts`` count in. ``shadow_action`` is what a plan
-    in shadow would have done.
+    in shadow would have done. ``trace_id`` is set where a trace with its span is sent.
     """
 
     plan: Plan
@@ -79,6 +79,7 @@ class Outcome:
     stream: StreamRecord | None = None
     reasoned: tuple[Reasoned | None, ...] = ()
     answers: tuple[Answer, ...] = ()
+    trace_id: str = ""
 
     @property
     def calls_made(self) -> tuple[CallRecord, ...]:
