@@ -33,10 +33,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # Tests call no server that has a public certificate, and each client would read a hundred and more of them for nothing. One will do.
-_END = "-----END CERTIFICATE-----\n"
 _TRUSTED = Path(certifi.where()).read_text()
-os.environ["SSL_CERT_FILE"] = os.path.join(tempfile.mkdtemp(prefix="truthlens-tests-"), "authority.pem")
-Path(os.environ["SSL_CERT_FILE"]).write_text(_TRUSTED[_TRUSTED.index("-----BEGIN") : _TRUSTED.index(_END)] + _END)
+_AUTHORITY = Path(tempfile.mkdtemp(prefix="truthlens-tests-"), "authority.pem")
+_AUTHORITY.write_text(
+    _TRUSTED[_TRUSTED.index("-----BEGIN") : _TRUSTED.index("-----END")] + "-----END CERTIFICATE-----\n"
+)
+os.environ["SSL_CERT_FILE"] = str(_AUTHORITY)
 
 # Processes that tests start keep their state and review queue here, not in the folders of whoever runs the tests.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="truthlens-tests-")
