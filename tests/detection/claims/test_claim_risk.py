@@ -16,8 +16,8 @@ from truthlens.core.records.explanation import SpanKind
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import DetectorResult, Span, ValueClaim
 from truthlens.detection.claims.claim_risk import answer_risk, is_by_claims, judged_claims
-from truthlens.detection.claims.coefficients import COEFFICIENTS
 from truthlens.detection.claims.quotations import Quotations
+from truthlens.detection.claims.shipped_coefficients import COEFFICIENTS
 from truthlens.detection.fusion import fused
 from truthlens.detection.plain_answers import PlainAnswers
 
