@@ -137,7 +137,7 @@ RISKS = st.floats(0.0, 1.0)
 READERS = ("reader", "verify", "judge", "budget")
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(st.dictionaries(st.sampled_from(("encoder", *READERS)), RISKS, max_size=4), st.sampled_from(READERS),
        st.tuples(RISKS, RISKS), st.lists(st.tuples(st.sampled_from(("numbers", "contradictions")), RISKS), max_size=2))  # fmt: skip
 def test_whoever_says_it_support_lowers_and_suspicion_raises(

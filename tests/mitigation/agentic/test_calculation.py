@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from truthlens.mitigation.agentic.tools import units
+from truthlens.mitigation.agentic.tools import calculation
 from truthlens.mitigation.agentic.tools.arithmetic import ExpressionError, computed, written
 from truthlens.mitigation.agentic.tools.calculation import CalculationTool
 
@@ -163,7 +163,7 @@ async def test_without_the_library_the_extra_is_named(monkeypatch: pytest.Monkey
             raise ImportError(name)
         return real(name, *args, **kwargs)
 
-    units._registry.cache_clear()
+    calculation._registry.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without_pint)
     result = await CalculationTool().execute_with_retry(expression="1", units="ft -> m")
     assert result.metadata["code"] == "not-installed"
