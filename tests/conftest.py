@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import certifi
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
@@ -25,6 +27,18 @@ settings.load_profile("truthlens")
 
 # pytest-xdist sets it for its workers, and a console made when its module is imported keeps it.
 os.environ.pop("COLUMNS", None)
+
+# What is compiled stays for the next process: tests start more than a hundred.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# Tests call no server that has a public certificate, and each client would read a hundred and more of them for nothing. One will do.
+_TRUSTED = Path(certifi.where()).read_text()
+_AUTHORITY = Path(tempfile.mkdtemp(prefix="truthlens-tests-"), "authority.pem")
+_AUTHORITY.write_text(
+    _TRUSTED[_TRUSTED.index("-----BEGIN") : _TRUSTED.index("-----END")] + "-----END CERTIFICATE-----\n"
+)
+os.environ["SSL_CERT_FILE"] = str(_AUTHORITY)
 
 # Processes that tests start keep their state and review queue here, not in the folders of whoever runs the tests.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="truthlens-tests-")

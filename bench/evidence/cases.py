@@ -61,7 +61,7 @@ def load(folder: str) -> list[Case]:
     """Return the cases of ``develop`` or ``held_out``, by file."""
     cases = []
     for path in sorted((CASES / folder).glob("*.yaml")):
-        cases += [_case(entry) for entry in yaml.safe_load(path.read_text("utf-8")) or []]
+        cases += [_case(entry) for entry in yaml.load(path.read_text("utf-8"), yaml.CSafeLoader) or []]
     return cases
 
 

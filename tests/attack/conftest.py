@@ -13,10 +13,12 @@ from tests.attack.texts import WORD
 from tests.integration.support.backend import Backend
 from tests.integration.support.stack import Stack
 
-_GATE = "streaming: gate, threshold: 0.3, details: true"
+# One detector: what it finds alone counts beside others. Without a plan of its own an answer meets all that are shipped.
+_ALL = "detectors: [encoder], threshold: 0.3, details: true"
+_GATE = f"{_ALL}, streaming: gate"
 _PLANS = {
-    "annotate": "threshold: 0.3, details: true, streaming: buffer",
-    "block": "threshold: 0.3, details: true, streaming: buffer, on_unchecked: block",
+    "annotate": f"{_ALL}, streaming: buffer",
+    "block": f"{_ALL}, streaming: buffer, on_unchecked: block",
     "withhold": f"{_GATE}, on_flagged: withhold",
     "stop": f"{_GATE}, on_flagged: stop",
     "stop-block": f"{_GATE}, on_flagged: stop, on_unchecked: block",

@@ -97,7 +97,7 @@ def is_whole(queue: ReviewQueue) -> bool:
     return set(metadata.tables) <= tables and sum(queue.counts().values()) == ENTRIES
 
 
-@attacks(ci=150, nightly=5_000)
+@attacks(ci=60, nightly=5_000)
 @given(query=st.lists(st.tuples(st.sampled_from((*_NAMES, "x")), _TEXTS), max_size=4))
 def test_no_query_reaches_the_database_as_more_than_a_value(
     send: Client, queue: ReviewQueue, query: list[tuple[str, str]]
@@ -114,7 +114,7 @@ def test_no_query_reaches_the_database_as_more_than_a_value(
     assert is_whole(queue)
 
 
-@attacks(ci=150, nightly=5_000)
+@attacks(ci=60, nightly=5_000)
 @given(own_id=st.one_of(st.just(entry(3).id), _TEXTS), body=_BODIES)
 def test_no_body_changes_more_than_the_entry_that_it_names(
     send: Client, queue: ReviewQueue, own_id: str, body: dict[str, Any]

@@ -238,6 +238,7 @@ def test_pages_are_accessible_and_fit(page: Any, console: Console, guarded: Cons
     problems: dict[tuple[str, str], object] = {}
     for name, go in opened(console, guarded).items():
         go(page)
+        page.wait_for_load_state()  # the answer to a form is there before its style is
         if wide := too_wide(page):
             problems[name, "wide"] = wide
         if page.viewport_size["width"] < 500 and (small := small_targets(page)):

@@ -1,4 +1,4 @@
-"""One deployment for the module's tests; the policy has a decision for everything that they need."""
+"""One deployment for the tests of many modules; the policy has a decision for everything that they need."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ trusted_headers: [x-domain, x-truthlens-details]
 hallucination:
   enabled: true
   default_mode: lightweight
+  detectors: [encoder]
 signals:
   domains:
     - {name: support, headers: {x-domain: [support]}}
@@ -68,9 +69,9 @@ decisions:
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Backend, sidecar and Envoy, for all tests of a module."""
+    """Backend, sidecar and Envoy, for all modules of a worker; one detector, for what they test is the way to it and back."""
     stack = Stack(tmp_path_factory.mktemp("stack"), POLICY, patient=True)
     try:
         stack.start()
@@ -95,7 +96,7 @@ def fresh_stack(tmp_path: Path) -> Iterator[Stack]:
     stack.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def stream_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A deployment with a plan for every way of treating streams."""
     stack = Stack(tmp_path_factory.mktemp("streams"), policy(), backend=SteppedBackend(), patient=True)
@@ -109,10 +110,12 @@ def stream_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stac
 @pytest.fixture
 def gateway(stream_deployment: Stack) -> Iterator[Gateway]:
     """That deployment; whatever a test does, nothing stays behind, and Envoy finds every message in order."""
+    log = stream_deployment.folder / "sidecar.log"
+    before, logged = envoy_stats(stream_deployment), len(log.read_text())
     yield Gateway(stream_deployment)
     until(lambda: metric(stream_deployment, "truthlens_streams") == 0, "no stream left")
     until(lambda: metric(stream_deployment, "truthlens_held_bytes") == 0, "no held bytes")
     stats = envoy_stats(stream_deployment)
-    assert {fault: stats[fault] for fault in FAULTS} == dict.fromkeys(FAULTS, 0)
-    log = (stream_deployment.folder / "sidecar.log").read_text()
-    assert not [word for word in ("Traceback", "failed", "aborted", "never retrieved") if word in log]
+    assert {fault: stats[fault] - before[fault] for fault in FAULTS} == dict.fromkeys(FAULTS, 0)
+    told = log.read_text()[logged:]
+    assert not [word for word in ("Traceback", "failed", "aborted", "never retrieved") if word in told]

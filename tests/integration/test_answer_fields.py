@@ -27,7 +27,7 @@ PLANS = {
     "gate-block": f"{_ALL}, streaming: gate, on_unchecked: block",
     "observe": f"{_ALL}, streaming: observe",
     "thoughts": f"{_ALL}, streaming: observe, reasoning: score",
-    "corrected": "threshold: 0.3, details: true, streaming: buffer, mode: standard, timeout_s: 20",
+    "corrected": f"{_ALL}, streaming: buffer, mode: standard, timeout_s: 20",
 }
 FALSE = BAD.split(". ")[0] + "."
 WORD = b"surcharge"

@@ -16,6 +16,8 @@ pytestmark = pytest.mark.envoy
 
 POLICY = "hallucination: {threshold: 0.6, detectors: [encoder, numbers, contradictions]}\n"
 CASES = [case for folder in ("develop", "held_out", "fresh") for case in load(folder)]
+# Of each framework so many answers of a kind: one has 56 cases, and all ways to write a prompt are read in tests/evidence.
+MOST = 2
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +32,14 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 def outcomes(stack: Stack, kind: str) -> Counter[str]:
-    """Send each case with its first answer of a kind; count actions, and reasons where there is no score."""
+    """Send cases of each framework with their first answer of a kind; count actions, and reasons where there is no score."""
     counts: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
     for case in CASES:
         answers: tuple[str, ...] = getattr(case, kind)
-        if answers and "messages" in case.body and not case.response_citations:
+        usable = answers and "messages" in case.body and not case.response_citations
+        if usable and asked[case.framework] < MOST:
+            asked[case.framework] += 1
             counts[_outcome(stack, case, answers[0])] += 1
     return counts
 

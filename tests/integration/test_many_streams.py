@@ -22,7 +22,7 @@ pytestmark = pytest.mark.envoy
 
 STREAMS, FRAMES = 16, 4_400
 POLICY = """\
-hallucination: {enabled: true, default_mode: lightweight, threshold: 0.99, on_unchecked: block, streaming: gate}
+hallucination: {default_mode: lightweight, detectors: [encoder], threshold: 0.99, on_unchecked: block, streaming: gate}
 """
 # All written at once, as a server does that answers from a cache.
 BURST = answer(" ".join(PASSAGES[0] for _ in range(FRAMES // 35)))

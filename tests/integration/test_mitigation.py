@@ -89,7 +89,7 @@ def _policy() -> str:
     decisions = {
         "standard": "{mode: standard}",
         "patient": "{mode: standard, max_iterations: 4}",
-        "patient-max": "{mode: standard, max_iterations: 4, aggregation: span_max, detectors: [encoder, numbers, contradictions]}",
+        "patient-max": "{mode: standard, max_iterations: 4, aggregation: span_max}",
         "impatient": f"{{mode: standard, mitigation: {{deadline_s: {DEADLINE_S}}}}}",
         "forwarding": "{mode: standard, mitigation: {forward_authorization: true}}",
         "frugal": "{mode: standard, mitigation: {max_tokens: 20}}",
@@ -110,7 +110,7 @@ def _policy() -> str:
     parts = [_decision(name, text, 100 - place) for place, (name, text) in enumerate(decisions.items())]
     return f"""\
 trusted_headers: [x-plan, x-truthlens-details]
-hallucination: {{default_mode: lightweight, threshold: 0.3}}
+hallucination: {{default_mode: lightweight, detectors: [encoder, numbers, contradictions], threshold: 0.3}}
 models:
   - {{name: main, price: {{input: 1, output: 2}}}}
   - {{name: second, price: {{input: 10, output: 20}}, reliability: 0.8, api_key_env: SECOND_KEY}}

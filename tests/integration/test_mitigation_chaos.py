@@ -270,7 +270,7 @@ def _tight_policy() -> str:
     )
     return f"""\
 trusted_headers: [x-plan]
-hallucination: {{default_mode: lightweight, threshold: 0.3, timeout_s: 2}}
+hallucination: {{default_mode: lightweight, detectors: [encoder, numbers, contradictions], threshold: 0.3, timeout_s: 2}}
 models:
   - {{name: narrow, max_concurrency: 1}}
   - {{name: broken}}

@@ -22,7 +22,7 @@ from truthlens.envoy.config import FAIL_OPEN_HEADERS
 
 pytestmark = pytest.mark.envoy
 
-POLICY = "hallucination: {enabled: true, default_mode: lightweight, on_unchecked: block}\n"
+POLICY = "hallucination: {default_mode: lightweight, detectors: [encoder], on_unchecked: block}\n"
 PROMPT = {"prompt": REQUEST["messages"][0]["content"]}
 
 

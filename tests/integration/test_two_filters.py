@@ -29,7 +29,7 @@ pytestmark = pytest.mark.envoy
 NOTICE, WARNING = "(withheld)", "Check this."
 POLICY = f"""\
 trusted_headers: [x-domain]
-hallucination: {{enabled: true, default_mode: lightweight, threshold: 0.6, warning_template: "{WARNING}"}}
+hallucination: {{default_mode: lightweight, detectors: [encoder], threshold: 0.6, warning_template: "{WARNING}"}}
 signals:
   domains:
     - {{name: gate, headers: {{x-domain: [gate]}}}}

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.envoy
 
 # By default an answer that cannot be checked passes; a question about the butcher's is checked or refused.
 POLICY = """\
-hallucination: {enabled: true, threshold: 0.6, on_unchecked: annotate}
+hallucination: {detectors: [encoder], threshold: 0.6, on_unchecked: annotate}
 signals:
   keywords: [{name: butcher, terms: [butcher]}]
 decisions:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.fakes.ports import free_port
 from tests.integration.support.stack import wait_for
@@ -56,6 +55,7 @@ _UNUSED = (
     ),
 )
 _REVIEW = ("truthlens.review", "sqlalchemy")
+_LOOP = ("truthlens.exchange.agentic_mode", "truthlens.mitigation.agentic.loop")
 _WRITES_MODULES = (
     "import atexit, pathlib, sys; from truthlens.cli import main;"
     "atexit.register(lambda: pathlib.Path(sys.argv[1]).write_text('\\n'.join(sys.modules)));"
@@ -92,8 +92,8 @@ def _running(folder: Path, command: str, *words: str) -> Iterator[httpx.Client]:
         assert process.wait(20) == 0
 
 
-def test_serve_has_endpoints_and_no_pages(tmp_path: Path) -> None:
-    """Probes, metrics and scoring answer; pages, reviews and logins are not there."""
+def test_serve_has_endpoints_and_no_pages_and_imports_what_its_policy_uses(tmp_path: Path) -> None:
+    """Probes, metrics and scoring answer; pages, reviews and logins are not there, nor modes, clients of models, Redis, other detectors."""
     with _running(tmp_path, "serve") as client:
         assert client.post("/v1/detect", json=_ASKED).json()["detected"] is False
         refused = client.post("/v1/ask", json={"question": "When?"})
@@ -101,6 +101,17 @@ def test_serve_has_endpoints_and_no_pages(tmp_path: Path) -> None:
         assert client.get("/healthz").status_code == client.get("/metrics").status_code == 200
         for path in ("/", "/reviews", "/api/reviews", "/login", "/playground", "/static/console.css"):
             assert client.get(path).status_code == 404, path
+    modules = _imported(tmp_path)
+    assert len(_of(modules, ("truthlens",))) <= _MODULES
+    assert _of(modules, _UNUSED) == []
+    assert _of(modules, _REVIEW) != []
+
+
+def test_a_sidecar_without_a_queue_imports_no_review(tmp_path: Path) -> None:
+    """Neither the package nor the library of its database."""
+    with _running(tmp_path, "serve", "--review-database", "none") as client:
+        assert client.post("/v1/detect", json=_ASKED).status_code == 200
+    assert _of(_imported(tmp_path), (*_UNUSED, *_REVIEW)) == []
 
 
 def test_desk_has_pages_and_scores_without_a_gateway(tmp_path: Path) -> None:
@@ -113,22 +124,19 @@ def test_desk_has_pages_and_scores_without_a_gateway(tmp_path: Path) -> None:
         assert client.post("/v1/detect", json=_ASKED).json()["detected"] is False
 
 
-@pytest.mark.parametrize("words", [("serve",), ("serve", "--desk")])
-def test_only_a_process_with_pages_imports_them(words: tuple[str, ...]) -> None:
-    """A sidecar carries neither the desk nor the workshop."""
+def test_a_sidecar_with_pages_imports_no_workshop() -> None:
+    """The desk comes with ``--desk``, and nothing that trains or evaluates."""
     code = (
         "import sys; from truthlens.cli import command_line; import truthlens.cli.serving as serving;"
-        f"command_line({list(words)!r}); {'serving._desk_app();' if '--desk' in words else ''}"
+        "command_line(['serve', '--desk']); serving._desk_app();"
         "print(*sorted({'.'.join(n.split('.')[:2]) for n in sys.modules if n.startswith(('truthlens.desk', 'truthlens.lab'))}))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert found.split() == (["truthlens.desk"] if "--desk" in words else [])
+    assert found.split() == ["truthlens.desk"]
 
 
-def _served(folder: Path, *words: str) -> set[str]:
-    """Return the modules that a bare sidecar had imported when it stopped, after it had scored an answer."""
-    with _running(folder, "serve", *words) as client:
-        assert client.post("/v1/detect", json=_ASKED).status_code == 200
+def _imported(folder: Path) -> set[str]:
+    """Return the modules that the process which ran in ``folder`` had imported when it stopped."""
     return set((folder / "modules").read_text().split())
 
 
@@ -136,16 +144,6 @@ def _of(modules: set[str], names: tuple[str, ...]) -> list[str]:
     return sorted(
         each for each in modules if each.startswith(tuple(f"{name}." for name in names)) or each in names
     )
-
-
-def test_a_sidecar_imports_what_its_policy_uses(tmp_path: Path) -> None:
-    """With the shipped policy no mode, client of models, Redis, login or other detector; without a queue no review."""
-    modules = _served(tmp_path)
-    assert len(_of(modules, ("truthlens",))) <= _MODULES
-    assert _of(modules, _UNUSED) == []
-    assert _of(modules, _REVIEW) != []
-    without = _served(tmp_path, "--review-database", "none")
-    assert _of(without, (*_UNUSED, *_REVIEW)) == []
 
 
 def test_what_a_policy_uses_is_there_before_an_exchange(tmp_path: Path) -> None:
@@ -158,26 +156,23 @@ def test_what_a_policy_uses_is_there_before_an_exchange(tmp_path: Path) -> None:
     )
     with _running(tmp_path, "serve", "--config", str(policy)):
         pass
-    modules = set((tmp_path / "modules").read_text().split())
+    modules = _imported(tmp_path)
     used = (
         "truthlens.exchange.mode_runner",
         "truthlens.llm.client",
         "truthlens.detection.detectors.judge.detector",
     )
     assert _of(modules, used) == sorted(used)
-    assert _of(modules, ("truthlens.detection.detectors.verify", "redis")) == []
+    assert _of(modules, ("truthlens.detection.detectors.verify", "redis", *_LOOP)) == []
 
 
 def test_the_agentic_loop_is_there_where_a_policy_may_run_it(tmp_path: Path) -> None:
-    """Before an exchange, with the detectors that judge its answers; a plan of another mode brings none of it."""
-    loop = ("truthlens.exchange.agentic_mode", "truthlens.mitigation.agentic.loop")
-    for mode, found in (("agentic", sorted(loop)), ("standard", [])):
-        policy = tmp_path / f"{mode}.yaml"
-        policy.write_text(
-            "sources: [{name: a, type: mcp, url: 'http://127.0.0.1:9/mcp', tool: t}]\n"
-            f"hallucination: {{default_mode: {mode}, streaming: buffer, retrieval: {{sources: [a]}}}}\n"
-        )
-        with _running(tmp_path, "serve", "--config", str(policy)):
-            pass
-        modules = set((tmp_path / "modules").read_text().split())
-        assert _of(modules, loop) == found
+    """Before an exchange, with the detectors that judge its answers."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "sources: [{name: a, type: mcp, url: 'http://127.0.0.1:9/mcp', tool: t}]\n"
+        "hallucination: {default_mode: agentic, detectors: [encoder], streaming: buffer, retrieval: {sources: [a]}}\n"
+    )
+    with _running(tmp_path, "serve", "--config", str(policy)):
+        pass
+    assert _of(_imported(tmp_path), _LOOP) == sorted(_LOOP)

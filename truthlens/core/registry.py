@@ -21,6 +21,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import pydantic
 
 from truthlens.core.errors import DetectorError
+from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.queries import QueryRecord
 
@@ -174,6 +175,7 @@ class SourceType:
             no policy may write one, because every tenant would search all of it.
         passes_authorization: Whether it sends on a search's ``authorization``; else no policy may write
             ``auth: passthrough``.
+        tool: The tool of mode agentic that searches it.
     """
 
     name: str
@@ -181,6 +183,7 @@ class SourceType:
     options: type[SourceOptions] = SourceOptions
     filters: bool = False
     passes_authorization: bool = False
+    tool: ToolName = ToolName.TEXT_SEARCH
 
 
 _D = TypeVar("_D", bound=DetectorType | SourceType)

@@ -16,8 +16,8 @@ from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import Confidence, Coverage, DetectorResult, Verdict
 from truthlens.core.thresholds import EVEN_ODDS, at_rate
 from truthlens.detection.claims.claim_risk import Quoted, answer_risk, is_by_claims, judged_claims
-from truthlens.detection.claims.coefficients import COEFFICIENTS
 from truthlens.detection.claims.quotations import Quotations
+from truthlens.detection.claims.shipped_coefficients import COEFFICIENTS
 from truthlens.detection.plain_answers import PlainAnswers
 from truthlens.text.without_citations import Unmarked
 

@@ -34,8 +34,6 @@ from truthlens.mitigation.agentic.tools.search import SearchSources
 from truthlens.retrieval.interfaces import SourceError, WrongArgumentsError
 from truthlens.retrieval.retriever import Retriever
 
-_VECTOR_TYPES = frozenset(("pgvector", "qdrant", "vector_store"))
-_WEB_TYPES = frozenset(("ddgs", "searxng"))
 _SHARE_TO_FALL_BACK = 0.1
 
 
@@ -59,7 +57,7 @@ async def run_loop(
     *,
     ask: Ask,
     search: SearchSources,
-    types: Mapping[str, str],
+    sources: Sequence[str],
     retriever: Retriever,
     deadline: Deadline,
     observe: Callable[[AgenticStep], None] = lambda step: None,
@@ -71,15 +69,15 @@ async def run_loop(
         task: the question.
         ask: asks models.
         search: searches sources by name.
-        types: the type of each source that may be searched, by its name.
+        sources: names of those that may be searched.
         retriever: has these sources, and calls the tools that they offer.
         deadline: of the run and all that follows it.
         observe: told of every step that ended.
     """
     settings = loop.settings
     judge = judge_of(settings, own=task.model)
-    registry = await builtin_tools(settings, search, _by_tool(types, settings.tools), deadline)
-    await offer_tools(registry, retriever, tuple(types), deadline)
+    registry = await builtin_tools(settings, search, _by_tool(sources, retriever, settings.tools), deadline)
+    await offer_tools(registry, retriever, sources, deadline)
     tools = AgenticTools(ask, registry, _citations, judge.examine, deadline, prompt_tokens, observe)
     return await loop.run(task, tools)
 
@@ -121,16 +119,18 @@ def judge_of(settings: AgenticSettings, *, own: str) -> JudgeDetector:
     return JudgeDetector(options)
 
 
-def _by_tool(types: Mapping[str, str], tools: Sequence[ToolName]) -> Mapping[ToolName, tuple[str, ...]]:
-    """Return by which of ``tools`` each source is searched, told by its type.
+def _by_tool(
+    sources: Sequence[str], retriever: Retriever, tools: Sequence[ToolName]
+) -> Mapping[ToolName, tuple[str, ...]]:
+    """Return the sources that each of ``tools`` searches, as their types declare it.
 
     Pages of the web are searched by ``text_search`` where ``internet_search`` is not among the tools.
     """
     found: dict[ToolName, tuple[str, ...]] = {}
-    for name, kind in types.items():
-        tool = ToolName.VECTOR_SEARCH if kind in _VECTOR_TYPES else ToolName.TEXT_SEARCH
-        if kind in _WEB_TYPES and ToolName.INTERNET_SEARCH in tools:
-            tool = ToolName.INTERNET_SEARCH
+    for name in sources:
+        tool = retriever.tool_of(name)
+        if tool is ToolName.INTERNET_SEARCH and tool not in tools:
+            tool = ToolName.TEXT_SEARCH
         found[tool] = (*found.get(tool, ()), name)
     return found
 

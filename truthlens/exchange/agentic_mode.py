@@ -166,13 +166,12 @@ class AgenticMode:
             own=exchange.endpoint is Endpoint.CHAT,
         )
         loop = loop_within(time_s, settings, self._forms(settings))
-        types = step.types(plan.retrieval.sources)
         return await run_loop(
             loop,
             task,
             ask=caller,
             search=search,
-            types=types,
+            sources=plan.retrieval.sources,
             retriever=step.retriever,
             deadline=deadline,
             observe=self._observe,

@@ -6,7 +6,7 @@ it never outvotes the request: what that contradicts stays flagged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from truthlens.core.deadline import Deadline
@@ -105,10 +105,6 @@ class RetrievalStep:
         found = await self.retriever.search(sources, [query], k=k, deadline=deadline, asker=asker)
         searches = tuple(replace(each, sought=SearchedFor.AGENT) for each in found.searches)
         return replace(found, searches=searches)
-
-    def types(self, sources: Sequence[str]) -> Mapping[str, str]:
-        """Return the type of each of ``sources``, by its name."""
-        return {name: self.retriever.type_of(name) for name in sources}
 
     async def _search(
         self, plan: Plan, exchange: Exchange, texts: Sequence[str], authorization: str | None, time_s: float

@@ -75,14 +75,13 @@ async def answered(
         searched(found.searches)
         return found
 
-    types = {name: spec.type for name, spec in parts.sources.items()}
     task = AgenticTask(question, model)
     return await run_loop(
         parts.loop,
         task,
         ask=ask,
         search=search,
-        types=types,
+        sources=tuple(parts.sources),
         retriever=parts.retriever,
         deadline=deadline,
         observe=observe,

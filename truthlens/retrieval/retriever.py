@@ -17,6 +17,7 @@ import structlog
 
 from truthlens.core.deadline import Deadline
 from truthlens.core.errors import CallError
+from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.records.retrieval import (
     FoundPassage,
     Retrieved,
@@ -153,9 +154,9 @@ class Retriever:
         self._observe(SearchRecord(tool.source, result, self._clock() - began, len(passages)))
         return passages
 
-    def type_of(self, name: str) -> str:
-        """Return the type of the source ``name``."""
-        return self._lanes[name].spec.type
+    def tool_of(self, name: str) -> ToolName:
+        """Return the tool of mode agentic that searches the source ``name``."""
+        return self._lanes[name].tool
 
     async def aclose(self) -> None:
         """Close all sources."""
@@ -170,8 +171,9 @@ class Retriever:
 
     def _opened(self, spec: SourceSpec, folder: Path) -> _Lane:
         context = SourceContext(spec.name, spec.options, folder, self._environ, self._embed)
-        source = source_types()[spec.type].build(context)
-        return _Lane(spec, source, asyncio.Semaphore(spec.options.max_concurrency), Breaker(self._clock))
+        declared = source_types()[spec.type]
+        places = asyncio.Semaphore(spec.options.max_concurrency)
+        return _Lane(spec, declared.tool, declared.build(context), places, Breaker(self._clock))
 
     async def _one(
         self, name: str, text: str, k: int, deadline: Deadline, asker: Asker
@@ -287,6 +289,7 @@ class _Lane:
     """One source with its bounds, and the searches that are under way."""
 
     spec: SourceSpec
+    tool: ToolName
     source: EvidenceSource
     places: asyncio.Semaphore
     breaker: Breaker

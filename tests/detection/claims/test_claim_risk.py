@@ -16,8 +16,8 @@ from truthlens.core.records.explanation import SpanKind
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import DetectorResult, Span, ValueClaim
 from truthlens.detection.claims.claim_risk import answer_risk, is_by_claims, judged_claims
-from truthlens.detection.claims.coefficients import COEFFICIENTS
 from truthlens.detection.claims.quotations import Quotations
+from truthlens.detection.claims.shipped_coefficients import COEFFICIENTS
 from truthlens.detection.fusion import fused
 from truthlens.detection.plain_answers import PlainAnswers
 
@@ -137,7 +137,7 @@ RISKS = st.floats(0.0, 1.0)
 READERS = ("reader", "verify", "judge", "budget")
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(st.dictionaries(st.sampled_from(("encoder", *READERS)), RISKS, max_size=4), st.sampled_from(READERS),
        st.tuples(RISKS, RISKS), st.lists(st.tuples(st.sampled_from(("numbers", "contradictions")), RISKS), max_size=2))  # fmt: skip
 def test_whoever_says_it_support_lowers_and_suspicion_raises(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -50,6 +51,12 @@ def _reading(odds: np.ndarray) -> Reading:
     scored = np.isfinite(odds)
     none = np.zeros_like(scored)
     return Reading(odds, scored, OFFSETS[: len(odds)], TEXT, words=~none, phrases=none, inserted=none)
+
+
+@functools.cache
+def _usual() -> FittedCalibration:
+    """What 300 answers give."""
+    return calibrate(*_answers(300), main="made")
 
 
 def _scores(scored: list[Reading], found: FittedCalibration, aggregation: Aggregation) -> np.ndarray:
@@ -154,7 +161,7 @@ def test_other_sources_leave_the_tokens_alone() -> None:
     """Rows of another source change the response calibration, but neither temperature nor the limit of spans."""
     scored, examples = _answers(300)
     more, others = _answers(60, temperature=3.0, seed=5)
-    alone = calibrate(scored, examples, main="made")
+    alone = _usual()
     both = calibrate(
         [*scored, *more], [*examples, *(replace(row, source="other") for row in others)], main="made"
     )
@@ -166,7 +173,7 @@ def test_other_sources_leave_the_tokens_alone() -> None:
 
 def test_the_chosen_aggregation_ranks_best() -> None:
     """No other aggregation ranks clearly better on the calibration answers; of equal ones it is the Noisy-OR."""
-    found = calibrate(*_answers(300), main="made")
+    found = _usual()
     assert set(found.responses.choices) == {aggregation.value for aggregation in Aggregation}
     best = max(figures["auroc"] for figures in found.responses.choices.values())
     as_good = [name for name in Aggregation if found.responses.choices[name]["auroc"] >= best - 0.005]

@@ -15,7 +15,7 @@ from truthlens.core.records.exchange import plain_exchange
 from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import DetectorResult, Span
 from truthlens.detection.claims.claim_risk import ClaimTerms
-from truthlens.detection.claims.coefficients import COEFFICIENTS
+from truthlens.detection.claims.shipped_coefficients import COEFFICIENTS
 from truthlens.detection.fusion import fused
 from truthlens.detection.plain_answers import PlainAnswers
 from truthlens.lab.calibrate.fusion import LEAST_CLAIMS, FittingClaim, claims_of, fit_fusion

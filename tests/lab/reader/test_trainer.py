@@ -15,11 +15,11 @@ import torch
 
 from tests.fakes.tiny_base import labelled_rows, write_base
 from truthlens.core.errors import ModelError
+from truthlens.lab.evaluate.ranking import found_at
 from truthlens.lab.reader import trainer
 from truthlens.lab.reader.base import find_reader_base
 from truthlens.lab.reader.batches import ClaimBatch, loss_of
 from truthlens.lab.reader.claims import NOT_STATED, SUPPORTED, UNSUPPORTED
-from truthlens.lab.reader.figures import found_at
 from truthlens.lab.reader.model import AVERAGE, read_trained
 from truthlens.lab.reader.recipe import LONG_RUN, ReaderRecipe, Stage
 from truthlens.lab.reader.trainer import CHECKPOINT, LOG, ReaderSettings, stage_at, train_reader

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from truthlens.mitigation.agentic.tools import units
+from truthlens.mitigation.agentic.tools import calculation
 from truthlens.mitigation.agentic.tools.arithmetic import ExpressionError, computed, written
 from truthlens.mitigation.agentic.tools.calculation import CalculationTool
 
@@ -128,6 +129,9 @@ def test_what_is_no_arithmetic_or_too_large_is_refused(expression: str) -> None:
 )
 async def test_units(expression: str, conversion: str, text: str) -> None:
     """The value of the expression is in the first unit."""
+    calculation.converted(
+        Decimal(1), "ft", "m"
+    )  # its first use reads all units, which is no part of a run's five seconds
     result = await CalculationTool().execute_with_retry(expression=expression, units=conversion)
     assert (result.data, result.error) == (text, None)
 
@@ -163,7 +167,7 @@ async def test_without_the_library_the_extra_is_named(monkeypatch: pytest.Monkey
             raise ImportError(name)
         return real(name, *args, **kwargs)
 
-    units._registry.cache_clear()
+    calculation._registry.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without_pint)
     result = await CalculationTool().execute_with_retry(expression="1", units="ft -> m")
     assert result.metadata["code"] == "not-installed"

@@ -32,7 +32,7 @@ from truthlens.core.records.enums import Provenance
 from truthlens.core.records.exchange import Passage
 from truthlens.core.records.retrieval import FoundPassage, SearchResult, SourceTool
 from truthlens.mitigation.agentic.interfaces import AgenticTask
-from truthlens.mitigation.agentic.limits import is_circular
+from truthlens.mitigation.agentic.state import is_circular
 from truthlens.mitigation.agentic.synthesis import NO_INFORMATION, NO_INFORMATION_CHINESE
 from truthlens.mitigation.agentic.tools.mcp import MCPToolWrapper
 

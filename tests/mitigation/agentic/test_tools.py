@@ -16,10 +16,10 @@ from truthlens.core.records.agentic_run import CollectedPassage
 from truthlens.core.records.agentic_settings import AgenticSettings, ToolName
 from truthlens.core.records.retrieval import FoundPassage, Retrieved, SearchResult, SourceTool
 from truthlens.mitigation.agentic.collected import collect
+from truthlens.mitigation.agentic.tools.builtin import TimestampTool
 from truthlens.mitigation.agentic.tools.interfaces import BaseTool, ToolError, ToolParameters, ToolResult
 from truthlens.mitigation.agentic.tools.mcp import register_mcp
 from truthlens.mitigation.agentic.tools.registry import MOST_TOOLS, ToolRegistry
-from truthlens.mitigation.agentic.tools.timestamp import TimestampTool
 
 
 class Flaky(BaseTool):

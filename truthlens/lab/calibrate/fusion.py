@@ -17,7 +17,7 @@ from truthlens.core.errors import TruthLensError
 from truthlens.core.records.claims import ClaimOutcome
 from truthlens.core.records.coefficients import Coefficients
 from truthlens.detection.claims.claim_risk import ClaimTerms, claim_terms
-from truthlens.detection.claims.coefficients import COEFFICIENTS
+from truthlens.detection.claims.shipped_coefficients import COEFFICIENTS
 from truthlens.detection.fusion import unmarked
 from truthlens.lab.calibrate.logistic import fit_logistic
 from truthlens.lab.data.dataset import Example

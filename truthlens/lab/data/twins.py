@@ -74,7 +74,7 @@ def read_twins(path: Path) -> list[TwinGroup]:
         DataError: the file does not follow the format; the message names file, group and fact.
     """
     try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+        loaded = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
     except yaml.YAMLError as error:
         raise DataError(f"{path} is no YAML: {error}") from error
     if not isinstance(loaded, list):

@@ -24,9 +24,9 @@ from truthlens.detection.models.inputs.windows import load_tokenizer
 from truthlens.lab.data.dataset import Example, SplitName, read_folder, split
 from truthlens.lab.data.twins import SOURCE as TWINS
 from truthlens.lab.data.twins import read_twin_folder, twin_examples
+from truthlens.lab.evaluate.ranking import twin_figures
 from truthlens.lab.reader.batches import ClaimBatch, ClaimSource, loss_of, pad
 from truthlens.lab.reader.claims import SUPPORTED, LabelledClaim
-from truthlens.lab.reader.figures import twin_figures
 from truthlens.lab.reader.model import (
     AVERAGE,
     ReaderModel,

@@ -36,10 +36,9 @@ from truthlens.mitigation.agentic.collected import collect, from_request
 from truthlens.mitigation.agentic.decision import AgentAction, AgentDecision
 from truthlens.mitigation.agentic.evaluation import AnswerEvaluation, evaluate
 from truthlens.mitigation.agentic.interfaces import AgenticTask, AgenticTools
-from truthlens.mitigation.agentic.limits import limit_reached
 from truthlens.mitigation.agentic.models import CountingAsk
 from truthlens.mitigation.agentic.replies import UnusableReplyError
-from truthlens.mitigation.agentic.state import AgenticState, SearchEntry
+from truthlens.mitigation.agentic.state import AgenticState, SearchEntry, limit_reached
 from truthlens.mitigation.agentic.tools.interfaces import WRONG_PARAMETERS
 from truthlens.text.claims.non_claims import is_abstention
 

@@ -20,7 +20,6 @@ LARGE_CONTEXT_TOKENS = 105_000
 """A request of more tokens goes to the large-context model."""
 
 DECISION_TOKENS, REFINEMENT_TOKENS, SYNTHESIS_TOKENS = 2_000, 1_000, 4_000
-EVALUATION_TOKENS, FORMATTING_TOKENS = 2_000, 1_000
 
 CountTokens = Callable[[Mapping[str, object]], int]
 """Returns about how many tokens the prompt of a request's body has."""

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import pydantic
 
 from truthlens.core.deadline import Deadline
+from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
 from truthlens.core.registry import SourceContext, SourceOptions, SourceType
 from truthlens.retrieval.http_source import Hit, clean, hits_in, passage, passages_of
@@ -112,4 +113,4 @@ def _build(context: SourceContext) -> DdgsSource:
     return DdgsSource(context.options, DDGS)
 
 
-SOURCE = SourceType("ddgs", _build, options=DdgsOptions)
+SOURCE = SourceType("ddgs", _build, DdgsOptions, tool=ToolName.INTERNET_SEARCH)

@@ -15,6 +15,7 @@ from functools import partial
 import pydantic
 
 from truthlens.core.deadline import Deadline
+from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.records.retrieval import FoundPassage, Search, SearchResult
 from truthlens.core.registry import SourceContext, SourceType
 from truthlens.retrieval.http_source import (
@@ -89,4 +90,6 @@ def _passage(hit: Hit) -> FoundPassage | None:
     return passage(hit.get("content"), hit_id=hit.get("url"), title=hit.get("title"), score=hit.get("score"))
 
 
-SOURCE = SourceType("searxng", SearxngSource, SearxngOptions, passes_authorization=True)
+SOURCE = SourceType(
+    "searxng", SearxngSource, SearxngOptions, passes_authorization=True, tool=ToolName.INTERNET_SEARCH
+)

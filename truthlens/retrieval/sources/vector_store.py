@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pydantic
 
 from truthlens.core.deadline import Deadline
+from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.records.retrieval import FoundPassage, Search
 from truthlens.core.registry import SourceContext, SourceType
 from truthlens.retrieval.filters import check_hit
@@ -118,5 +119,10 @@ def _passage(hit: Hit) -> FoundPassage | None:
 
 
 SOURCE = SourceType(
-    "vector_store", VectorStoreSource, VectorStoreOptions, filters=True, passes_authorization=True
+    "vector_store",
+    VectorStoreSource,
+    VectorStoreOptions,
+    filters=True,
+    passes_authorization=True,
+    tool=ToolName.VECTOR_SEARCH,
 )

@@ -44,7 +44,7 @@ def chaos_policy(deadline_s: float, *, more: str = "") -> str:
     )
     return f"""\
 trusted_headers: [x-plan]
-hallucination: {{default_mode: lightweight, threshold: 0.3}}
+hallucination: {{default_mode: lightweight, detectors: [encoder, numbers, contradictions], threshold: 0.3}}
 models:
   - {{name: main, reliability: 0.6, price: {{input: 1, output: 2}}}}
   - {{name: second, reliability: 0.8}}

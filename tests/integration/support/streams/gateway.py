@@ -61,7 +61,7 @@ def policy_of(plans: Mapping[str, str]) -> str:
     )
     return f"""\
 trusted_headers: [x-domain, x-truthlens-details]
-hallucination: {{enabled: true, default_mode: lightweight}}
+hallucination: {{enabled: true, default_mode: lightweight, detectors: [encoder]}}
 signals:
   domains:
 {domains}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from truthlens.detection.detectors.contradictions import polarity, scales, sides
+from truthlens.detection.detectors.contradictions import scales, sides
 from truthlens.detection.detectors.contradictions.alignment import Alignment, Pair, align, are_opposite
 from truthlens.detection.detectors.contradictions.reading import Reading, Token
 from truthlens.detection.detectors.contradictions.sides import Sides
@@ -18,6 +18,7 @@ _MOST_EXTRA = 6
 _ORDERED = frozenset((Mark.THAN, Mark.BEFORE, Mark.AFTER))
 _PREFIXES = ("un", "in", "im", "non", "dis", "ir")
 _LEAST_DENIED = 7
+_NEGATIVE = frozenset((Mark.NOT, Mark.MAY_NOT))
 
 
 class Kind(StrEnum):
@@ -90,8 +91,8 @@ def _difference(found: Alignment, claim: Reading, evidence: Reading) -> _Telling
         ):
             return None
         return Kind.SCALE, [marks[0]], [marks[1]]
-    if polarity.turned(found.pairs, found.mine, found.theirs):
-        mine, theirs = polarity.negations(found.mine), polarity.negations(found.theirs)
+    if _turned(found.pairs, found.mine, found.theirs):
+        mine, theirs = _negations(found.mine), _negations(found.theirs)
         opposite = found.differing
         if len(mine) + len(theirs) + len(opposite) != 1:
             return None
@@ -122,11 +123,11 @@ def _compared(found: Alignment, claim: Reading, evidence: Reading) -> _Telling |
         lie = sides.around_marks(found, claim, evidence, mine[0], theirs[0])
         if lie is Sides.UNCLEAR:
             return nothing
-        odd = polarity.turned(found.pairs, found.mine, found.theirs)
+        odd = _turned(found.pairs, found.mine, found.theirs)
         odd ^= (lie is Sides.SWAPPED) ^ (mine[0].mark is not theirs[0].mark)
         if not odd:
             return nothing
-        if polarity.negations(found.mine) or polarity.negations(found.theirs):
+        if _negations(found.mine) or _negations(found.theirs):
             return nothing
         differing = found.differing
         return kind, [mine[0], *(p.mine for p in differing)], [theirs[0], *(p.theirs for p in differing)]
@@ -186,7 +187,7 @@ def _is_doubtful(found: Alignment, claim: Reading, evidence: Reading, kind: Kind
             return True
         if not _is_anchored(found):
             return True
-        return not polarity.is_plain(found) or _splits(found)
+        return not _is_plain(found) or _splits(found)
     return False
 
 
@@ -231,14 +232,14 @@ def _may_deny(token: Token) -> bool:
 
 def _is_anchored(found: Alignment) -> bool:
     """Return whether the words right behind every negation have counterparts."""
-    ends = [mark.end for mark in polarity.negations(found.mine)]
+    ends = [mark.end for mark in _negations(found.mine)]
     own = sorted(token.start for token in (*(pair.mine for pair in found.pairs), *found.missing))
     lost = {token.start for token in found.missing}
     for end in ends:
         behind = next((start for start in own if start >= end), None)
         if behind is not None and behind in lost:
             return False
-    ends = [mark.end for mark in polarity.negations(found.theirs)]
+    ends = [mark.end for mark in _negations(found.theirs)]
     other = sorted(token.start for token in (*(pair.theirs for pair in found.pairs), *found.extra))
     left = {token.start for token in found.extra}
     return not any(next((start for start in other if start >= end), None) in left for end in ends)
@@ -251,3 +252,25 @@ def _splits(found: Alignment) -> bool:
 
 def _ranges(tokens: list[Token]) -> tuple[tuple[int, int], ...]:
     return tuple(sorted({(token.start, token.end) for token in tokens}))
+
+
+def _negations(marks: tuple[Token, ...]) -> list[Token]:
+    """Return the marks that deny."""
+    return [mark for mark in marks if mark.mark in _NEGATIVE]
+
+
+def _turned(pairs: tuple[Pair, ...], mine: tuple[Token, ...], theirs: tuple[Token, ...]) -> bool:
+    """Return whether negations and opposites together turn the statement round."""
+    return (sum(pair.opposite for pair in pairs) + len(_negations(mine)) + len(_negations(theirs))) % 2 == 1
+
+
+def _is_plain(found: Alignment) -> bool:
+    """Return whether the negation of the evidence is of the whole statement, and not of a detail that the claim leaves out.
+
+    "It is not open on Mondays" denies nothing of "it is open".
+    """
+    denied = _negations(found.theirs)
+    if not denied or _negations(found.mine):
+        return True
+    at = denied[0].start
+    return all(token.start < at for token in found.extra)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
+from truthlens.text.opposites import SHARED_PAIRS
 from truthlens.text.word_forms import word_set
 from truthlens.text.words import stem
 
@@ -97,32 +98,18 @@ PHRASES: Mapping[Mark, str] = MappingProxyType(
     }
 )
 
-OPPOSITE_PAIRS = """
-open/close open/shut opened/closed accept/reject accept/refuse accept/decline approve/reject approve/deny approve/veto
-approve/refuse agree/disagree agree/refuse include/exclude include/omit increase/decrease increase/reduce increase/fall
-increase/drop increase/decline rise/fall rise/drop rise/decline rose/fell grow/shrink gain/lose raise/lower raise/reduce raise/cut
-expand/shrink improve/worsen strengthen/weaken accelerate/slow higher/lower high/low more/less more/fewer larger/smaller large/small
-bigger/smaller big/small longer/shorter long/short wider/narrower wide/narrow deeper/shallower deep/shallow heavier/lighter heavy/light
-thicker/thinner thick/thin faster/slower fast/slow quicker/slower early/late earlier/later inside/outside indoor/outdoor indoors/outdoors
-above/below upper/lower top/bottom internal/external add/remove legal/illegal lawful/unlawful support/oppose support/reject
-favour/oppose favor/oppose confirm/deny succeed/fail success/failure pass/fail win/lose won/lost import/export arrive/depart
-enter/leave enter/exit join/leave hire/fire hire/dismiss guilty/innocent alive/dead safe/dangerous harmful/harmless healthy/sick
-positive/negative good/bad better/worse best/worst true/false correct/wrong correct/incorrect possible/impossible likely/unlikely
-easy/difficult easy/hard easier/harder simple/complex simple/complicated cheap/expensive cheaper/dearer cheaper/costlier rich/poor richer/poorer strong/weak
-stronger/weaker hot/cold warmer/colder warmer/cooler hotter/colder hotter/cooler wet/dry wetter/drier clean/dirty full/empty old/new older/newer
-older/younger old/young oldest/youngest oldest/newest largest/smallest longest/shortest highest/lowest most/least first/last
-public/private domestic/foreign permanent/temporary active/inactive present/absent visible/invisible known/unknown complete/incomplete
-direct/indirect reversible/irreversible raw/cooked enable/disable connect/disconnect attach/detach lock/unlock install/uninstall
-load/unload tighten/loosen freeze/thaw heat/cool start/stop begin/end start/end start/finish begin/finish maximum/minimum majority/minority
-profit/loss surplus/deficit buy/sell lend/borrow give/receive send/receive louder/quieter loud/quiet taller/shorter brighter/darker
-bright/dark brighter/dimmer sweeter/sourer softer/harder nearer/farther nearer/further closer/farther closer/further steeper/gentler busier/quieter free/paid
-free/chargeable manual/automatic manually/automatically exempt/liable reimburse/charge refund/keep deeper/higher smoother/rougher
-successful/unsuccessful eligible/ineligible valid/invalid valid/void sufficient/insufficient adequate/inadequate available/unavailable
-east/west north/south northern/southern eastern/western left/right upstream/downstream uphill/downhill forward/backward
-admit/deny keep/discard on/off praise/criticise praise/criticize encourage/discourage love/hate like/dislike trust/distrust
-day/night morning/evening summer/winter male/female vertical/horizontal senior/junior
-precede/follow exceed/undershoot
-safer/dangerous dearer/cheaper pricier/cheaper upstairs/downstairs solid/liquid voluntary/compulsory lit/unlit occupied/vacant
+_OWN_PAIRS = """
+approve/refuse rose/fell raise/cut wider/narrower deeper/shallower heavier/lighter thicker/thinner
+quicker/slower simple/complicated cheaper/dearer cheaper/costlier richer/poorer warmer/colder warmer/cooler
+hotter/cooler wetter/drier highest/lowest freeze/thaw give/receive louder/quieter loud/quiet taller/shorter
+brighter/darker bright/dark brighter/dimmer sweeter/sourer softer/harder nearer/farther nearer/further
+closer/farther closer/further steeper/gentler busier/quieter free/paid free/chargeable manual/automatic
+manually/automatically exempt/liable reimburse/charge refund/keep deeper/higher smoother/rougher
+successful/unsuccessful eligible/ineligible valid/invalid valid/void sufficient/insufficient
+adequate/inadequate available/unavailable upstream/downstream uphill/downhill forward/backward keep/discard
+on/off praise/criticise praise/criticize encourage/discourage love/hate like/dislike trust/distrust
+vertical/horizontal senior/junior precede/follow exceed/undershoot safer/dangerous dearer/cheaper
+pricier/cheaper upstairs/downstairs solid/liquid lit/unlit occupied/vacant
 """
 
 CONVERSES = frozenset(
@@ -189,7 +176,7 @@ def _both_ways(listed: str) -> Mapping[str, frozenset[str]]:
     return MappingProxyType({word: frozenset(others) for word, others in found.items()})
 
 
-OPPOSITES = _both_ways(OPPOSITE_PAIRS)
+OPPOSITES = _both_ways(SHARED_PAIRS + _OWN_PAIRS)
 """Word or stem to those of opposite meaning."""
 CLASS_OF: Mapping[str, str] = MappingProxyType(
     {stem(word): stem(group.split()[0]) for group in SAME_WORDS.split("|") for word in group.split()}

@@ -15,7 +15,7 @@ from truthlens.core.records.verdict import DetectorResult
 from truthlens.detection.asking.failures import ReplyError
 from truthlens.detection.asking.figures import Figures
 from truthlens.detection.asking.words import Reading, reading_from
-from truthlens.detection.claims.coefficients import COEFFICIENTS
+from truthlens.detection.claims.shipped_coefficients import COEFFICIENTS
 from truthlens.detection.detectors.verify.options import Options
 from truthlens.detection.detectors.verify.questions import (
     Question,

@@ -17,8 +17,8 @@ from truthlens.core.records.coefficients import Coefficients
 from truthlens.core.records.enums import DetectorName
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.verdict import DetectorResult
-from truthlens.detection.claims.coefficients import COEFFICIENTS
 from truthlens.detection.claims.quotations import Quotations
+from truthlens.detection.claims.shipped_coefficients import COEFFICIENTS
 from truthlens.detection.detectors.verify.options import Options
 from truthlens.detection.fusion import claims_of
 from truthlens.detection.plain_answers import PlainAnswers

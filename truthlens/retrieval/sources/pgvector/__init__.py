@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import pydantic
 from pydantic import AfterValidator, Field
 
+from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.registry import SourceContext, SourceType
 from truthlens.retrieval.embeddings import EnvironmentName, open_embedder
 from truthlens.retrieval.interfaces import EvidenceSource
@@ -84,4 +85,4 @@ def _build(context: SourceContext) -> EvidenceSource:
     return PgvectorSource(options, engine, open_embedder(options.embeddings, context))
 
 
-SOURCE = SourceType("pgvector", _build, PgvectorOptions, filters=True)
+SOURCE = SourceType("pgvector", _build, PgvectorOptions, filters=True, tool=ToolName.VECTOR_SEARCH)

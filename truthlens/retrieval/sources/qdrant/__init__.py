@@ -8,6 +8,7 @@ from typing import Self
 import pydantic
 from pydantic import Field
 
+from truthlens.core.records.agentic_settings import ToolName
 from truthlens.core.registry import SourceContext, SourceType
 from truthlens.retrieval.embeddings import EnvironmentName, http_url, key_in, open_embedder
 from truthlens.retrieval.interfaces import EvidenceSource
@@ -81,4 +82,4 @@ def _build(context: SourceContext) -> EvidenceSource:
     return QdrantSource(options, client, open_embedder(options.embeddings, context))
 
 
-SOURCE = SourceType("qdrant", _build, QdrantOptions, filters=True)
+SOURCE = SourceType("qdrant", _build, QdrantOptions, filters=True, tool=ToolName.VECTOR_SEARCH)
