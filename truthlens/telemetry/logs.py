@@ -43,7 +43,8 @@ _NONE_IF_EMPTY = (
 _STAGES = ("evidence", "retrieval", "detection", "cascade", "mitigation")
 # What ends a line for some readers of logs, or is not seen: JSON lets it stand inside of a string.
 _UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_BARE = re.compile(r"[\w.:/@%+*-]+")
+_WORD = re.compile(r"[\w.:/@%+*-]+")
+_BARE = re.compile(r"[\w.:/@%+*,\[\]-]+")
 
 
 class LogFormat(StrEnum):
@@ -98,10 +99,8 @@ def logfmt(_logger: object, _method: str, line: MutableMapping[str, Any]) -> str
 def _logfmt_value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, list | tuple) and all(
-        isinstance(each, str) and _BARE.fullmatch(each) for each in value
-    ):
-        value = ",".join(value)
+    if isinstance(value, list | tuple) and value and all(_WORD.fullmatch(str(each)) for each in value):
+        value = ",".join(map(str, value))
     elif isinstance(value, Mapping | list | tuple):
         value = _json(value)
     text = str(value)

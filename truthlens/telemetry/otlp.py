@@ -105,7 +105,8 @@ class _Counted:
                     "OTLP is not sent: what is lost is counted in truthlens_otlp_items_total",
                     signal=self._signal,
                     cause=_SAID.last,
-                    remedy="look at OTEL_EXPORTER_OTLP_ENDPOINT and _PROTOCOL, and at the receiver",
+                    remedy="look at OTEL_EXPORTER_OTLP_ENDPOINT and _PROTOCOL, and at the receiver; where it takes none of"
+                    f" these, set OTEL_{self._signal.upper()}_EXPORTER=none",
                 )
 
 
