@@ -190,7 +190,7 @@ def log_exchange(
         completion_tokens=usage.get("completion_tokens"),
         request_ms=_ms(request_s),
         response_ms=_ms(response_s),
-        **{f"{name}_ms": _ms(trace.stages.get(name)) for name in _STAGES},
+        **_stages(trace),
         sample=sample,
     )
     _exchange_log.info("exchange", **line | {name: None for name in _NONE_IF_EMPTY if not line[name]})
@@ -202,6 +202,10 @@ def _rounded(value: float | None) -> float | None:
 
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 2)
+
+
+def _stages(trace: ExchangeTrace) -> dict[str, float | None]:
+    return {f"{name}_ms": _ms(trace.stages.get(name)) for name in _STAGES}
 
 
 def _coverage(verdicts: Sequence[Verdict]) -> dict[str, float | None]:
