@@ -40,7 +40,7 @@ from truthlens.core.records.calls import CallRecord
 from truthlens.core.records.enums import Action, Reason, Streaming, Trigger
 from truthlens.core.records.exchange import Answer, Exchange, Facts, RequestHead, ResponseHead
 from truthlens.core.records.mitigation_result import Assessment
-from truthlens.core.records.outcome import Outcome, StreamRecord
+from truthlens.core.records.outcome import Outcome, ResponseRecord, StreamRecord
 from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.core.records.verdict import Verdict, unchecked
 from truthlens.delivery import headers, outcome_of, pending_headers, unscored_outcome
@@ -61,11 +61,12 @@ from truthlens.streaming.shares import Streams
 from truthlens.telemetry.logs import log_abandoned, log_texts
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
-from truthlens.telemetry.tracing import Tracer, described
+from truthlens.telemetry.tracing import ExchangeTrace, Tracer
 
 if TYPE_CHECKING:
     from truthlens.exchange.retrieval_step import RetrievalStep
     from truthlens.review.intake.intake import ReviewIntake
+    from truthlens.telemetry.evaluations import Evaluations
 
 log = structlog.get_logger("truthlens.pipeline")
 
@@ -92,6 +93,7 @@ class Pipeline:
         tracer: Tracer | None = None,
         retrieval: Callable[[], RetrievalStep | None] = lambda: None,
         reviews: ReviewIntake | None = None,
+        evaluations: Evaluations | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._policy = policy
@@ -103,7 +105,7 @@ class Pipeline:
         self._marks = marks
         self._retrieval = retrieval
         self._tracer = tracer or Tracer()
-        self._concluder = Concluder(signals, recent, reviews)
+        self._concluder = Concluder(signals, recent, reviews, evaluations)
         self._signals = signals
         self._clock = clock
         self._held = HeldTotal(signals.held_bytes.set)
@@ -136,7 +138,10 @@ class Pipeline:
         elif plan is not None and not plan.enabled and not plan.model_refs:
             reason = Reason.DISABLED
         # Until the request has been read, and where it cannot be, the strictest plan that could apply to it does.
-        return Ticket(policy, head, kind, plan or strictest, reason=reason, held=self.held_bytes())
+        trace = self._tracer.begin(head.headers, head.proxy_trace)
+        return Ticket(
+            policy, head, kind, plan or strictest, reason=reason, held=self.held_bytes(), trace=trace
+        )
 
     def reads_at_once(self, ticket: Ticket, size: int) -> bool:
         """Whether a request of ``size`` bytes is read without waiting for anything."""
@@ -177,8 +182,10 @@ class Pipeline:
             return ticket
         deadline = Deadline.after(ticket.plan.timeout_s)
         try:
-            await self.read(reading.read, reading.size, ticket.plan.timeout_s)
-            ticket = await self._retrieved(ticket, deadline)
+            with ticket.trace.within():
+                with self._tracer.stage("evidence"):
+                    await self.read(reading.read, reading.size, ticket.plan.timeout_s)
+                ticket = await self._retrieved(ticket, deadline)
         except Exception as error:  # noqa: BLE001 - the stage border, as in assess
             reading.give_up()
             return replace(ticket, reason=why_unread(error))
@@ -255,12 +262,8 @@ class Pipeline:
         else:
             held.add(len(body))
             try:
-                with (
-                    self._signals.inflight.track_inprogress(),
-                    self._tracer.exchange(ticket.head.headers) as span,
-                ):
+                with self._signals.inflight.track_inprogress(), ticket.trace.within():
                     outcome, exchange = await self._assess(ticket, head, body)
-                    outcome = described(span, outcome)
             except Exception as error:  # noqa: BLE001 - the stage border: a failure of ours costs a verdict, not an answer
                 # The type alone: a message or a traceback may quote the text that was being assessed.
                 log.error("assessment failed", error=type(error).__name__, decision=ticket.plan.decision)
@@ -269,6 +272,7 @@ class Pipeline:
                 held.release()
                 self._give_back.after(max(len(body), ticket.size))
         response_s = self._clock() - started
+        outcome = replace(outcome, response=replace(outcome.response, size=len(body)))
         if head.streams:
             outcome = replace(
                 outcome,
@@ -333,6 +337,7 @@ class Pipeline:
                 return self._unscored(ticket, reason), exchange
             assessment = replace(assessment, verdicts=limited(assessment.verdicts, reason))
         outcome = self._outcome(ticket, assessment, response.answers)
+        outcome = replace(outcome, response=ResponseRecord(id=response.id, usage=response.usage))
         if failed:
             outcome = replace(outcome, notes=(*outcome.notes, STREAM_ERROR))
         if outcome.action is Action.BLOCK:
@@ -387,8 +392,6 @@ class Pipeline:
 
         def conclude(outcome: Outcome) -> None:
             outcome = replace(outcome, latency_s=ticket.request_s + outcome.latency_s)
-            with self._tracer.exchange(ticket.head.headers) as span:
-                outcome = described(span, outcome)
             if ticket.policy.telemetry.log_text:
                 log_texts(flow.exchange, flow.answers(), request_id=ticket.request_id)
             self._concluder.conclude(ticket, outcome, flow.exchange)
@@ -411,6 +414,7 @@ class Pipeline:
             examine=partial(self._examine_stream, ticket),
             search=partial(self._search_for_flagged, ticket),
             choose=partial(self._concluder.chosen, ticket),
+            detecting=partial(self._tracer.stage, "detection"),
         )
         gauge.inc()
         return flow
@@ -452,10 +456,29 @@ class Pipeline:
         ticket.held.release()
         self._give_back.after(ticket.size)
         self._signals.abandoned.inc()
-        log_abandoned(decision=ticket.plan.decision, request_id=ticket.request_id)
+        trace = ticket.trace
+        trace.end()
+        log_abandoned(decision=ticket.plan.decision, request_id=ticket.request_id, trace_id=trace.trace_id)
 
-    async def score(self, plan: Plan, exchange: Exchange, answer: Answer) -> Verdict:
-        """The verdict on one answer outside of any HTTP exchange (the console's ``/v1/detect``)."""
+    async def score(
+        self, plan: Plan, exchange: Exchange, answer: Answer, headers: Mapping[str, str] | None = None
+    ) -> Verdict:
+        """The verdict on one answer outside of any HTTP exchange (the console's ``/v1/detect``).
+
+        With the ``headers`` of who asks, it is traced and told as an evaluation of their span.
+        """
+        trace = ExchangeTrace() if headers is None else self._tracer.begin(headers)
+        try:
+            with trace.within():
+                verdict = await self._score(plan, exchange, answer)
+            if headers is not None:
+                outcome = Outcome(plan, verdict, (verdict,), answers=(answer,))
+                self._concluder.tell(outcome, trace, explain=self._policy.current.telemetry.log_text)
+        finally:
+            trace.end()
+        return verdict
+
+    async def _score(self, plan: Plan, exchange: Exchange, answer: Answer) -> Verdict:
         limits = self._policy.current.limits
         try:
             check_answers((answer,), limits)

@@ -23,6 +23,7 @@ from truthlens.detection.detectors.encoder.loading import load_encoder
 from truthlens.detection.engine import LARGE_ANSWER_CHARS, LARGE_EVIDENCE_CHARS
 from truthlens.telemetry.logs import log_exchange
 from truthlens.telemetry.metrics import Metrics
+from truthlens.telemetry.tracing import ExchangeTrace
 
 EXCHANGE = Exchange(Endpoint.CHAT, "m", "", (Passage("The sky is blue.", Provenance.TOOL),))
 ANSWER = Answer(0, AnswerKind.TEXT, "The sky is Zorblax.")
@@ -194,8 +195,9 @@ async def test_a_score_out_of_range_is_the_failure_of_its_detector(wrong: Detect
     assert signals.registry.get_sample_value("truthlens_unchecked_total", labels) == 1
     with capture_logs() as lines:
         log_exchange(
-            outcome, endpoint=None, request_id="r", passages=1, stream=False, request_s=0.0, response_s=0.0
-        )
+            outcome, endpoint=None, request_id="r", passages=1, stream=False, request_bytes=9, request_s=0.0,
+            response_s=0.0, trace=ExchangeTrace(),
+        )  # fmt: skip
     assert lines[0]["errors"] == [f"numbers: {why}"]
     await engine.aclose()
 

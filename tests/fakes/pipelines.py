@@ -56,7 +56,7 @@ def pipeline_for(
     client = client_for(holder, send, marks=marks)
     callers = Callers(client, signals, tracer=tracer)
     assessor = Assessor(engine, callers, retrieval=retrieval, tracer=tracer)
-    agentic = AgenticMode(assessor, retrieval, observe=signals.observe_step)
+    agentic = AgenticMode(assessor, retrieval, observe=signals.observe_step, tracer=tracer)
     runner = ModeRunner(
         assessor,
         Bandit(MemoryArms(), rng=random.Random(1)),

@@ -67,7 +67,7 @@ PLANS = {
     "shadow": "shadow: true, threshold: 0.0",
 }
 _PLAIN = policy_of(PLANS).replace("[x-domain,", "[x-domain, x-property-id, x-period-id,")
-POLICY = f"""{_PLAIN.replace("enabled: true,", "detectors: [encoder, numbers],")}
+POLICY = f"""{_PLAIN.replace("detectors: [encoder]", "detectors: [encoder, numbers]")}
 models:
   - {{name: main, price: {{input: 1, output: 2}}}}
 {"".join(f"  - {{name: {name}}}" + chr(10) for name in ("second", "third", "judge", "strong", "small"))}

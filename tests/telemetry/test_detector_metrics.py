@@ -15,6 +15,7 @@ from truthlens.core.records.verdict import DetectorResult, Verdict
 from truthlens.telemetry.detector_metrics import QueryWatch
 from truthlens.telemetry.logs import log_exchange
 from truthlens.telemetry.metrics import Metrics
+from truthlens.telemetry.tracing import ExchangeTrace
 
 VERDICT = Verdict(Status.CHECKED, score=0.7, threshold=0.5)
 OUTCOME = Outcome(Plan("support"), VERDICT, (VERDICT,), first=(VERDICT,))
@@ -59,7 +60,8 @@ def test_a_check_of_citations_is_logged_without_text() -> None:
         for verdicts in ((high, VERDICT), (VERDICT,)):
             log_exchange(
                 replace(OUTCOME, verdicts=verdicts),
-                endpoint=None, request_id="r", passages=1, stream=False, request_s=0.0, response_s=0.0,
+                endpoint=None, request_id="r", passages=1, stream=False, request_bytes=9, request_s=0.0, response_s=0.0,
+                    trace=ExchangeTrace(),
             )  # fmt: skip
     assert [line["citations"] for line in lines] == [
         [{"risk": 0.5, "invalid": 1, "uncited": 2, "codes": ["risk", "uncited"]}],

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from truthlens.api.answer_citations import awaits_citations, split_citations
 from truthlens.api.content import text_of_part
+from truthlens.api.members.bookkeeping import is_identifier
 from truthlens.api.members.filter import LOGPROBS_DROPPED, Level, Members
 from truthlens.api.reasoning import split_reasoning
 from truthlens.api.visible_text import Shown, load_shown, show_choice, unread_of, without_copies
@@ -32,8 +33,8 @@ _DEFAULTS = Limits()
 class Response:
     """One JSON response.
 
-    ``answers`` has one entry per choice, in the response's order, ``finish_reasons`` likewise. ``usage`` is
-    the backend's own count, whole numbers only. ``forged``: the backend sent a ``truthlens`` member, which
+    ``answers`` has one entry per choice, in the response's order, ``finish_reasons`` likewise. ``id`` is ``""`` where it is
+    no identifier. ``usage`` is the backend's own count, whole numbers only. ``forged``: the backend sent a ``truthlens`` member, which
     must not leave. ``citations`` is the evidence that came with the answers. ``body_text`` and ``echoes`` are what
     ``rewrite_response`` edits.
     """
@@ -41,6 +42,7 @@ class Response:
     endpoint: Endpoint
     answers: tuple[Answer, ...]
     finish_reasons: tuple[str | None, ...] = ()
+    id: str = ""
     model: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
     forged: bool = False
@@ -89,11 +91,12 @@ def parse_response(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) 
         answers.append(answer)
         echoes.append(echo + answer.lead)
     check_answers(answers, limits)
-    model = response.get("model")
+    named, model = response.get("id"), response.get("model")
     return Response(
         endpoint=exchange.endpoint,
         answers=tuple(answers),
         finish_reasons=tuple(_string_or_none(choice.get("finish_reason")) for choice in choices),
+        id=named if isinstance(named, str) and is_identifier("id", named) else "",
         model=json_edit.show(model) if isinstance(model, str) else "",
         usage=usage_counts(response.get("usage")),
         forged=OWN_MEMBER in response,

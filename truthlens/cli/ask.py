@@ -109,7 +109,7 @@ def ask(
     if not question.strip():
         raise AskError("the question is empty")
     # Without this, what is logged would go to standard output, between the lines of --json.
-    logs.configure(level="warning", console=True)
+    logs.configure(level="warning", form=logs.LogFormat.CONSOLE)
     target = find_target(offline_settings(config, None), decision)
     sources = _sources(target, docs, source or ())
     base = Path.cwd() if docs is not None else Path(target.policy.file).parent

@@ -15,7 +15,7 @@ from rich.text import Text
 from truthlens.cli import options
 from truthlens.cli.console_access import takes_console_access
 from truthlens.cli.plan_lines import described
-from truthlens.cli.serving import begin_logs, out, run, say, settings_of
+from truthlens.cli.serving import out, run, say, settings_of
 from truthlens.core.errors import StartError
 from truthlens.core.net import Address, Upstream
 from truthlens.demo import curl_lines, demo_app
@@ -26,6 +26,7 @@ from truthlens.envoy.process import Envoy
 from truthlens.process.app import Node, node, until_stopped, web_server
 from truthlens.process.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, Access, Settings
 from truthlens.review.store.database import checked_url, shown_url
+from truthlens.telemetry import logs
 
 # About as fast as a model writes, so that a stream can be seen to be one.
 _DEMO_PACE_S = 0.02
@@ -61,6 +62,7 @@ def up(
     threads: options.Threads = 1,
     workers: options.Workers = None,
     log_level: options.LogLevel = "warning",
+    log_format: options.LogFormat = logs.LogFormat.CONSOLE,
     envoy_log: Annotated[
         Path | None,
         options.setting("envoy-log", "Where Envoy logs (default: a temporary file).", dir_okay=False),
@@ -72,7 +74,7 @@ def up(
     Starts the ext_proc server, the console, a real Envoy and, without --upstream, a demo backend; then prints
     where they are and, for the demo, four lines to paste.
     """
-    begin_logs(log_level, console=True)
+    logs.configure(level=log_level, form=log_format)
     settings = settings_of(
         console, config, models, threads, workers, extproc=extproc, health=health, drain_notice_s=0.0,
         drain_grace_s=3.0, redis=redis, review_database=review_database, access=access,

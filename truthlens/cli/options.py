@@ -13,6 +13,7 @@ import typer
 
 from truthlens.core.errors import ModelError
 from truthlens.process.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN
+from truthlens.telemetry import logs
 
 Command = Callable[..., None]
 
@@ -176,6 +177,12 @@ SecretFile = Annotated[
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
     setting("log-level", "What is logged, from this level on.", case_sensitive=False),
+]
+LogFormat = Annotated[
+    logs.LogFormat,
+    setting(
+        "log-format", "How the log is written: json or logfmt, or console for people.", case_sensitive=False
+    ),
 ]
 Upstream = Annotated[
     str | None,

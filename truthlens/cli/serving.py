@@ -12,7 +12,6 @@ import uvloop
 from rich.console import Console
 from rich.text import Text
 
-from truthlens import __version__
 from truthlens.cli import options
 from truthlens.cli.console_access import takes_console_access
 from truthlens.cli.plan_lines import described
@@ -31,7 +30,7 @@ from truthlens.process.settings import (
     Settings,
     shipped_policy,
 )
-from truthlens.telemetry import logs, tracing
+from truthlens.telemetry import logs
 
 out = Console(soft_wrap=True, highlight=False)
 
@@ -78,6 +77,7 @@ def serve(
     ] = False,
     reload: options.Reload = True,
     log_level: options.LogLevel = "info",
+    log_format: options.LogFormat = logs.LogFormat.JSON,
 ) -> None:
     """Run the ext_proc server (production): one process per core, one Envoy endpoint each.
 
@@ -88,7 +88,7 @@ def serve(
     """
     if (tls_cert is None) != (tls_key is None):
         raise StartError("--tls-cert and --tls-key go together; give both, or neither for plaintext")
-    begin_logs(log_level)
+    logs.configure(level=log_level, form=log_format)
     settings = settings_of(
         console, config, models, threads, workers, extproc=extproc, health=health, tls_certificate=tls_cert,
         tls_key=tls_key, tls_client_ca=tls_client_ca, drain_notice_s=drain_notice, drain_grace_s=drain_grace,
@@ -111,12 +111,13 @@ def desk(
     review_database: options.ReviewDatabase = None,
     reload: options.Reload = True,
     log_level: options.LogLevel = "info",
+    log_format: options.LogFormat = logs.LogFormat.JSON,
 ) -> None:
     """Run the pages alone: reviews, decisions, playground and evidence, on the policy and the review database of the sidecars.
 
     It checks no traffic, so its own figures and exchanges stay empty.
     """
-    begin_logs(log_level)
+    logs.configure(level=log_level, form=log_format)
     settings = settings_of(
         console, config, models, threads, workers, drain_notice_s=0.0, reload=reload, upstream=upstream,
         review_database=review_database, access=access,
@@ -129,12 +130,6 @@ def _desk_app() -> WebApp:
     from truthlens.desk.app import desk_app
 
     return desk_app
-
-
-def begin_logs(level: str, *, console: bool = False) -> None:
-    """Begin logging and tracing; with ``console`` the log is for a person at a terminal."""
-    logs.configure(level=level, console=console)
-    tracing.configure(__version__)
 
 
 def _review_database(url: str | None) -> str | None:

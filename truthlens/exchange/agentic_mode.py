@@ -49,6 +49,7 @@ from truthlens.mitigation.agentic.collected import REQUEST
 from truthlens.mitigation.agentic.interfaces import AgenticTask
 from truthlens.mitigation.agentic.models import models_of
 from truthlens.mitigation.gain import UNSCORED, ScoredDraft, weighed
+from truthlens.telemetry.tracing import Tracer
 from truthlens.text.claims.non_claims import is_abstention
 
 FIRST_SUPPORTED = "first-supported"
@@ -80,6 +81,7 @@ class AgenticMode:
         assessor: gives the verdicts on answers.
         retrieval: gives what searches the policy's sources.
         observe: told of every step of a run that ended.
+        tracer: given a span for each search.
     """
 
     def __init__(
@@ -88,7 +90,9 @@ class AgenticMode:
         retrieval: Callable[[], RetrievalStep | None],
         *,
         observe: Callable[[AgenticStep], None] = lambda step: None,
+        tracer: Tracer | None = None,
     ) -> None:
+        self._tracer = tracer or Tracer()
         self._assessor, self._retrieval, self._observe = assessor, retrieval, observe
         # How servers take the forms of replies is learned once, for all runs under the same settings.
         self._forms = lru_cache(_MOST_FORMS)(lambda _settings: AgenticForms())
@@ -152,9 +156,10 @@ class AgenticMode:
 
         async def search(sources: Sequence[str], query: str, k: int, deadline: Deadline) -> Retrieved:
             authorization = case.authorization
-            found = await step.search(
-                exchange, sources, query, k=k, deadline=deadline, authorization=authorization
-            )
+            with self._tracer.stage("retrieval"):
+                found = await step.search(
+                    exchange, sources, query, k=k, deadline=deadline, authorization=authorization
+                )
             made.extend(found.searches)
             return found
 

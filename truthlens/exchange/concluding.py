@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -9,19 +12,38 @@ from truthlens.core.records.exchange import Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.delivery import headers
 from truthlens.exchange.ticket import Conclusion, Ticket
-from truthlens.telemetry.logs import log_exchange
+from truthlens.telemetry.logs import is_remarkable, log_exchange
 from truthlens.telemetry.metrics import Metrics
 from truthlens.telemetry.recent_exchanges import Recent
+from truthlens.telemetry.tracing import ExchangeTrace
 
 if TYPE_CHECKING:
     from truthlens.review.intake.intake import ReviewIntake
+    from truthlens.telemetry.evaluations import Evaluations
 
 
 class Concluder:
-    """Writes down what became of exchanges; ``reviews`` queues some for people, ``None`` for no queue."""
+    """Writes down what became of exchanges.
 
-    def __init__(self, signals: Metrics, recent: Recent, reviews: ReviewIntake | None) -> None:
+    Args:
+        signals: counts them.
+        recent: keeps the last ones.
+        reviews: queues some for people, ``None`` for no queue.
+        evaluations: tells what answers are worth where traces are sent, ``None`` for nowhere.
+        chance: gives a number of 0 to below 1, by which lines are sampled.
+    """
+
+    def __init__(
+        self,
+        signals: Metrics,
+        recent: Recent,
+        reviews: ReviewIntake | None,
+        evaluations: Evaluations | None = None,
+        *,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
         self._signals, self._recent, self._reviews = signals, recent, reviews
+        self._evaluations, self._chance = evaluations, chance
 
     def chosen(self, ticket: Ticket, outcome: Outcome) -> Outcome:
         """Return the outcome with the id under which it is queued for review, where it is."""
@@ -32,6 +54,7 @@ class Concluder:
         ticket.held.release()
         request_s = ticket.request_s
         response_s = max(0.0, outcome.latency_s - request_s)
+        outcome = replace(outcome, trace_id=ticket.trace.sent_id)
         self._signals.observe(outcome, request_s=request_s, response_s=response_s)
         if exchange is not None:
             self._signals.observe_evidence(exchange)
@@ -47,13 +70,28 @@ class Concluder:
             self._reviews.queue(
                 outcome, exchange, ticket.policy.review, query_id=ticket.request_id, headers=asked
             )
-        log_exchange(
-            outcome,
-            endpoint=ticket.endpoint,
-            request_id=ticket.request_id,
-            passages=len(exchange.passages) if exchange else 0,
-            stream=exchange.stream if exchange else False,
-            request_s=request_s,
-            response_s=response_s,
-        )
+        telemetry = ticket.policy.telemetry
+        kept = is_remarkable(outcome, seconds=request_s + response_s, slow_s=telemetry.log_slow_s)
+        written = kept or self._chance() < telemetry.log_sample
+        self._signals.log_lines.labels("written" if written else "sampled-out").inc()
+        if written:
+            log_exchange(
+                outcome,
+                endpoint=ticket.endpoint,
+                request_id=ticket.request_id,
+                passages=len(exchange.passages) if exchange else 0,
+                stream=exchange.stream if exchange else False,
+                request_bytes=ticket.size,
+                request_s=request_s,
+                response_s=response_s,
+                trace=ticket.trace,
+                sample=None if kept else telemetry.log_sample,
+            )
+        self.tell(outcome, ticket.trace, explain=telemetry.log_text)
         return Conclusion(outcome, headers(outcome))
+
+    def tell(self, outcome: Outcome, trace: ExchangeTrace, *, explain: bool) -> None:
+        """Send the evaluation of an answer, which quotes it with ``explain``, and end its trace."""
+        if self._evaluations is not None:
+            self._evaluations.tell(outcome, trace, explain=explain)
+        trace.end(outcome)

@@ -196,7 +196,11 @@ class ModeRunner:
                 case.plan, case.exchange, heard.request, case.model, answer, verdict, case.models or {}
             )
             work = correct(task, tools, mode=mode, opinions=heard.opinions)
-            return await self._guarded(self._confirmed(case, answer, verdict, work, caller), task, mode)
+            with self._tracer.stage("correction") as span:
+                done = await self._guarded(self._confirmed(case, answer, verdict, work, caller), task, mode)
+                told = {"choice": answer.index, "mode": done.mode.value, "stop": done.stop.value}
+                span.set_attributes({f"truthlens.{name}": value for name, value in told.items()})
+            return done
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(*each)) for each in zip(case.answers, known, strict=True)]

@@ -19,6 +19,7 @@ from truthlens.core.records.plan import Plan
 from truthlens.core.records.verdict import unchecked
 from truthlens.delivery.warning import lacks_check
 from truthlens.policy.policy import Policy
+from truthlens.telemetry.tracing import ExchangeTrace
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
@@ -76,6 +77,7 @@ class Ticket:
     ``reason`` is set where the answer will not be scored. The policy snapshot is the one that the exchange began
     with: a reload does not touch it. ``plain`` is the decoded request, kept only for modes that ask models (``held``
     counts it while it is), and ``model`` the one that answers. ``retrieved`` is the exchange with the evidence that was retrieved for its question.
+    ``trace`` lasts as long as the exchange.
     """
 
     policy: Policy
@@ -90,6 +92,7 @@ class Ticket:
     model: str = ""
     retrieved: Exchange | None = None
     request_s: float = 0.0
+    trace: ExchangeTrace = field(default_factory=ExchangeTrace)
 
     @property
     def no_answer(self) -> bool:

@@ -53,7 +53,8 @@ _LET_GO_S = 1.0
 # Envoy takes acknowledgements as they come; who does not for so long is not there any more.
 _STUCK_S = 60.0
 # gRPC's and Envoy's own metadata; everything else was put on the route by the operator.
-_OWN_METADATA = ("grpc-", ":", "user-agent", "te", "content-type", "x-envoy-", "x-forwarded-", "x-request-id")
+_OWN_METADATA = ("grpc-", ":", "user-agent", "te", "content-type", "x-envoy-", "x-forwarded-", "x-request-id",
+                 "baggage", "b3", "x-b3-", "sw8", "x-datadog-")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,9 @@ class Server:
                         return
                     session.ticket = prepared
                 elif session.state is State.STREAM:
-                    await self._follow(session, route, stream)
+                    assert session.ticket is not None
+                    with session.ticket.trace.within():
+                        await self._follow(session, route, stream)
                     return
         except asyncio.CancelledError:
             # How Envoy ends most streams, finished or not; re-raising would only print a traceback.

@@ -22,6 +22,7 @@ from truthlens.gateway.events import (
     ResponseHeaders,
     Trailers,
 )
+from truthlens.telemetry.tracing import TRACE_HEADERS
 
 SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
 METADATA_NAMESPACE = "truthlens"
@@ -39,7 +40,7 @@ def parse(message: pb.ProcessingRequest, route: Mapping[str, str]) -> Event:
 
     Args:
         message: what Envoy sent.
-        route: gRPC initial metadata of the stream (only the operator can set it).
+        route: gRPC initial metadata of the stream (only the operator can set it, and Envoy where it traces).
 
     Raises:
         WireError: for a message without a known phase.
@@ -47,8 +48,14 @@ def parse(message: pb.ProcessingRequest, route: Mapping[str, str]) -> Event:
     match message.WhichOneof("request"):
         case "request_headers":
             headers = _headers(message.request_headers.headers)
+            traced = {name: route[name] for name in TRACE_HEADERS if name in route}
             head = RequestHead(
-                method=headers.pop(":method", ""), path=headers.pop(":path", ""), headers=headers, route=route
+                method=headers.pop(":method", ""),
+                path=headers.pop(":path", ""),
+                headers=headers,
+                # Without what is another for each request: plans are kept by what the route says.
+                route={name: route[name] for name in route if name not in traced} if traced else route,
+                proxy_trace=traced,
             )
             return RequestHeaders(head, message.request_headers.end_of_stream, _modes(message))
         case "request_body":

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 import uvicorn
 
+from truthlens import __version__
 from truthlens.core.errors import PolicyError, StartError
 from truthlens.core.net import Address
 from truthlens.core.records.calls import ModelSpec
@@ -44,12 +45,14 @@ from truthlens.process.start_checks import Ready, called, make_ready
 from truthlens.store.result_cache import CachedResults
 from truthlens.telemetry.metrics import Metrics, result_cache_metrics
 from truthlens.telemetry.recent_exchanges import Recent
-from truthlens.telemetry.tracing import Tracer
+from truthlens.telemetry.tracing import Tracer, signals_sent
 
 if TYPE_CHECKING:
     from truthlens.review.service import ReviewService
     from truthlens.store.redis_arm_store import RedisArms
     from truthlens.store.redis_result_cache import RedisResults
+    from truthlens.telemetry.evaluations import Evaluations
+    from truthlens.telemetry.otlp import Exports
 
 log = structlog.get_logger("truthlens.process.app")
 
@@ -94,10 +97,10 @@ async def node(
     """
     _check_addresses(settings, gateway=gateway)
     signals, recent, readiness = Metrics(), Recent(), Readiness()
-    stores = _Stores.opened(settings.redis)
+    traces, stores = _Traces.opened(signals), _Stores.opened(settings.redis)
     shelf = ModelShelf(settings, signals, cache=stores.results)
     policy = load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity)
-    holder, similarity, tracer = PolicyHolder(policy), SimilarityShelf(settings), Tracer()
+    holder, similarity = PolicyHolder(policy), SimilarityShelf(settings)
     ready = await make_ready(policy, shelf, similarity, environ=os.environ)
     engine = Engine(
         ready.detectors,
@@ -113,16 +116,16 @@ async def node(
         upstream=str(settings.upstream) if settings.upstream else None,
         environ=os.environ,
         marks=marks,
-        tracer=tracer,
+        tracer=traces.tracer,
     )
     retrieval = PolicyRetrieval(signals, environ=os.environ, load_similarity=similarity)
-    assessor = Assessor(engine, calls, retrieval=retrieval, tracer=tracer)
+    assessor = Assessor(engine, calls, retrieval=retrieval, tracer=traces.tracer)
     modes = PolicyModes(
         assessor,
         signals,
         load_similarity=similarity,
         retrieval=retrieval,
-        tracer=tracer,
+        tracer=traces.tracer,
         arms=stores.arms,
     )
     questions = PolicyQuestions(assessor, calls, retrieval=retrieval, signals=signals)
@@ -140,9 +143,10 @@ async def node(
         corrector=Corrector(assessor, modes),
         marks=marks,
         pool=pool,
-        tracer=tracer,
+        tracer=traces.tracer,
         retrieval=retrieval,
         reviews=reviews.intake if reviews else None,
+        evaluations=traces.evaluations,
     )
     server = _server(pipeline, settings) if gateway else None
     app = web_app(
@@ -176,6 +180,7 @@ async def node(
             calls.aclose,
             pool.aclose,
             engine.aclose,
+            traces.aclose,
         ]
         if reviews is not None:
             background.append(tasks.create_task(reviews.teach(modes.bandit, lambda: holder.current)))
@@ -243,6 +248,36 @@ def _reviews(settings: Settings, holder: PolicyHolder, signals: Metrics) -> Revi
     from truthlens.review.service import ReviewService
 
     return ReviewService.opened(settings.review_database, lambda: holder.current.review, signals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Traces:
+    """What makes spans and, where the environment names a receiver, what sends them and evaluations."""
+
+    tracer: Tracer
+    exports: Exports | None = None
+
+    @classmethod
+    def opened(cls, signals: Metrics) -> _Traces:
+        wanted = signals_sent(os.environ)
+        if not wanted:
+            return cls(Tracer())  # nothing that sends is imported
+        try:
+            from truthlens.telemetry.otlp import Exports
+
+            exports = Exports(os.environ, signals=wanted, version=__version__, count=signals.count_otlp)
+        except ImportError as error:
+            log.error("traces are not sent", missing=error.name, remedy="pip install 'truthlens[otel]'")
+            return cls(Tracer())
+        return cls(Tracer(exports.tracer_provider), exports)
+
+    @property
+    def evaluations(self) -> Evaluations | None:
+        return None if self.exports is None else self.exports.evaluations
+
+    async def aclose(self) -> None:
+        if self.exports is not None:
+            await self.exports.aclose()
 
 
 def _unexplained(signals: Metrics) -> Callable[[Exception], None]:

@@ -76,7 +76,7 @@ class Api:
         """Show what of a request is evidence."""
         return await self._bodies.answer(request, self._evidence, problem)
 
-    async def _detect(self, _request: Request, policy: Policy, body: bytes) -> Response:
+    async def _detect(self, request: Request, policy: Policy, body: bytes) -> Response:
         limits = policy.limits
         try:
             asked, exchange, answer = await self._pipeline.read(
@@ -88,7 +88,7 @@ class Api:
             )
             return problem(422, f"{problems}. Expected {{context: [text], query: text, response: text}}")
         plan = named(policy, asked.decision)
-        verdict = await self._pipeline.score(plan, exchange, answer)
+        verdict = await self._pipeline.score(plan, exchange, answer, request.headers)
         return JSONResponse(scored_object(plan, verdict, text=answer.text, passages=exchange.passages))
 
     async def _evidence(self, request: Request, policy: Policy, body: bytes) -> Response:

@@ -150,7 +150,9 @@ class PolicyModes:
         if self._agentic is None:
             from truthlens.exchange.agentic_mode import AgenticMode
 
-            self._agentic = AgenticMode(self._assessor, self._retrieval, observe=self._signals.observe_step)
+            self._agentic = AgenticMode(
+                self._assessor, self._retrieval, observe=self._signals.observe_step, tracer=self._tracer
+            )
         return self._agentic
 
     def bandit(self) -> Bandit | None:

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ import structlog
 from truthlens.api.answer_citations import awaits_citations
 from truthlens.core.records.enums import Reason, Streaming
 from truthlens.core.records.exchange import Answer, Exchange
-from truthlens.core.records.outcome import Outcome, StreamRecord
+from truthlens.core.records.outcome import Outcome, ResponseRecord, StreamRecord
 from truthlens.core.records.plan import MARGIN_S, Plan
 from truthlens.detection.engine import Engine
 from truthlens.streaming.gate import Gate
@@ -55,6 +56,7 @@ class StreamDriver:
         examine: asks the plan's models about whole answers; ``None`` where nobody can be asked.
         search: retrieves evidence for flagged sentences that are held; ``None`` where nothing does.
         choose: gives the outcome its review id, where it is to be queued.
+        detecting: entered for each scoring.
         clock: monotonic, in seconds.
     """
 
@@ -74,6 +76,7 @@ class StreamDriver:
         examine: Examine | None = None,
         search: Search | None = None,
         choose: Callable[[Outcome], Outcome] | None = None,
+        detecting: Callable[[], AbstractContextManager[object]] = nullcontext,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan = plan
@@ -108,6 +111,7 @@ class StreamDriver:
             examine=examine,
             search=search,
             choose=choose,
+            detecting=detecting,
             clock=clock,
         )
         self._lock = asyncio.Lock()
@@ -377,7 +381,9 @@ class StreamDriver:
             held_bytes=self._most_held,
             sentences=dict(self._gate.results) if self._gate is not None else {},
         )
-        self.outcome = replace(outcome, stream=record, latency_s=record.held_s)
+        relay = self._relay
+        response = ResponseRecord(relay.total_bytes, relay.transcript.id, relay.transcript.usage)
+        self.outcome = replace(outcome, stream=record, response=response, latency_s=record.held_s)
         self._conclude(self.outcome)
 
     def _account(self) -> None:

@@ -7,6 +7,7 @@ and the end of the stream is written.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from truthlens.api.answer_citations import awaits_citations, with_citations
@@ -58,6 +59,7 @@ class StreamScorer:
         examine: asks the plan's models about whole answers; ``None`` where nobody can be asked.
         search: retrieves evidence for flagged sentences that a gate holds; ``None`` where nothing does.
         choose: gives the outcome its review id, where it is to be queued.
+        detecting: entered for each scoring.
         clock: monotonic, in seconds.
     """
 
@@ -75,8 +77,10 @@ class StreamScorer:
         examine: Examine | None = None,
         search: Search | None = None,
         choose: Callable[[Outcome], Outcome] | None = None,
+        detecting: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._examine = examine
+        self._detecting = detecting
         self._choose = choose
         self._calls: tuple[CallRecord, ...] = ()
         self._plan = plan
@@ -162,7 +166,8 @@ class StreamScorer:
 
     async def ahead(self) -> None:
         """Score what further text will not change."""
-        await self._follows().ahead(self.answers())
+        with self._detecting():
+            await self._follows().ahead(self.answers())
 
     async def whole(self) -> None:
         """Score the answers as they are, so that their end finds the verdict ready."""
@@ -189,7 +194,8 @@ class StreamScorer:
         choices = self._relay.transcript.choices
         answers = [Answer(ask.choice, choices[ask.choice].kind, ask.text) for ask in asks]
         ranges = [ask.ranges for ask in asks]
-        found = await self._follows().detect_ranges(answers, ranges, timeout_s=time_s)
+        with self._detecting():
+            found = await self._follows().detect_ranges(answers, ranges, timeout_s=time_s)
         return ScoredParts(answers, ranges, found)
 
     async def _last_ranges(self, asks: Sequence[ScoringRequest], time_s: float) -> ScoredParts:
@@ -197,7 +203,8 @@ class StreamScorer:
         answers = self.answers(over=True)
         asked = {ask.choice: ask for ask in asks}
         ranges = [_of_answer(asked[each.index]) if each.index in asked else () for each in answers]
-        followed = await self._follows().detect(answers, ranges, timeout_s=time_s)
+        with self._detecting():
+            followed = await self._follows().detect(answers, ranges, timeout_s=time_s)
         self._scored = (answers, followed.verdicts)
         places = {each.index: place for place, each in enumerate(answers)}
         mine = [places[ask.choice] for ask in asks]
@@ -216,7 +223,8 @@ class StreamScorer:
     async def _verdicts(self, answers: tuple[Answer, ...]) -> tuple[Verdict, ...]:
         """The verdicts on whole answers, unless the last scoring gave them already."""
         if self._scored is None or self._scored[0] != answers:
-            followed = await self._follows().detect(answers, timeout_s=self._time_s())
+            with self._detecting():
+                followed = await self._follows().detect(answers, timeout_s=self._time_s())
             self._scored = (answers, followed.verdicts)
         return self._scored[1]
 
@@ -237,7 +245,8 @@ class StreamScorer:
         asked = reasoning_to_score(self._plan, answers)
         if not asked:
             return ()
-        followed = await self._follows().detect(list(asked.values()), timeout_s=self._time_s())
+        with self._detecting():
+            followed = await self._follows().detect(list(asked.values()), timeout_s=self._time_s())
         found = dict(zip(asked, followed.verdicts, strict=True))
         return tuple(found.get(place) for place in range(len(answers)))
 

@@ -1,7 +1,7 @@
-"""Structured logs: JSON lines on standard error, one canonical line an exchange.
+"""Structured logs: lines of JSON or logfmt on standard error, one canonical line an exchange (``docs/logs.md``).
 
 No text of a user, a document or a model is logged: the canonical line holds names from the configuration,
-closed lists, counts and times. Only where the operator asks for it (``telemetry: {log_text: true}``) does a
+closed lists, identifiers, counts and times. Only where the operator asks for it (``telemetry: {log_text: true}``) does a
 second line hold the texts.
 """
 
@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 import structlog
 
-from truthlens.core.records.enums import Endpoint, Reason
+from truthlens.core.records.enums import Action, Endpoint, Reason
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.verdict import Verdict
 from truthlens.telemetry.detector_metrics import citation_figures, value_claims
+from truthlens.telemetry.tracing import ExchangeTrace
 
 _exchange_log = structlog.get_logger("truthlens.api")
 # One for all lines: ``json.dumps`` makes an encoder for each.
@@ -33,21 +36,35 @@ _NONE_IF_EMPTY = (
     "numeric_claims",
     "reasoning_chars",
     "model",
+    "trace_id",
+    "response_id",
 )
+# Each is one field, ``NAME_ms``, where the stage ran.
+_STAGES = ("evidence", "retrieval", "detection", "cascade", "mitigation")
+# What ends a line for some readers of logs, or is not seen: JSON lets it stand inside of a string.
+_UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_WORD = re.compile(r"[\w.:/@%+*-]+")
+_BARE = re.compile(r"[\w.:/@%+*,\[\]-]+")
 
 
-def configure(*, level: str = "info", console: bool = False) -> None:
-    """Set up logging for the process.
+class LogFormat(StrEnum):
+    """How lines are written; ``CONSOLE`` is for a person at a terminal."""
 
-    Args:
-        level: debug, info, warning or error.
-        console: human-readable lines in place of JSON.
-    """
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-        if console
-        else structlog.processors.JSONRenderer(serializer=lambda line, **_: _JSON.encode(line))
-    )
+    JSON = "json"
+    LOGFMT = "logfmt"
+    CONSOLE = "console"
+
+
+def configure(*, level: str = "info", form: LogFormat = LogFormat.JSON) -> None:
+    """Set up logging for the process; ``level`` is debug, info, warning or error."""
+    renderer: structlog.typing.Processor
+    match form:
+        case LogFormat.JSON:
+            renderer = structlog.processors.JSONRenderer(serializer=lambda line, **_: _json(line))
+        case LogFormat.LOGFMT:
+            renderer = logfmt
+        case LogFormat.CONSOLE:
+            renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -63,6 +80,47 @@ def configure(*, level: str = "info", console: bool = False) -> None:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
 
 
+def _json(value: object) -> str:
+    """Return ``value`` as JSON of one line, whatever a reader takes for the end of one."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", _JSON.encode(value))
+
+
+def logfmt(_logger: object, _method: str, line: MutableMapping[str, Any]) -> str:
+    """Return a line as ``key=value`` pairs; fields without a value are left out.
+
+    What is not one plain word is quoted and escaped as a string of JSON is, lists are joined by commas.
+    """
+    leading = {name: line.pop(name) for name in ("timestamp", "level", "event") if name in line}
+    return " ".join(
+        f"{name}={_logfmt_value(each)}" for name, each in {**leading, **line}.items() if each is not None
+    )
+
+
+def _logfmt_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple) and value and all(_WORD.fullmatch(str(each)) for each in value):
+        value = ",".join(map(str, value))
+    elif isinstance(value, Mapping | list | tuple):
+        value = _json(value)
+    text = str(value)
+    return text if _BARE.fullmatch(text) and not _UNSEEN.search(text) else _json(text)
+
+
+def is_remarkable(outcome: Outcome, *, seconds: float, slow_s: float) -> bool:
+    """Return whether an exchange is logged whatever the sample: flagged, changed, held for review, failed or slow."""
+    verdict, pass_ = outcome.verdict, Action.PASS
+    return (
+        seconds >= slow_s
+        or any(each.flagged for each in (*outcome.verdicts, *outcome.first))
+        or outcome.action is not pass_
+        or (outcome.shadow_action or pass_) is not pass_
+        or outcome.review_id is not None
+        or (verdict.reason is not None and verdict.reason.is_failure)
+        or any(call.failure for call in outcome.calls)
+    )
+
+
 def log_exchange(
     outcome: Outcome,
     *,
@@ -70,10 +128,16 @@ def log_exchange(
     request_id: str,
     passages: int,
     stream: bool,
+    request_bytes: int,
     request_s: float,
     response_s: float,
+    trace: ExchangeTrace,
+    sample: float | None = None,
 ) -> None:
-    """Write the canonical line of one exchange; times in seconds, logged in milliseconds."""
+    """Write the canonical line of one exchange; times in seconds, logged in milliseconds.
+
+    ``sample``: of exchanges like this one, the share that is logged; ``None`` where all are.
+    """
     verdict, stream_record = outcome.verdict, outcome.stream
     claims = value_claims(outcome)
     streaming, lag_s, held_s = (
@@ -81,8 +145,11 @@ def log_exchange(
         if stream_record
         else (None, None, None)
     )
+    usage = outcome.response.usage
     line: dict[str, Any] = dict(
         request_id=request_id,
+        trace_id=trace.trace_id,
+        response_id=outcome.response.id,
         endpoint=endpoint,
         decision=outcome.plan.decision,
         policy=outcome.plan.policy_version,
@@ -117,8 +184,14 @@ def log_exchange(
         streaming=streaming,
         lag_ms=_ms(lag_s),
         held_ms=_ms(held_s),
+        request_bytes=request_bytes,
+        response_bytes=outcome.response.size,
+        prompt_tokens=usage.get("prompt_tokens"),
+        completion_tokens=usage.get("completion_tokens"),
         request_ms=_ms(request_s),
         response_ms=_ms(response_s),
+        **_stages(trace),
+        sample=sample,
     )
     _exchange_log.info("exchange", **line | {name: None for name in _NONE_IF_EMPTY if not line[name]})
 
@@ -129,6 +202,10 @@ def _rounded(value: float | None) -> float | None:
 
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 2)
+
+
+def _stages(trace: ExchangeTrace) -> dict[str, float | None]:
+    return {f"{name}_ms": _ms(trace.stages.get(name)) for name in _STAGES}
 
 
 def _coverage(verdicts: Sequence[Verdict]) -> dict[str, float | None]:
@@ -151,9 +228,11 @@ def _errors(outcome: Outcome) -> list[str]:
     )
 
 
-def log_abandoned(*, decision: str, request_id: str) -> None:
+def log_abandoned(*, decision: str, request_id: str, trace_id: str) -> None:
     """Write the line of an exchange whose stream ended before its answer was scored."""
-    _exchange_log.info("exchange abandoned", decision=decision, request_id=request_id)
+    _exchange_log.info(
+        "exchange abandoned", decision=decision, request_id=request_id, trace_id=trace_id or None
+    )
 
 
 def log_texts(exchange: Exchange, answers: Sequence[Answer], *, request_id: str) -> None:

@@ -169,6 +169,11 @@ class Metrics(MetricTable):
         "bytes, frames; or because scorings or the event loop were late (lag)."))
     queue_seconds = histogram("truthlens_queue_seconds", LATENCY_BUCKETS, text=
         "Time that a scoring waited for a worker.")
+    log_lines = counter("truthlens_exchange_log_lines", "result", text=
+        "Lines of ended exchanges: result is written, or sampled-out (telemetry.log_sample).")
+    otlp = counter("truthlens_otlp_items", "signal", "result", text=(
+        "Spans (traces) and evaluations (logs): result is made, then sent or failed; what is neither waits, or "
+        "was dropped because too much waited."))
     policy_reloads = counter("truthlens_policy_reloads", "result", text=
         "Policy reloads: result is ok or failed.")
     model_info = gauge("truthlens_model_info", "model", "configured", text=
@@ -245,6 +250,10 @@ class Metrics(MetricTable):
         reason = exchange.not_checkable
         for source in {_WITHOUT[reason]} if reason is not None else {p.provenance for p in exchange.passages}:
             self.evidence.labels(str(source)).inc()
+
+    def count_otlp(self, signal: str, result: str, count: int) -> None:
+        """Count spans or evaluations that were made, sent or lost."""
+        self.otlp.labels(signal, result).inc(count)
 
     def observe_call(self, call: CallRecord, *, label: str) -> None:
         """Count one call to a model, whatever the result of its exchange.

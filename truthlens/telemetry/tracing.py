@@ -1,57 +1,77 @@
-"""Spans of exchanges and of the calls that they make, by OpenTelemetry.
+"""Spans of exchanges, of their stages and of the calls that they make, by OpenTelemetry.
 
-Without a configured exporter the API's own no-op spans are used and nothing is sent. No text of users or
+Without an exporter (``telemetry.otlp``) the API's own no-op spans are used and nothing is sent. No text of users or
 models is put into a span, only names from the configuration, closed lists and figures.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import structlog
 from opentelemetry import trace
-from opentelemetry.context import Context
-from opentelemetry.trace import SpanKind, Status, StatusCode
+from opentelemetry.context import Context, attach, create_key, detach, get_value, set_value
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from truthlens.core.records.calls import ModelRequest
 from truthlens.core.records.outcome import Outcome
 
-log = structlog.get_logger("truthlens.tracing")
-
 _PROPAGATOR = TraceContextTextMapPropagator()
-_EXPORTER_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+TRACE_HEADERS = ("traceparent", "tracestate")
+"""The headers of W3C Trace Context."""
+_EXCHANGE = create_key("truthlens-exchange")
 
 
-def configure(version: str) -> bool:
-    """Send spans to the OTLP endpoint that the environment names (``OTEL_EXPORTER_OTLP_ENDPOINT``).
+class ExchangeTrace:
+    """What is traced of one exchange, from its first message to its end.
 
-    Returns:
-        Whether spans are sent.
+    ``span`` is its own span. ``caller`` is the one that the client's request named as its parent, the own one where it named
+    none. ``stages`` has the seconds of each stage, together where it ran more than once.
     """
-    if not any(os.environ.get(name) for name in _EXPORTER_VARIABLES):
-        return False
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        log.error(
-            "traces are not sent: the exporter is not installed", remedy="pip install 'truthlens[otel]'"
-        )
-        return False
-    # A service name from the environment (OTEL_SERVICE_NAME) goes before this one.
-    attributes = {"service.version": version}
-    if "OTEL_SERVICE_NAME" not in os.environ:
-        attributes["service.name"] = "truthlens"
-    provider = TracerProvider(resource=Resource.create(attributes))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    trace.set_tracer_provider(provider)
-    return True
+
+    __slots__ = ("_context", "caller", "span", "stages")
+
+    def __init__(self, span: trace.Span = trace.INVALID_SPAN, caller: SpanContext | None = None) -> None:
+        self.span = span
+        self.caller = caller if caller is not None and caller.is_valid else span.get_span_context()
+        self.stages: dict[str, float] = {}
+        self._context = set_value(_EXCHANGE, self, trace.set_span_in_context(span, Context()))
+
+    @property
+    def trace_id(self) -> str:
+        """The id of the trace, as 32 hexadecimal digits; ``""`` where the exchange belongs to none."""
+        own = self.span.get_span_context()
+        return trace.format_trace_id(own.trace_id) if own.is_valid else ""
+
+    @property
+    def sent_id(self) -> str:
+        """The id of the trace where the span of this exchange is to be sent; ``""`` otherwise."""
+        is_sent = self.span.is_recording() and self.span.get_span_context().trace_flags.sampled
+        return self.trace_id if is_sent else ""
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """Let stages and calls that begin here, and in tasks that are made here, belong to this exchange."""
+        token = attach(self._context)
+        try:
+            yield
+        finally:
+            detach(token)
+
+    def note(self, stage: str, seconds: float) -> None:
+        """Add to the time of a stage."""
+        self.stages[stage] = self.stages.get(stage, 0.0) + seconds
+
+    def end(self, outcome: Outcome | None = None) -> None:
+        """End the span, with the figures of the outcome where there is one; only the first time counts."""
+        if not self.span.is_recording():
+            return
+        if outcome is not None:
+            describe(self.span, outcome)
+        self.span.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +97,43 @@ class CallSpan:
 
 
 class Tracer:
-    """Makes the spans of one process."""
+    """Makes the spans of one process; ``provider`` sends them, ``None`` for no sending."""
 
-    def __init__(self, provider: trace.TracerProvider | None = None) -> None:
-        self._tracer = trace.get_tracer("truthlens", tracer_provider=provider)
+    def __init__(
+        self,
+        provider: trace.TracerProvider | None = None,
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._tracer = (provider or trace.NoOpTracerProvider()).get_tracer("truthlens")
+        self._clock = clock
 
-    @contextmanager
-    def exchange(self, headers: Mapping[str, str]) -> Iterator[trace.Span]:
-        """Open the span of scoring one exchange, a child of the span in the request's ``traceparent``."""
-        parent: Context = _PROPAGATOR.extract(
-            {name: headers[name] for name in ("traceparent", "tracestate") if name in headers}
+    def begin(self, headers: Mapping[str, str], proxy: Mapping[str, str] | None = None) -> ExchangeTrace:
+        """Open the span of one exchange; whoever ends the exchange ends it.
+
+        Args:
+            headers: of the client's request, whose ``traceparent`` names the caller.
+            proxy: trace headers that Envoy sent for itself: its span, between the caller's and this one.
+        """
+        sent = _context_of(headers)
+        above = _context_of(proxy or {})
+        span = self._tracer.start_span(
+            "truthlens.api", context=above if proxy and _is_valid(above) else sent, kind=SpanKind.SERVER
         )
-        with self._tracer.start_as_current_span(
-            "truthlens.api", context=parent, record_exception=False, set_status_on_exception=False
-        ) as span:
-            yield span
+        return ExchangeTrace(span, trace.get_current_span(sent).get_span_context())
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Open the span of one stage, within the exchange's."""
-        with self._tracer.start_as_current_span(
-            f"truthlens.{name}", record_exception=False, set_status_on_exception=False
-        ):
-            yield
+    def stage(self, name: str) -> Iterator[trace.Span]:
+        """Open the span of one stage, within the exchange's, and count its time there."""
+        exchange, began = get_value(_EXCHANGE), self._clock()
+        try:
+            with self._tracer.start_as_current_span(
+                f"truthlens.{name}", record_exception=False, set_status_on_exception=False
+            ) as span:
+                yield span
+        finally:
+            if isinstance(exchange, ExchangeTrace):
+                exchange.note(name, self._clock() - began)
 
     @contextmanager
     def call(self, request: ModelRequest) -> Iterator[CallSpan]:
@@ -107,17 +141,41 @@ class Tracer:
         with self._tracer.start_as_current_span(
             f"chat {request.role.value}",
             kind=SpanKind.CLIENT,
-            attributes={
-                "truthlens.role": request.role.value,
-            },
+            attributes={"truthlens.role": request.role.value},
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
             yield CallSpan(span)
 
 
-def described(span: trace.Span, outcome: Outcome) -> Outcome:
-    """Put its figures on the span of an exchange, and return it with the trace's id where that is sent."""
+def signals_sent(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return which of ``TRACES`` and ``LOGS`` the environment has sent: those with an endpoint, and with no other exporter named.
+
+    Source: OpenTelemetry specification, "Environment Variable Specification".
+    """
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return ()
+    return tuple(
+        signal
+        for signal in ("TRACES", "LOGS")
+        if any(environ.get(f"OTEL_EXPORTER_OTLP_{part}ENDPOINT") for part in (f"{signal}_", ""))
+        and "otlp" in (environ.get(f"OTEL_{signal}_EXPORTER") or "otlp").split(",")
+    )
+
+
+def _context_of(headers: Mapping[str, str]) -> Context:
+    """Return the context that the trace headers among ``headers`` name; an empty one where they name none."""
+    if "traceparent" not in headers:
+        return Context()
+    return _PROPAGATOR.extract({name: headers[name] for name in TRACE_HEADERS if name in headers}, Context())
+
+
+def _is_valid(context: Context) -> bool:
+    return trace.get_current_span(context).get_span_context().is_valid
+
+
+def describe(span: trace.Span, outcome: Outcome) -> None:
+    """Put the figures of an outcome on the span of its exchange."""
     verdict = outcome.verdict
     span.set_attributes(
         {
@@ -132,13 +190,10 @@ def described(span: trace.Span, outcome: Outcome) -> Outcome:
     )
     if verdict.reason is not None:
         span.set_attribute("truthlens.reason", verdict.reason.value)
-        if verdict.reason.value.endswith("error"):
+        if verdict.reason.is_failure:
             span.set_status(Status(StatusCode.ERROR))
     if verdict.score is not None:
         span.set_attribute("truthlens.score", verdict.score)
         span.set_attribute("truthlens.detected", verdict.flagged)
     if outcome.initial_score is not None:
         span.set_attribute("truthlens.initial_score", outcome.initial_score)
-    context = span.get_span_context()
-    is_sent = span.is_recording() and context.trace_flags.sampled
-    return replace(outcome, trace_id=trace.format_trace_id(context.trace_id)) if is_sent else outcome

@@ -32,7 +32,7 @@ class StreamedResponse:
     """One response that came as a stream of chunks.
 
     ``answers`` has one entry per choice, in the order in which the choices began, ``finish_reasons`` likewise
-    (``None`` where a choice was cut off). ``usage`` is the backend's own count, whole numbers only.
+    (``None`` where a choice was cut off). ``id`` and ``usage`` are the backend's own, the count in whole numbers only.
     ``failed`` says that the stream holds an error object, ``opaque`` counts the frames that could not be
     read. ``forged``: the backend sent a ``truthlens`` member, which must not leave. ``citations`` is the evidence
     that came with the answers. ``frames``, ``chunks``, ``transcript`` and ``echoes`` are what ``rewrite_stream`` edits.
@@ -41,6 +41,7 @@ class StreamedResponse:
     endpoint: Endpoint
     answers: tuple[Answer, ...]
     finish_reasons: tuple[str | None, ...] = ()
+    id: str = ""
     model: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
     failed: bool = False
@@ -98,6 +99,7 @@ def parse_stream(body: bytes, exchange: Exchange, limits: Limits = _DEFAULTS) ->
         endpoint=exchange.endpoint,
         answers=answers,
         finish_reasons=tuple(choice.finish_reason for choice in choices),
+        id=transcript.id,
         model=transcript.model,
         usage=transcript.usage,
         failed=transcript.failed,

@@ -54,6 +54,25 @@ class Reason(StrEnum):
     RETRIEVAL_FAILED = "retrieval-failed"
     RETRIEVAL_EMPTY = "retrieval-empty"
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether something went wrong, in place of there being nothing to check."""
+        return self in _FAILURES
+
+
+_FAILURES = frozenset(
+    {
+        Reason.ENCODING,
+        Reason.TOO_LARGE,
+        Reason.UPSTREAM_ERROR,
+        Reason.DETECTOR_ERROR,
+        Reason.TIMEOUT,
+        Reason.OVERLOADED,
+        Reason.UNAVAILABLE,
+        Reason.RETRIEVAL_FAILED,
+    }
+)
+
 
 class LeftOut(StrEnum):
     """Why tokens of an answer that a model read count for nothing in its score (``Coverage.left_out``)."""

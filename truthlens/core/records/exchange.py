@@ -106,13 +106,15 @@ class RequestHead:
     """The request as known before its body.
 
     ``headers`` has lower-case names; of a repeated header the values are joined by ``", "``. ``route`` is the
-    gRPC initial metadata that the operator set on the Envoy route, never anything that a client sent.
+    gRPC initial metadata that the operator set on the Envoy route, never anything that a client sent. ``proxy_trace`` are
+    the W3C trace headers of Envoy's own span, where it traces.
     """
 
     method: str
     path: str
     headers: Mapping[str, str]
     route: Mapping[str, str]
+    proxy_trace: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,18 @@ class Reasoned:
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseRecord:
+    """What the backend sent: ``size`` bytes, and what it says of them.
+
+    ``id`` is ``""`` where it gave none that is an identifier; ``usage`` are the tokens that it counted.
+    """
+
+    size: int = 0
+    id: str = ""
+    usage: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
 class StreamRecord:
     """How a streamed answer went through.
 
@@ -54,7 +66,8 @@ class Outcome:
     disclaimer because the models did not agree. ``stream`` is set for answers that came as a stream and were assessed.
     ``reasoned`` has, per choice, its reasoning beside the answer, ``None`` where there is none.
     ``answers`` are the choices, without warnings, that the positions in ``verdicts`` count in. ``shadow_action`` is what a plan
-    in shadow would have done. ``trace_id`` is set where a trace with its span is sent.
+    in shadow would have done. ``trace_id`` is set where a trace with its span is sent. ``response`` is what the backend sent, as far as
+    it was read.
     """
 
     plan: Plan
@@ -80,6 +93,7 @@ class Outcome:
     reasoned: tuple[Reasoned | None, ...] = ()
     answers: tuple[Answer, ...] = ()
     trace_id: str = ""
+    response: ResponseRecord = field(default_factory=ResponseRecord)
 
     @property
     def calls_made(self) -> tuple[CallRecord, ...]:

@@ -103,6 +103,15 @@ class Telemetry(Section):
     log_text: bool = Field(
         default=False, description="true: texts of users and models are logged and shown on the console."
     )
+    log_sample: Unit = Field(
+        default=1.0,
+        description="Share of the lines of unremarkable exchanges that is logged; others always are.",
+    )
+    log_slow_s: float = Field(
+        default=5.0,
+        gt=0,
+        description="Seconds from which on an exchange is remarkable, by the time that TruthLens added.",
+    )
 
 
 class PolicyFile(Section):
