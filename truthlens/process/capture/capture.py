@@ -66,6 +66,8 @@ class Capture:
         self._held = self._begun = 0
         self._writer = CaptureWriter(file, self._written)
         self._broken = False
+        self.kept = 0
+        """Exchanges that were written."""
 
     @classmethod
     def opened(cls, settings: CaptureSettings, signals: Metrics) -> Capture:
@@ -139,6 +141,7 @@ class Capture:
 
     def _written(self, size: int, lost: str) -> None:
         self._held -= size
+        self.kept += not lost
         self._signals.captured.labels(lost or "kept").inc()
 
 
@@ -148,7 +151,7 @@ class CapturingPipeline(Pipeline):
     def __init__(self, *parts: Any, capture: Capture, **named: Any) -> None:
         super().__init__(*parts, **named)
         self._capture = capture
-        self._concluder = _TellingConcluder(self._concluder, self._ended)
+        self._concluder = TellingConcluder(self._concluder, self._ended)
         self.driver = _RecordedDriver
 
     def admit(self, head: RequestHead) -> Ticket:
@@ -182,7 +185,7 @@ class CapturingPipeline(Pipeline):
             recording.ended = True
             self._capture.drop(recording)
 
-    def _ended(self, ticket: Ticket, outcome: Outcome) -> None:
+    def _ended(self, ticket: Ticket, outcome: Outcome, _exchange: Exchange | None) -> None:
         recording = current.get()
         if recording is None or recording.ended:
             return
@@ -193,18 +196,20 @@ class CapturingPipeline(Pipeline):
             self._capture.failed(error)
 
 
-class _TellingConcluder(Concluder):
+class TellingConcluder(Concluder):
     """Concludes as another one does, and tells what became of the exchange."""
 
-    def __init__(self, other: Concluder, tell: Callable[[Ticket, Outcome], None]) -> None:
+    def __init__(self, other: Concluder, tell: Callable[[Ticket, Outcome, Exchange | None], None]) -> None:
         self._other, self._tell = other, tell
 
     def chosen(self, ticket: Ticket, outcome: Outcome) -> Outcome:
+        """As the other does."""
         return self._other.chosen(ticket, outcome)
 
     def conclude(self, ticket: Ticket, outcome: Outcome, exchange: Exchange | None) -> Conclusion:
+        """As the other does."""
         conclusion = self._other.conclude(ticket, outcome, exchange)
-        self._tell(ticket, conclusion.outcome)
+        self._tell(ticket, conclusion.outcome, exchange)
         return conclusion
 
 

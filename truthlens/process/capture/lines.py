@@ -10,7 +10,7 @@ Every other line is one exchange::
      "request": {"method", "path", "headers", "route", "body"},
      "response": {"status", "headers", "body"} | null,
      "replies": [{"key", "model", "role", "text", "finish_reason", "usage": [prompt, completion, estimated, doubted], "logprobs"?}
-                 | {"key", "model", "role", "failure", "code"}],
+                 | {"key", "model", "role", "failure", "code", "window"?}],
      "windows"?: {model: tokens | null},
      "tools"?: [{"source", "name", "description", "input_schema", "gives_evidence"}],
      "searches": [{"source", "text", "k", "result", "passages": [{"text", "id", "title", "parent_id", "score"}]}],
@@ -33,11 +33,13 @@ from truthlens import __version__
 from truthlens.api.encoding import decode_body
 from truthlens.core.own_headers import DETAILS_HEADER
 from truthlens.core.records.calls import Completion, ModelRequest
+from truthlens.core.records.enums import Mode, Stage
 from truthlens.core.records.exchange import RequestHead, ResponseHead
 from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.retrieval import SourceTool
 from truthlens.core.records.verdict import Verdict
 from truthlens.core.scoring_version import SCORING_VERSION
+from truthlens.llm.errors import AttemptError
 from truthlens.llm.token_estimate import lengths
 from truthlens.policy import Policy
 from truthlens.process.capture.cleaning import Cleaner
@@ -98,20 +100,28 @@ def exchange_line(recording: Recording, outcome: Outcome, policy: Policy, clean:
 
 def outcome_content(outcome: Outcome, clean: Cleaner) -> dict[str, Any]:
     """Return what became of an exchange, with the delivered answers and where they are marked; nothing that depends on time."""
-    verdict = outcome.verdict
-    found = {
+    told = {
+        "shadow_action": outcome.shadow_action and outcome.shadow_action.value,
+        "initial_score": _rounded(outcome.initial_score),
+        "auto": outcome.plan.mode is Mode.AUTO,
+        "sample": outcome.plan.cascade.sample if outcome.plan.asking else 0,
+        "iterations": outcome.iterations,
+        "notes": list(outcome.notes),
+    }
+    return {
         "decision": outcome.plan.decision,
         "policy": outcome.plan.policy_version,
         "mode": outcome.mode.value,
         "action": outcome.action.value,
-        "shadow_action": outcome.shadow_action and outcome.shadow_action.value,
-        **_verdict(verdict),
-        "initial_score": _rounded(outcome.initial_score),
-        "iterations": outcome.iterations,
-        "notes": list(outcome.notes),
+        **_verdict(outcome.verdict),
+        **{name: value for name, value in told.items() if value},
         "first": [_verdict(each) for each in outcome.first],
         "choices": [
-            {**_verdict(each), "spans": [span_content(span, text=False) for span in each.spans]}
+            {
+                **_verdict(each),
+                **({} if each.stage is Stage.FIRST else {"stage": each.stage.value}),
+                "spans": [span_content(span, text=False) for span in each.spans],
+            }
             for each in outcome.verdicts
         ],
         "answers": [clean.text(each.text) for each in outcome.answers],
@@ -125,7 +135,6 @@ def outcome_content(outcome: Outcome, clean: Cleaner) -> dict[str, Any]:
             for call in outcome.calls_made
         ],
     }
-    return {name: value for name, value in found.items() if value not in (None, [], 0)}
 
 
 def reply_key(request: ModelRequest, clean: Cleaner) -> str:
@@ -179,7 +188,9 @@ def _reply(reply: Reply, clean: Cleaner) -> dict[str, Any]:
         "role": request.role.value,
     }
     if not isinstance(said, Completion):
-        return {**found, "failure": said.failure.value, "code": said.code}
+        cause = said.cause if isinstance(said, AttemptError) else None
+        window = {"window": cause.window} if cause is not None and cause.window is not None else {}
+        return {**found, "failure": said.failure.value, "code": said.code, **window}
     usage, text = said.usage, clean.text(said.text)
     found |= {
         "text": text,
