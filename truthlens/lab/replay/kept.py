@@ -89,13 +89,21 @@ class Playing:
         """Draw the same numbers in each replay."""
         self.random = random.Random(self.kept.id)  # noqa: S311 - chance, not secrecy
 
-    def reply(self, key: str) -> KeptReply | None:
-        """Return what was said to ``key`` the first time it is asked, the second time what was said then, and so on."""
-        place = self.asked[key]
-        self.asked[key] += 1
+    def reply(self, request: ModelRequest) -> KeptReply | None:
+        """Return what was said to ``request`` the first time it was asked, the second time what was said then, and so on.
+
+        Where something was taken out of the exchange, scores in a prompt may be others: its own replies are known without them.
+        """
+        key = reply_key(request, _CLEAN)
         known = self.library.replies.get(key, [])
         own = [reply for asker, reply in known if asker == self.kept.id]
-        found = [*own, *(reply for asker, reply in known if asker != self.kept.id)]
+        others = [reply for asker, reply in known if asker != self.kept.id]
+        if self.kept.redacted and not known:
+            key = reply_key(request, _CLEAN, numbers=False)
+            own = [reply for reply in self.kept.replies if reply.like == key]
+        place = self.asked[key]
+        self.asked[key] += 1
+        found = [*own, *others]
         return found[place] if place < len(found) else None
 
     def search(self, source: str, text: str, k: int) -> KeptSearch | None:
@@ -136,7 +144,7 @@ class ReplayClient(LlmClient):
             CallError: it gave nothing then; or ``no-backend``, no reply is kept.
         """
         play = playing.get()
-        reply = play.reply(reply_key(request, _CLEAN))
+        reply = play.reply(request)
         if reply is None and self._live:
             return await super().complete(request, **how)
         if reply is None:

@@ -55,9 +55,10 @@ class KeptResponse(_Strict):
 
 
 class KeptReply(_Strict):
-    """What a model said to what ``key`` stands for, or why it said nothing."""
+    """What a model said to what ``key`` stands for (``like`` without its figures), or why it said nothing."""
 
     key: str
+    like: str = ""
     model: str
     role: Role
     text: str = ""

@@ -38,7 +38,7 @@ class Cleaner:
         self._redact = redactor(settings.redact, (*known, *settings.redact_patterns))
         self._redacts = bool(known or settings.redact or settings.redact_patterns)
         self.changed = False
-        """Whether anything was taken out so far."""
+        """Whether anything was taken out of a text so far."""
 
     def text(self, text: str) -> str:
         """Return a text without what is taken out."""
@@ -69,12 +69,15 @@ class Cleaner:
             read = json.loads(body)
         except (ValueError, RecursionError):
             return self.text(body)
-        secret = _SECRET_MEMBERS & read.keys() if isinstance(read, dict) else frozenset()
-        clean = self.value(read)
-        if secret:
-            self.changed = True
-            clean |= {name: _hidden(read[name]) for name in secret}
+        clean = self.members(read) if isinstance(read, dict) else self.value(read)
         return body if clean == read else json.dumps(clean)
+
+    def members(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the members of a request with all texts cleaned, and credentials and names of persons hidden."""
+        return {
+            name: _hidden(each) if name in _SECRET_MEMBERS else self.value(each)
+            for name, each in request.items()
+        }
 
     def response(self, body: str, *, streams: bool) -> str:
         """Return the JSON or the event stream of a response, unchanged to the byte where nothing is to be taken out of it."""

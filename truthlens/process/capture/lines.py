@@ -9,21 +9,22 @@ Every other line is one exchange::
     {"id", "time", "redacted"?: true,
      "request": {"method", "path", "headers", "route", "body"},
      "response": {"status", "headers", "body"} | null,
-     "replies": [{"key", "model", "role", "text", "finish_reason", "usage": [prompt, completion, estimated, doubted], "logprobs"?}
-                 | {"key", "model", "role", "failure", "code", "window"?}],
+     "replies": [{"key", "like"?, "model", "role", "text", "finish_reason", "usage": [prompt, completion, estimated, doubted], "logprobs"?}
+                 | {"key", "like"?, "model", "role", "failure", "code", "window"?}],
      "windows"?: {model: tokens | null},
      "tools"?: [{"source", "name", "description", "input_schema", "gives_evidence"}],
      "searches": [{"source", "text", "k", "result", "passages": [{"text", "id", "title", "parent_id", "score"}]}],
      "outcome": {...}}
 
 ``response`` is ``null`` where the body was never asked for. Bodies are decoded, paths have no query. ``key`` is a hash of what the
-model was asked, cleaned as the texts are. ``outcome`` is what became of it (``outcome_content``); its scores are rounded.
+model was asked, cleaned as the texts are; ``like`` one that leaves figures out, where something was taken out of the texts. ``outcome`` is what became of it (``outcome_content``); its scores are rounded.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -49,6 +50,7 @@ from truthlens.review.entry.content import span_content
 FORMAT = 1
 FORMAT_KEY = "truthlens_capture"
 _DIGITS = 4
+_FIGURE = re.compile(r"\d+(?:\.\d+)?")
 _HEADERS = ("content-type", "x-request-id", DETAILS_HEADER)
 
 
@@ -137,14 +139,17 @@ def outcome_content(outcome: Outcome, clean: Cleaner) -> dict[str, Any]:
     }
 
 
-def reply_key(request: ModelRequest, clean: Cleaner) -> str:
+def reply_key(request: ModelRequest, clean: Cleaner, *, numbers: bool = True) -> str:
     """Return what a model's reply is known by: a hash of what it was asked, cleaned.
 
-    How long the reply may be is left out of it: that depends on what is left of a budget.
+    How long the reply may be is left out of it: that depends on what is left of a budget. Without ``numbers``, questions that
+    differ in figures alone have one key.
     """
     body = {name: value for name, value in request.body.items() if name not in lengths(request.body)}
-    asked = [request.model, request.endpoint.value, clean.value(body)]
-    return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:32]
+    asked = json.dumps(
+        [request.model, request.endpoint.value, clean.members(body)], sort_keys=True, default=str
+    )
+    return hashlib.sha256((asked if numbers else _FIGURE.sub("0", asked)).encode()).hexdigest()[:32]
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -187,6 +192,9 @@ def _reply(reply: Reply, clean: Cleaner) -> dict[str, Any]:
         "model": request.model,
         "role": request.role.value,
     }
+    if clean.changed:
+        # The scores that a prompt names are others where something was taken out of the evidence.
+        found["like"] = reply_key(request, clean, numbers=False)
     if not isinstance(said, Completion):
         cause = said.cause if isinstance(said, AttemptError) else None
         window = {"window": cause.window} if cause is not None and cause.window is not None else {}
