@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.integration.support.backend import Raw, completion, http, json_reply
+from tests.integration.support.backend import Raw, completion, http
 from tests.integration.support.models import BAD, GOOD, PASSAGES, Models, request
 from tests.integration.support.stack import Stack, wait_for
 from tests.integration.support.streams.stage import metric
@@ -122,7 +122,9 @@ def _capture(stack: Stack) -> Path:
 
 def _replay(*words: object) -> tuple[int, dict[str, Any], str]:
     """Exit status, the JSON, and its bytes."""
-    done = CliRunner().invoke(command_line(["replay"]), ["replay", *map(str, words), "--json", "--fail-on-change"])
+    done = CliRunner().invoke(
+        command_line(["replay"]), ["replay", *map(str, words), "--json", "--fail-on-change"]
+    )
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, json.loads(done.stdout), done.stdout
 

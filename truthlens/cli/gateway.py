@@ -24,7 +24,14 @@ from truthlens.envoy.config import DEFAULT_ROUTER_HEADERS, EnvoySettings, render
 from truthlens.envoy.ports import is_listening
 from truthlens.envoy.process import Envoy
 from truthlens.process.app import Node, node, until_stopped, web_server
-from truthlens.process.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, Access, CaptureSettings, Settings
+from truthlens.process.settings import (
+    DEFAULT_CONSOLE,
+    DEFAULT_EXTPROC,
+    DEFAULT_LISTEN,
+    Access,
+    CaptureSettings,
+    Settings,
+)
 from truthlens.review.store.database import checked_url, shown_url
 
 # About as fast as a model writes, so that a stream can be seen to be one.

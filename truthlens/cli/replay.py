@@ -21,12 +21,12 @@ from truthlens.core.errors import TruthLensError
 from truthlens.core.net import Upstream
 from truthlens.core.scoring_version import SCORING_VERSION
 from truthlens.desk.replay_page import ShownChange, replay_page, shown_answers
-from truthlens.lab.replay.comparing import Comparison, Replayed, compared
+from truthlens.lab.replay.comparing import ReplayFigures, Replayed, compared
 from truthlens.lab.replay.planned import capture_planned, planned
 from truthlens.lab.replay.reading import Captured, read_captures
 from truthlens.lab.replay.running import replayed
 from truthlens.policy import Policy
-from truthlens.process.settings import CaptureSettings, Settings
+from truthlens.process.settings import CaptureSettings
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 told = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
@@ -39,7 +39,10 @@ def replay(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE", help="Captured exchanges, plain or .gz; several, oldest first.", exists=True, dir_okay=False
+            metavar="FILE",
+            help="Captured exchanges, plain or .gz; several, oldest first.",
+            exists=True,
+            dir_okay=False,
         ),
     ],
     config: options.Config = None,
@@ -48,12 +51,17 @@ def replay(
     ] = None,
     live: Annotated[
         bool,
-        typer.Option("--live", help="Ask models, and search sources, whose replies were not kept. That costs what it costs."),
+        typer.Option(
+            "--live",
+            help="Ask models, and search sources, whose replies were not kept. That costs what it costs.",
+        ),
     ] = False,
     as_json: options.AsJson = False,
     html: Annotated[
         Path | None,
-        typer.Option(help="Page to write, with the answers that change: one file, WITH TEXTS.", dir_okay=False),
+        typer.Option(
+            help="Page to write, with the answers that change: one file, WITH TEXTS.", dir_okay=False
+        ),
     ] = None,
     fail_on_change: Annotated[
         bool,
@@ -127,7 +135,9 @@ def capture(
             dir_okay=False,
         ),
     ],
-    to: Annotated[Path, typer.Option(help="File of captured exchanges to write or to add to.", dir_okay=False)],
+    to: Annotated[
+        Path, typer.Option(help="File of captured exchanges to write or to add to.", dir_okay=False)
+    ],
     config: options.Config = None,
     limit: options.Limit = None,
     upstream: options.Upstream = None,
@@ -161,7 +171,10 @@ def _remark(captured: Captured) -> None:
     for file in captured.unfinished:
         told.print(f"{file}: its last line is unfinished, and left out", style="yellow")
     if captured.scoring_versions - {SCORING_VERSION}:
-        told.print("the capture was made by a version of TruthLens that scores otherwise: changes may come from that", style="yellow")
+        told.print(
+            "the capture was made by a version of TruthLens that scores otherwise: changes may come from that",
+            style="yellow",
+        )
 
 
 @contextmanager
@@ -178,8 +191,19 @@ def _shown(row: Replayed) -> ShownChange:
     )
 
 
-def _print(comparison: Comparison, figures: dict[str, Any]) -> None:
-    table = Table("decision", "mode", "exchanges", "checked", "flagged", "changed", "open", "model calls", "tokens", "would ask")
+def _print(comparison: ReplayFigures, figures: dict[str, Any]) -> None:
+    table = Table(
+        "decision",
+        "mode",
+        "exchanges",
+        "checked",
+        "flagged",
+        "changed",
+        "open",
+        "model calls",
+        "tokens",
+        "would ask",
+    )
     for group in (*figures["groups"], {**figures["total"], "decision": "all", "mode": ""}):
         table.add_row(
             group["decision"],
@@ -189,7 +213,9 @@ def _print(comparison: Comparison, figures: dict[str, Any]) -> None:
             str(group["changed"]),
             str(group["open"]),
             *(_pair(group[name]) for name in ("model_calls", "model_tokens")),
-            f"{group['would_ask']} ({group['would_ask_prompt_tokens']} tokens)" if group["would_ask"] else "0",
+            f"{group['would_ask']} ({group['would_ask_prompt_tokens']} tokens)"
+            if group["would_ask"]
+            else "0",
         )
     Console(highlight=False, markup=False, width=None if out.is_terminal else 140).print(table)
     for name, count in comparison.changes.items():
@@ -199,9 +225,13 @@ def _print(comparison: Comparison, figures: dict[str, Any]) -> None:
     for why, count in comparison.not_replayed.items():
         out.print(f"{count} could not be replayed: {why}")
     if comparison.total.open:
-        out.print(f"{comparison.total.open} depend on models or sources that were not asked: --live asks them")
+        out.print(
+            f"{comparison.total.open} depend on models or sources that were not asked: --live asks them"
+        )
     if comparison.redacted:
-        out.print(f"{comparison.redacted} had texts taken out when they were captured, which may change their verdicts")
+        out.print(
+            f"{comparison.redacted} had texts taken out when they were captured, which may change their verdicts"
+        )
 
 
 def _pair(pair: dict[str, int]) -> str:

@@ -113,7 +113,8 @@ class Retriever:
         searches = [(place, name, text) for place, text in enumerate(wanted) if text for name in sources]
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self.search_one(name, text, k, deadline, asker)) for _, name, text in searches
+                group.create_task(self.search_one(name, text, k, deadline, asker))
+                for _, name, text in searches
             ]
         ended = [task.result() for task in tasks]
         for record, _ in ended:

@@ -65,7 +65,7 @@ class Replayed:
 
 
 @dataclass(slots=True)
-class Group:
+class GroupFigures:
     """Figures of the exchanges of one decision and mode, then and now; ``calls`` and ``tokens`` are of models, and of those that would be asked."""
 
     exchanges: int = 0
@@ -95,12 +95,12 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ReplayFigures:
     """All exchanges of a replay, and their figures: by decision and mode now, all together, and by what changed."""
 
     rows: Sequence[Replayed]
-    groups: Mapping[tuple[str, str], Group]
-    total: Group
+    groups: Mapping[tuple[str, str], GroupFigures]
+    total: GroupFigures
     changes: Mapping[str, int]
     not_replayed: Mapping[str, int]
 
@@ -132,9 +132,9 @@ class Comparison:
         }
 
 
-def compared(rows: Iterable[Replayed]) -> Comparison:
+def compared(rows: Iterable[Replayed]) -> ReplayFigures:
     """Return the figures of replayed exchanges."""
-    rows, groups, total = list(rows), dict[tuple[str, str], Group](), Group()
+    rows, groups, total = list(rows), dict[tuple[str, str], GroupFigures](), GroupFigures()
     changes: Counter[str] = Counter()
     why_not: Counter[str] = Counter()
     for row in rows:
@@ -142,13 +142,11 @@ def compared(rows: Iterable[Replayed]) -> Comparison:
             why_not[row.why_not] += 1
             continue
         key = str(row.now["decision"]), str(row.now["mode"])
-        groups.setdefault(key, Group()).add(row)
+        groups.setdefault(key, GroupFigures()).add(row)
         total.add(row)
         changes.update(row.changes)
     ranked = sorted(changes.items(), key=lambda each: (-each[1], each[0]))
-    return Comparison(
-        rows, dict(sorted(groups.items())), total, dict(ranked), dict(sorted(why_not.items()))
-    )
+    return ReplayFigures(rows, dict(sorted(groups.items())), total, dict(ranked), dict(sorted(why_not.items())))
 
 
 def _row(row: Replayed) -> dict[str, Any]:
@@ -164,7 +162,9 @@ def _row(row: Replayed) -> dict[str, Any]:
     if row.kept.redacted:
         found["redacted"] = True
     if row.would_ask:
-        found["would_ask"] = [{"model": each.model, "role": each.role, "prompt_tokens": each.tokens} for each in row.would_ask]
+        found["would_ask"] = [
+            {"model": each.model, "role": each.role, "prompt_tokens": each.tokens} for each in row.would_ask
+        ]
     if row.would_search:
         found["would_search"] = list(row.would_search)
     return found
@@ -177,7 +177,7 @@ def _verdict(outcome: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _figures(group: Group) -> dict[str, Any]:
+def _figures(group: GroupFigures) -> dict[str, Any]:
     pairs = {
         name: {"then": value[0], "now": value[1]}
         for name, value in (

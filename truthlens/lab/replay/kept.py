@@ -148,9 +148,7 @@ class ReplayClient(LlmClient):
         if reply is None and self._live:
             return await super().complete(request, **how)
         if reply is None:
-            play.would_ask.append(
-                WouldAsk(request.model, request.role.value, prompt_tokens(request.body))
-            )
+            play.would_ask.append(WouldAsk(request.model, request.role.value, prompt_tokens(request.body)))
             raise CallError(CallFailure.NO_BACKEND, "no reply is kept")
         if (on_attempt := how.get("on_attempt")) is not None:
             on_attempt()

@@ -91,7 +91,11 @@ def _read(line: str, place: str) -> PlannedExchange:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: it is no JSON") from error
     try:
-        chat = _Chat.model_validate(row) if isinstance(row, dict) and "request" in row else _chat(_Labelled.model_validate(row))
+        chat = (
+            _Chat.model_validate(row)
+            if isinstance(row, dict) and "request" in row
+            else _chat(_Labelled.model_validate(row))
+        )
     except pydantic.ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the line"
@@ -106,8 +110,15 @@ def _read(line: str, place: str) -> PlannedExchange:
     if isinstance(response, str):
         message = {"role": "assistant", "content": response}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        response = {"id": "planned", "object": "chat.completion", "model": chat.request.get("model", ""), "choices": [choice]}
-    return PlannedExchange(head=head, request=json.dumps(chat.request).encode(), response=json.dumps(response).encode())
+        response = {
+            "id": "planned",
+            "object": "chat.completion",
+            "model": chat.request.get("model", ""),
+            "choices": [choice],
+        }
+    return PlannedExchange(
+        head=head, request=json.dumps(chat.request).encode(), response=json.dumps(response).encode()
+    )
 
 
 def _chat(row: _Labelled) -> _Chat:

@@ -22,11 +22,11 @@ class CaptureError(TruthLensError):
     """A file holds no captured exchanges that can be read; the message names file and line, and quotes no text."""
 
 
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(strict=False, frozen=True, extra="ignore")
+class _KeptModel(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(frozen=True)
 
 
-class KeptRequest(_Strict):
+class KeptRequest(_KeptModel):
     """What the client sent; ``body`` is its JSON."""
 
     method: str
@@ -41,7 +41,7 @@ class KeptRequest(_Strict):
         return RequestHead(self.method, self.path, self.headers, self.route)
 
 
-class KeptResponse(_Strict):
+class KeptResponse(_KeptModel):
     """What the backend gave; ``body`` is JSON or an event stream."""
 
     status: int
@@ -54,7 +54,7 @@ class KeptResponse(_Strict):
         return ResponseHead(self.status, self.headers)
 
 
-class KeptReply(_Strict):
+class KeptReply(_KeptModel):
     """What a model said to what ``key`` stands for (``like`` without its figures), or why it said nothing."""
 
     key: str
@@ -70,7 +70,7 @@ class KeptReply(_Strict):
     window: int | None = None
 
 
-class KeptPassage(_Strict):
+class KeptPassage(_KeptModel):
     """A passage that a source gave."""
 
     text: str
@@ -80,7 +80,7 @@ class KeptPassage(_Strict):
     score: float | None = None
 
 
-class KeptSearch(_Strict):
+class KeptSearch(_KeptModel):
     """What a search gave, or a use of a tool (``k`` 0)."""
 
     source: str
@@ -90,7 +90,7 @@ class KeptSearch(_Strict):
     passages: tuple[KeptPassage, ...] = ()
 
 
-class KeptTool(_Strict):
+class KeptTool(_KeptModel):
     """A tool that a source offered."""
 
     source: str
@@ -100,7 +100,7 @@ class KeptTool(_Strict):
     gives_evidence: bool = False
 
 
-class KeptExchange(_Strict):
+class KeptExchange(_KeptModel):
     """One captured exchange; ``outcome`` is what became of it (``process.capture.lines.outcome_content``)."""
 
     id: str
@@ -143,12 +143,14 @@ def read_captures(files: Sequence[Path], *, limit: int | None = None) -> Capture
                 if not whole:
                     unfinished.append(str(file))
                     break
-                raise CaptureError(f"{place}: it is no JSON; the file was damaged or edited by hand") from error
+                raise CaptureError(
+                    f"{place}: it is no JSON; the file was damaged or edited by hand"
+                ) from error
             if isinstance(read, dict) and FORMAT_KEY in read:
                 versions.add(_checked_header(read, place))
             elif number == 1:
                 raise CaptureError(
-                    f"{place}: it is no capture of TruthLens, which begins with a line {{\"{FORMAT_KEY}\": {FORMAT}, …}};"
+                    f'{place}: it is no capture of TruthLens, which begins with a line {{"{FORMAT_KEY}": {FORMAT}, …}};'
                     " make one with `truthlens serve --capture FILE` or `truthlens capture`"
                 )
             elif limit is None or count < limit:
@@ -189,4 +191,6 @@ def _exchange(read: Any, place: str) -> KeptExchange:
     except pydantic.ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the line"
-        raise CaptureError(f"{place}: {where}: {first['msg']}; the file was damaged or edited by hand") from error
+        raise CaptureError(
+            f"{place}: {where}: {first['msg']}; the file was damaged or edited by hand"
+        ) from error

@@ -120,7 +120,9 @@ async def _replayed(pipeline: Pipeline, play: Playing, show: Show | None) -> Rep
     back = kept.response
     response = None if back is None else (back.head, back.body.encode("utf-8", "surrogatepass"))
     reason = kept.outcome.get("reason")
-    why_not = await passed(pipeline, request, response, reason=Reason(reason) if reason in set(Reason) else None)
+    why_not = await passed(
+        pipeline, request, response, reason=Reason(reason) if reason in set(Reason) else None
+    )
     if play.outcome is None:
         return Replayed(kept, None, why_not or "not-concluded")
     now = outcome_content(play.outcome, Cleaner(ReviewSettings(), ()))
@@ -139,7 +141,9 @@ def _tried(policy: Policy, *, threshold: float | None) -> Policy:
     def own(plan: Plan) -> Plan:
         if threshold is None:
             return plan
-        return replace(plan, threshold=threshold, intended=None if plan.intended is None else own(plan.intended))
+        return replace(
+            plan, threshold=threshold, intended=None if plan.intended is None else own(plan.intended)
+        )
 
     return replace(
         policy,

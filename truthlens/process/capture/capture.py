@@ -115,7 +115,9 @@ class Capture:
         if recording.lost:
             self._written(recording.size, recording.lost)
             return
-        self._writer.submit(lambda: exchange_line(recording, outcome, policy, _cleaner(policy)), recording.size)
+        self._writer.submit(
+            lambda: exchange_line(recording, outcome, policy, _cleaner(policy)), recording.size
+        )
 
     def drop(self, recording: Recording) -> None:
         """Forget an exchange whose end nobody sees."""

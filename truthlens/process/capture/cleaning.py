@@ -147,9 +147,7 @@ def _replaced(value: Any, put: Callable[[_Path, str], str], path: _Path = ()) ->
         places = (
             each.get("index", place) if isinstance(each, dict) else place for place, each in enumerate(value)
         )
-        return [
-            _replaced(each, put, (*path, str(place))) for place, each in zip(places, value, strict=True)
-        ]
+        return [_replaced(each, put, (*path, str(place))) for place, each in zip(places, value, strict=True)]
     return value
 
 

@@ -69,11 +69,11 @@ class CaptureFile:
         data, header = _bytes(line), _bytes(self._header())
         if len(header) + len(data) > self._settings.most_bytes:
             raise TooLongError
-        size = os.fstat(self._file).st_size
-        if size + len(header) + len(data) > self._settings.most_bytes:
+        size, first = os.fstat(self._file).st_size, b"" if self._begun else header
+        if size + len(first) + len(data) > self._settings.most_bytes:
             self._rotate()
-            self._begun, size = False, 0
-        self._put(data if self._begun else header + data, size)
+            self._begun, size, first = False, 0, header
+        self._put(first + data, size)
         self._begun = True
 
     def close(self) -> None:

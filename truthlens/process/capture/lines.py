@@ -87,7 +87,7 @@ def exchange_line(recording: Recording, outcome: Outcome, policy: Policy, clean:
             "body": clean.request(_text(recording.request, head, limit)),
         },
         "response": _response(recording, limit, clean),
-        "replies": [_reply(each, clean) for each in recording.replies],
+        "replies": [reply_content(each, clean) for each in recording.replies],
         "searches": [_search(each, clean) for each in recording.searches],
         "outcome": outcome_content(outcome, clean),
     }
@@ -185,7 +185,8 @@ def _text(body: bytes, head: RequestHead | ResponseHead, limit: int) -> str:
         raise UnfitError("a body is not UTF-8 text") from error
 
 
-def _reply(reply: Reply, clean: Cleaner) -> dict[str, Any]:
+def reply_content(reply: Reply, clean: Cleaner) -> dict[str, Any]:
+    """Return what a model said, as it stands in a line."""
     request, said = reply
     found: dict[str, Any] = {
         "key": reply_key(request, clean),
@@ -207,7 +208,9 @@ def _reply(reply: Reply, clean: Cleaner) -> dict[str, Any]:
     }
     # The tokens of a text that something was taken out of would tell it.
     if said.logprobs and text == said.text:
-        found["logprobs"] = [[each.token, each.logprob, [list(top) for top in each.top]] for each in said.logprobs]
+        found["logprobs"] = [
+            [each.token, each.logprob, [list(top) for top in each.top]] for each in said.logprobs
+        ]
     return found
 
 
