@@ -16,17 +16,19 @@ from rich.table import Table
 
 from truthlens.cli import options
 from truthlens.cli.plan_target import offline_settings
-from truthlens.cli.serving import begin_logs, run
+from truthlens.cli.serving import run
 from truthlens.core.errors import TruthLensError
 from truthlens.core.net import Upstream
 from truthlens.core.scoring_version import SCORING_VERSION
 from truthlens.desk.replay_page import ShownChange, replay_page, shown_answers
-from truthlens.lab.replay.comparing import ReplayFigures, Replayed, compared
+from truthlens.detection.models.runtime import cpu_quota
+from truthlens.lab.replay.comparing import Replayed, ReplayFigures, compared
 from truthlens.lab.replay.planned import capture_planned, planned
 from truthlens.lab.replay.reading import Captured, read_captures
 from truthlens.lab.replay.running import replayed
 from truthlens.policy import Policy
 from truthlens.process.settings import CaptureSettings
+from truthlens.telemetry import logs
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 told = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
@@ -85,12 +87,12 @@ def replay(
 
     To read: truthlens replay capture.jsonl --config new.yaml --html changes.html
     """
-    begin_logs("error", console=True)
+    logs.configure(level="error", console=True)
     captured = read_captures(files, limit=limit)
     _remark(captured)
     settings = replace(
         offline_settings(config, models, threads=threads),
-        workers=workers or 1,
+        workers=workers or max(1, cpu_quota() // threads),
         upstream=None if upstream is None else Upstream.parse(upstream),
     )
     rows: list[Replayed] = []
@@ -148,7 +150,7 @@ def capture(
 
     Models are asked as the policy says, and their replies kept. To capture live traffic, give `truthlens serve` --capture FILE.
     """
-    begin_logs("error", console=True)
+    logs.configure(level="warning", console=True)
     exchanges = list(planned(files, limit=limit))
     settings = replace(
         offline_settings(config, models, threads=threads),

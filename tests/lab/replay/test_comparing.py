@@ -22,7 +22,13 @@ SUPPORTED: dict[str, Any] = {
     "choices": [{"score": 0.2, "flagged": False}],
     "calls": [],
 }
-FLAGGED = {**SUPPORTED, "action": "warn", "flagged": True, "first": [{"flagged": True}], "choices": [{"flagged": True}]}
+FLAGGED = {
+    **SUPPORTED,
+    "action": "warn",
+    "flagged": True,
+    "first": [{"flagged": True}],
+    "choices": [{"flagged": True}],
+}
 CALL = {"model": "m", "role": "refiner", "tokens": [10, 5]}
 
 
@@ -80,5 +86,5 @@ def test_figures_are_by_what_the_exchanges_are_now() -> None:
         ("default", "lightweight", 2),
         ("default", "standard", 1),
     ]
-    assert list(found["changes"].items())[0] == ("action pass → warn", 1)
+    assert next(iter(found["changes"].items())) == ("action pass → warn", 1)
     assert len(found["rows"]) == 3

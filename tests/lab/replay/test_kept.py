@@ -30,7 +30,9 @@ def _asked(text: str, **more: Any) -> ModelRequest:
     return ModelRequest("m", Role.REFINER, body)
 
 
-def _kept(*replies: tuple[ModelRequest, Completion | CallError], cleaner: Cleaner = NONE, **more: Any) -> KeptExchange:
+def _kept(
+    *replies: tuple[ModelRequest, Completion | CallError], cleaner: Cleaner = NONE, **more: Any
+) -> KeptExchange:
     return KeptExchange.model_validate({
         "id": "a",
         "request": {"method": "POST", "path": "/", "body": "{}"},

@@ -49,9 +49,9 @@ class Rig:
             kind=partial(CapturingPipeline, capture=self.capture),
         )
 
-    async def exchange(self, request: bytes = b"", response: bytes = b"", **headers: str) -> Conclusion:
-        head = RequestHead("POST", "/v1/chat/completions?key=k", headers, {})
-        ticket = await self.pipeline.open(self.pipeline.admit(head), request or json.dumps(REQUEST).encode())
+    async def exchange(self, *, response: bytes = b"", headers: dict[str, str] | None = None) -> Conclusion:
+        head = RequestHead("POST", "/v1/chat/completions?key=k", headers or {}, {})
+        ticket = await self.pipeline.open(self.pipeline.admit(head), json.dumps(REQUEST).encode())
         ticket = await self.pipeline.prepare(ticket)
         return await self.pipeline.assess(ticket, OK, response or json.dumps(ANSWER).encode())
 
@@ -69,7 +69,7 @@ class Rig:
 async def test_an_exchange_is_kept_with_what_became_of_it(tmp_path: Path) -> None:
     """Bodies to the byte; of the path no query, of the headers none that nobody reads."""
     rig = Rig(tmp_path)
-    await rig.exchange(authorization="Bearer secret", accept="application/json")
+    await rig.exchange(headers={"authorization": "Bearer secret", "accept": "application/json"})
     (kept,) = rig.kept()
     assert kept["request"] == {
         "method": "POST",
@@ -79,7 +79,11 @@ async def test_an_exchange_is_kept_with_what_became_of_it(tmp_path: Path) -> Non
         "body": json.dumps(REQUEST),
     }
     assert kept["response"]["body"] == json.dumps(ANSWER)
-    assert (kept["outcome"]["action"], kept["outcome"]["flagged"], kept["outcome"]["score"]) == ("warn", True, 0.9)
+    assert (kept["outcome"]["action"], kept["outcome"]["flagged"], kept["outcome"]["score"]) == (
+        "warn",
+        True,
+        0.9,
+    )
     assert kept["outcome"]["answers"] == ["Tea is free."]
     assert rig.counted() == {"kept": 1}
 
@@ -95,7 +99,7 @@ async def test_a_share_is_captured_and_no_more_than_allowed(tmp_path: Path) -> N
     """What was not drawn does not count; our own calls that come back are no exchanges of clients."""
     draws = iter([0.6, 0.4, 0.4, 0.4])
     rig = Rig(tmp_path, draw=lambda: next(draws), sample=0.5, most_exchanges=2)
-    await rig.exchange(**{MARK_HEADER: "x"})
+    await rig.exchange(headers={MARK_HEADER: "x"})
     for _ in range(5):
         await rig.exchange()
     assert len(rig.kept()) == 2
@@ -130,7 +134,9 @@ async def test_a_mistake_of_ours_costs_the_capture_alone(tmp_path: Path) -> None
     assert "secret" not in str(log)
 
 
-@pytest.mark.parametrize(("room", "size", "lost"), [(True, MOST_EXCHANGE_BYTES + 1, "large"), (False, 1, "full")])
+@pytest.mark.parametrize(
+    ("room", "size", "lost"), [(True, MOST_EXCHANGE_BYTES + 1, "large"), (False, 1, "full")]
+)
 def test_a_recording_without_room_keeps_nothing_more(room: bool, size: int, lost: str) -> None:
     recording = Recording(RequestHead("POST", "/", {}, {}), 0.0, lambda _size: room)
     recording.note_request(b"x" * size)

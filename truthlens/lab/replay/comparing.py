@@ -146,7 +146,9 @@ def compared(rows: Iterable[Replayed]) -> ReplayFigures:
         total.add(row)
         changes.update(row.changes)
     ranked = sorted(changes.items(), key=lambda each: (-each[1], each[0]))
-    return ReplayFigures(rows, dict(sorted(groups.items())), total, dict(ranked), dict(sorted(why_not.items())))
+    return ReplayFigures(
+        rows, dict(sorted(groups.items())), total, dict(ranked), dict(sorted(why_not.items()))
+    )
 
 
 def _row(row: Replayed) -> dict[str, Any]:
