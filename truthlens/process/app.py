@@ -280,6 +280,13 @@ def _capture(settings: Settings, signals: Metrics) -> Capture | None:
         return None
     from truthlens.process.capture.capture import Capture
 
+    log.warning(
+        "exchanges are captured with their texts",
+        file=str(settings.capture.file),
+        sample=settings.capture.sample,
+        most_exchanges=settings.capture.most_exchanges,
+        remedy="start without --capture to end it; the file is readable by its owner alone",
+    )
     return Capture.opened(settings.capture, signals)
 
 

@@ -57,6 +57,7 @@ def test_a_last_line_that_ends_within_a_character_is_unfinished(tmp_path: Path) 
         ("", "there is no captured exchange in it"),
         (HEADER, "there is no captured exchange in it"),
         (LINE, "line 1: it is no capture of TruthLens"),
+        ("# text\n", "line 1: it is no capture of TruthLens"),
         ("[1]\n", "line 1: it is no capture of TruthLens"),
         (HEADER + "{secret\n" + LINE, "line 2: it is no JSON"),
         (HEADER + '{"id": 7}\n', "line 2: id: Input should be a valid string"),

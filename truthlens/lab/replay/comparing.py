@@ -10,7 +10,8 @@ from typing import Any
 from truthlens.lab.replay.kept import WouldAsk
 from truthlens.lab.replay.reading import KeptExchange
 
-_TOLD = ("decision", "mode", "action", "shadow_action", "status", "reason", "flagged")
+# The mode is none of them: that another one would have been at hand is no other verdict.
+_TOLD = ("decision", "action", "shadow_action", "status", "reason", "flagged")
 # What is known of an exchange whose models were not asked: the rest would follow from what they say.
 _BEFORE_MODELS = ("decision",)
 
@@ -173,7 +174,7 @@ def _row(row: Replayed) -> dict[str, Any]:
 
 
 def _verdict(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    names = (*_TOLD, "score", "threshold", "initial_score", "iterations", "notes")
+    names = (*_TOLD, "mode", "score", "threshold", "initial_score", "iterations", "notes")
     found = {name: outcome[name] for name in names if name in outcome}
     found["first"] = outcome.get("first", [])
     return found

@@ -140,12 +140,14 @@ def read_captures(files: Sequence[Path], *, limit: int | None = None) -> Capture
             try:
                 read = json.loads(line)
             except (ValueError, RecursionError) as error:
-                if not whole:
+                if not whole and number > 1:
                     unfinished.append(str(file))
                     break
-                raise CaptureError(
-                    f"{place}: it is no JSON; the file was damaged or edited by hand"
-                ) from error
+                if number > 1:
+                    raise CaptureError(
+                        f"{place}: it is no JSON; the file was damaged or edited by hand"
+                    ) from error
+                read = None
             if isinstance(read, dict) and FORMAT_KEY in read:
                 versions.add(_checked_header(read, place))
             elif number == 1:

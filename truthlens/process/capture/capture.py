@@ -71,19 +71,12 @@ class Capture:
 
     @classmethod
     def opened(cls, settings: CaptureSettings, signals: Metrics) -> Capture:
-        """Return what captures by ``settings``, and say in the log that texts are kept.
+        """Return what captures by ``settings``.
 
         Raises:
             StartError: the file cannot be used.
         """
         file = CaptureFile(settings, partial(header_line, settings.sample))
-        log.warning(
-            "exchanges are captured with their texts",
-            file=str(file.path),
-            sample=settings.sample,
-            most_exchanges=settings.most_exchanges,
-            remedy="start without --capture to end it; the file is readable by its owner alone",
-        )
         return cls(settings, file, signals)
 
     @property

@@ -55,8 +55,8 @@ class CaptureFile:
             self._cut_unfinished()
         except OSError as error:
             raise StartError(
-                f"{self.path}: exchanges cannot be captured there ({error.strerror}); give --capture a file that can be "
-                "written and that no other process captures to: {pid} in its name becomes the id of the process"
+                f"{self.path}: exchanges cannot be captured there ({error.strerror}); name a file that can be written and that"
+                " no other process captures to: {pid} in its name becomes the id of the process"
             ) from error
 
     def add(self, line: str) -> None:
