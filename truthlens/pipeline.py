@@ -78,6 +78,8 @@ _T = TypeVar("_T")
 class Pipeline:
     """The stages, wired to one policy holder, one engine and one set of metrics."""
 
+    driver: type[StreamDriver] = StreamDriver
+
     def __init__(
         self,
         policy: PolicyHolder,
@@ -400,7 +402,7 @@ class Pipeline:
             self._held.hold(size)
             return self._held.has_room(ticket.policy.limits)
 
-        flow = StreamDriver(
+        flow = self.driver(
             plan,
             exchange,
             self._engine,

@@ -44,8 +44,9 @@ def pipeline_for(
     pool: Pool | None = None,
     give_back: GiveBack | None = None,
     retrieval: Callable[[], RetrievalStep | None] = lambda: None,
+    kind: Callable[..., Pipeline] = Pipeline,
 ) -> Pipeline:
-    """A pipeline whose models answer as ``answering`` says; without it every call fails."""
+    """A pipeline whose models answer as ``answering`` says; without it every call fails. ``kind`` makes it of its parts."""
     marks = marks or Marks()
 
     async def send(request: httpx.Request) -> httpx.Response:
@@ -65,7 +66,7 @@ def pipeline_for(
         agentic=lambda: agentic,
         tracer=tracer,
     )
-    return Pipeline(
+    return kind(
         holder,
         engine,
         signals,

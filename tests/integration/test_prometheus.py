@@ -38,6 +38,7 @@ DASHBOARDS: dict[str, Any] = {
     for path in sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
 }
 ABSENT = {
+    "latency: Captured exchanges A": "nothing is captured here",
     "quality: Score drift A": "a process says nothing before its 200th score",
     "TruthLensScoreDrift": "as its panel",
     "latency: Streams refused A": "no bound is reached: a series begins with the first stream that is refused",

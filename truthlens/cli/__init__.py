@@ -24,6 +24,8 @@ COMMANDS: Mapping[str, str] = {
     "evidence": "evidence:evidence",
     "index": "index:index",
     "ask": "ask:ask",
+    "capture": "replay:capture",
+    "replay": "replay:replay",
     "eval": "evaluation:evaluate",
     "accuracy": "accuracy:accuracy",
     "calibrate": "calibration:calibrate",

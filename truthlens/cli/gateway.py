@@ -24,7 +24,14 @@ from truthlens.envoy.config import DEFAULT_ROUTER_HEADERS, EnvoySettings, render
 from truthlens.envoy.ports import is_listening
 from truthlens.envoy.process import Envoy
 from truthlens.process.app import Node, node, until_stopped, web_server
-from truthlens.process.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, Access, Settings
+from truthlens.process.settings import (
+    DEFAULT_CONSOLE,
+    DEFAULT_EXTPROC,
+    DEFAULT_LISTEN,
+    Access,
+    CaptureSettings,
+    Settings,
+)
 from truthlens.review.store.database import checked_url, shown_url
 from truthlens.telemetry import logs
 
@@ -33,6 +40,7 @@ _DEMO_PACE_S = 0.02
 
 
 @takes_console_access
+@options.takes_capture
 def up(
     *,
     upstream: Annotated[
@@ -61,6 +69,7 @@ def up(
     review_database: options.ReviewDatabase = None,
     threads: options.Threads = 1,
     workers: options.Workers = None,
+    captured: CaptureSettings | None,
     log_level: options.LogLevel = "warning",
     log_format: options.LogFormat = logs.LogFormat.CONSOLE,
     envoy_log: Annotated[
@@ -77,7 +86,7 @@ def up(
     logs.configure(level=log_level, form=log_format)
     settings = settings_of(
         console, config, models, threads, workers, extproc=extproc, health=health, drain_notice_s=0.0,
-        drain_grace_s=3.0, redis=redis, review_database=review_database, access=access,
+        drain_grace_s=3.0, redis=redis, review_database=review_database, access=access, capture=captured,
     )  # fmt: skip
     listener = Address.parse(listen, name="--listen")
     backend = Upstream.parse(upstream) if upstream is not None else None
@@ -137,6 +146,8 @@ async def _up(
                 f"\nNothing answers at {backend} yet: requests get 503 until the backend is up there.",
                 "yellow",
             )
+        if settings.capture is not None:
+            say(f"exchanges are captured with their texts to {settings.capture.file}", "yellow")
         await _until_stopped_or_dead(envoy)
         out.print("\nStopping …")
 

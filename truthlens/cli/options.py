@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from truthlens.core.errors import ModelError
-from truthlens.process.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN
+from truthlens.process.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, CaptureSettings
 from truthlens.telemetry import logs
 
 Command = Callable[..., None]
@@ -218,3 +218,39 @@ QueueDatabase = Annotated[
         " (default: the one that the gateway of this checkout or user fills).",
     ),
 ]
+
+_MIB = 1 << 20
+
+
+def capture_settings(
+    capture: Annotated[
+        Path | None,
+        setting(
+            "capture",
+            "File that exchanges are captured to for `truthlens replay`, WITH THEIR TEXTS (default: none). {pid} in its name "
+            "becomes the id of the process.",
+            dir_okay=False,
+        ),
+    ] = None,
+    capture_sample: Annotated[
+        float, setting("capture-sample", "Share of the exchanges that is captured.", min=0, max=1)
+    ] = 1.0,
+    capture_most: Annotated[
+        int,
+        setting("capture-most", "Exchanges that are captured at most until the next start.", min=1),
+    ] = 10_000,
+    capture_mib: Annotated[
+        int, setting("capture-mib", "Size of the file in MiB; then it becomes FILE.1.", min=1)
+    ] = 64,
+    capture_files: Annotated[
+        int, setting("capture-files", "Files at most, the oldest is deleted.", min=1)
+    ] = 4,
+) -> CaptureSettings | None:
+    """Return which exchanges are captured, ``None`` where none is."""
+    if capture is None:
+        return None
+    return CaptureSettings(capture, capture_sample, capture_most, capture_mib * _MIB, capture_files)
+
+
+takes_capture = in_place_of("captured", capture_settings)
+"""Gives a command the options of ``capture_settings``."""

@@ -27,6 +27,7 @@ from truthlens.process.settings import (
     DEFAULT_DRAIN_GRACE_S,
     DEFAULT_EXTPROC,
     Access,
+    CaptureSettings,
     Settings,
     shipped_policy,
 )
@@ -36,6 +37,7 @@ out = Console(soft_wrap=True, highlight=False)
 
 
 @takes_console_access
+@options.takes_capture
 def serve(
     *,
     config: options.Config = None,
@@ -67,6 +69,7 @@ def serve(
     redis: options.Redis = None,
     review_database: options.ReviewDatabase = None,
     secret_file: options.SecretFile = None,
+    captured: CaptureSettings | None,
     desk: Annotated[
         bool,
         typer.Option(
@@ -93,7 +96,7 @@ def serve(
         console, config, models, threads, workers, extproc=extproc, health=health, tls_certificate=tls_cert,
         tls_key=tls_key, tls_client_ca=tls_client_ca, drain_notice_s=drain_notice, drain_grace_s=drain_grace,
         reload=reload, upstream=upstream, redis=redis, review_database=review_database, access=access,
-        secret=read_secret(secret_file, "--secret-file"),
+        secret=read_secret(secret_file, "--secret-file"), capture=captured,
     )  # fmt: skip
     run(serve_node(settings, started=_announce_node, web_app=_desk_app() if desk else endpoints_app))
 
@@ -145,6 +148,8 @@ def _announce_node(running: Node) -> None:
     say(f"ext_proc on {running.settings.extproc}, console on http://{running.settings.console}")
     default = running.policy.current.default
     say(f"policy {running.settings.config}, decision {described(default, default.threshold)}")
+    if running.settings.capture is not None:
+        say(f"exchanges are captured with their texts to {running.settings.capture.file}", "yellow")
 
 
 def _announce_desk(running: Node) -> None:

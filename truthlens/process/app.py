@@ -10,9 +10,10 @@ import asyncio
 import contextlib
 import gc
 import os
+import random
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -48,6 +49,10 @@ from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer, signals_sent
 
 if TYPE_CHECKING:
+    from truthlens.llm.client import LlmClient
+    from truthlens.mitigation.auto.bandit import Bandit
+    from truthlens.process.capture.capture import Capture
+    from truthlens.retrieval.retriever import Retriever
     from truthlens.review.service import ReviewService
     from truthlens.store.redis_arm_store import RedisArms
     from truthlens.store.redis_result_cache import RedisResults
@@ -96,73 +101,25 @@ async def node(
         StartError: an address is taken, or the console would be open to other machines.
     """
     _check_addresses(settings, gateway=gateway)
-    signals, recent, readiness = Metrics(), Recent(), Readiness()
-    traces, stores = _Traces.opened(signals), _Stores.opened(settings.redis)
-    shelf = ModelShelf(settings, signals, cache=stores.results)
-    policy = load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity)
-    holder, similarity = PolicyHolder(policy), SimilarityShelf(settings)
-    ready = await make_ready(policy, shelf, similarity, environ=os.environ)
-    engine = Engine(
-        ready.detectors,
-        workers=settings.workers,
-        queue_limit=policy.limits.queue_limit,
-        queue_observer=signals.queue_seconds.observe,
-        unexplained=_unexplained(signals),
-    )
-    reviews = _reviews(settings, holder, signals)
-    marks, pool = Marks(settings.secret or host_secret()), Pool()
-    calls = ModelCalls(
-        signals,
-        upstream=str(settings.upstream) if settings.upstream else None,
-        environ=os.environ,
-        marks=marks,
-        tracer=traces.tracer,
-    )
-    retrieval = PolicyRetrieval(signals, environ=os.environ, load_similarity=similarity)
-    assessor = Assessor(engine, calls, retrieval=retrieval, tracer=traces.tracer)
-    modes = PolicyModes(
-        assessor,
-        signals,
-        load_similarity=similarity,
-        retrieval=retrieval,
-        tracer=traces.tracer,
-        arms=stores.arms,
-    )
-    questions = PolicyQuestions(assessor, calls, retrieval=retrieval, signals=signals)
-    stores.observe(signals)
-    parts = Parts(engine, calls, modes, retrieval, stores.results, settings)
-    parts.prepare(policy, environ=os.environ)
-    _describe(readiness, policy, ready)
-    del ready  # its models leave memory when a reload names others
-    pipeline = Pipeline(
-        holder,
-        engine,
-        signals,
-        recent,
-        assessor=assessor,
-        corrector=Corrector(assessor, modes),
-        marks=marks,
-        pool=pool,
-        tracer=traces.tracer,
-        retrieval=retrieval,
-        reviews=reviews.intake if reviews else None,
-        evaluations=traces.evaluations,
-    )
+    signals = Metrics()
+    capture = _capture(settings, signals)
+    built = await composed(settings, signals, capture.seams if capture else Seams(), Traces.opened(signals))
+    holder, pipeline, readiness, reviews = built.holder, built.pipeline, built.readiness, built.reviews
     server = _server(pipeline, settings) if gateway else None
     app = web_app(
         WebParts(
             policy=holder,
             pipeline=pipeline,
             signals=signals,
-            recent=recent,
+            recent=built.recent,
             readiness=readiness,
             addresses=addresses,
             access=_console_access(settings),
             reviews_waiting=reviews.pending if reviews else None,
             reviews=reviews.queue if reviews else None,
-            questions=questions,
+            questions=built.questions,
             gateway=gateway,
-            retrieval=retrieval,
+            retrieval=built.parts.retrieval,
         )
     )
     _shorten_pauses()
@@ -171,24 +128,21 @@ async def node(
             await server.start()
         web = await _start_web(app, settings.console, tasks)
         background = []
-        # Questions first: the server's stop waits for its replies, and a run may take minutes.
-        shut = [
-            questions.aclose,
-            modes.aclose,
-            retrieval.aclose,
-            stores.aclose,
-            calls.aclose,
-            pool.aclose,
-            engine.aclose,
-            traces.aclose,
-        ]
         if reviews is not None:
-            background.append(tasks.create_task(reviews.teach(modes.bandit, lambda: holder.current)))
-            shut.insert(2, partial(asyncio.to_thread, reviews.close))
+            background.append(
+                tasks.create_task(reviews.teach(built.parts.modes.bandit, lambda: holder.current))
+            )
         if settings.reload:
             background.append(
                 tasks.create_task(
-                    _watch(holder, shelf, similarity, parts=parts, signals=signals, readiness=readiness)
+                    _watch(
+                        holder,
+                        built.shelf,
+                        built.similarity,
+                        parts=built.parts,
+                        signals=signals,
+                        readiness=readiness,
+                    )
                 )
             )
         _settle()
@@ -204,8 +158,143 @@ async def node(
             for task in background:
                 task.cancel()
             web.should_exit = True
-            for each in shut:
-                await each()
+            await built.aclose()
+            if capture is not None:
+                await asyncio.to_thread(capture.close)
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """What stands in the place of parts of a process whose exchanges are captured or replayed; left out, the parts themselves.
+
+    ``policy`` changes the policy that is loaded, ``draw`` gives the numbers in 0..1 by which answers are sampled.
+    """
+
+    pipeline: Callable[..., Pipeline] = Pipeline
+    client: Callable[..., LlmClient] | None = None
+    retriever: Callable[..., Retriever] | None = None
+    bandit: Callable[[], Bandit] | None = None
+    draw: Callable[[], float] = random.random
+    policy: Callable[[Policy], Policy] = lambda policy: policy
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The parts that exchanges go through, connected; close them at the end."""
+
+    holder: PolicyHolder
+    pipeline: Pipeline
+    recent: Recent
+    readiness: Readiness
+    shelf: ModelShelf
+    similarity: SimilarityShelf
+    reviews: ReviewService | None
+    questions: PolicyQuestions
+    parts: Parts
+    closing: tuple[Callable[[], Awaitable[None]], ...]
+
+    async def aclose(self) -> None:
+        """End all work that is under way, and close what was opened."""
+        for each in self.closing:
+            await each()
+
+
+async def composed(
+    settings: Settings, signals: Metrics, seams: Seams, traces: Traces | None = None
+) -> Composed:
+    """Build every part of a process once, and connect them; nothing is served, and without ``traces`` no span is made.
+
+    Raises:
+        PolicyError: the policy file cannot be used, or needs a model that cannot be used here.
+    """
+    recent, readiness = Recent(), Readiness()
+    stores = _Stores.opened(settings.redis)
+    shelf = ModelShelf(settings, signals, cache=stores.results)
+    policy = seams.policy(load_policy(settings.config, model_exists=shelf.has, identify=shelf.identity))
+    holder, similarity, traces = PolicyHolder(policy), SimilarityShelf(settings), traces or Traces(Tracer())
+    ready = await make_ready(policy, shelf, similarity, environ=os.environ)
+    engine = Engine(
+        ready.detectors,
+        workers=settings.workers,
+        queue_limit=policy.limits.queue_limit,
+        queue_observer=signals.queue_seconds.observe,
+        unexplained=_unexplained(signals),
+        draw=seams.draw,
+    )
+    reviews = _reviews(settings, holder, signals)
+    marks, pool = Marks(settings.secret or host_secret()), Pool()
+    calls = ModelCalls(
+        signals,
+        upstream=str(settings.upstream) if settings.upstream else None,
+        environ=os.environ,
+        marks=marks,
+        tracer=traces.tracer,
+        make_client=seams.client,
+    )
+    retrieval = PolicyRetrieval(
+        signals, environ=os.environ, load_similarity=similarity, make_retriever=seams.retriever
+    )
+    assessor = Assessor(engine, calls, retrieval=retrieval, tracer=traces.tracer)
+    modes = PolicyModes(
+        assessor,
+        signals,
+        load_similarity=similarity,
+        retrieval=retrieval,
+        tracer=traces.tracer,
+        arms=stores.arms,
+        make_bandit=seams.bandit,
+    )
+    questions = PolicyQuestions(assessor, calls, retrieval=retrieval, signals=signals)
+    stores.observe(signals)
+    parts = Parts(engine, calls, modes, retrieval, stores.results, settings)
+    parts.prepare(policy, environ=os.environ)
+    _describe(readiness, policy, ready)
+    del ready  # its models leave memory when a reload names others
+    pipeline = seams.pipeline(
+        holder,
+        engine,
+        signals,
+        recent,
+        assessor=assessor,
+        corrector=Corrector(assessor, modes),
+        marks=marks,
+        pool=pool,
+        tracer=traces.tracer,
+        retrieval=retrieval,
+        reviews=reviews.intake if reviews else None,
+        evaluations=traces.evaluations,
+    )
+    # Questions first: the server's stop waits for its replies, and a run may take minutes.
+    closing: list[Callable[[], Awaitable[None]]] = [
+        questions.aclose,
+        modes.aclose,
+        *([] if reviews is None else [partial(asyncio.to_thread, reviews.close)]),
+        retrieval.aclose,
+        stores.aclose,
+        calls.aclose,
+        pool.aclose,
+        engine.aclose,
+        traces.aclose,
+    ]
+    return Composed(
+        holder, pipeline, recent, readiness, shelf, similarity, reviews, questions, parts, tuple(closing)
+    )
+
+
+def _capture(settings: Settings, signals: Metrics) -> Capture | None:
+    """Begin to capture exchanges; a process that captures none imports nothing of it."""
+    if settings.capture is None:
+        return None
+    from truthlens.process.capture.capture import Capture
+
+    log.warning(
+        "exchanges are captured with their texts",
+        file=str(settings.capture.file),
+        sample=settings.capture.sample,
+        most_exchanges=settings.capture.most_exchanges,
+        remedy="start without --capture to end it; the file is readable by its owner alone",
+    )
+    return Capture.opened(settings.capture, signals)
 
 
 def _shorten_pauses() -> None:
@@ -251,14 +340,15 @@ def _reviews(settings: Settings, holder: PolicyHolder, signals: Metrics) -> Revi
 
 
 @dataclass(frozen=True, slots=True)
-class _Traces:
+class Traces:
     """What makes spans and, where the environment names a receiver, what sends them and evaluations."""
 
     tracer: Tracer
     exports: Exports | None = None
 
     @classmethod
-    def opened(cls, signals: Metrics) -> _Traces:
+    def opened(cls, signals: Metrics) -> Traces:
+        """Begin to send what the environment says."""
         wanted = signals_sent(os.environ)
         if not wanted:
             return cls(Tracer())  # nothing that sends is imported
@@ -273,9 +363,11 @@ class _Traces:
 
     @property
     def evaluations(self) -> Evaluations | None:
+        """What tells verdicts, ``None`` where nothing is sent."""
         return None if self.exports is None else self.exports.evaluations
 
     async def aclose(self) -> None:
+        """Send what waits."""
         if self.exports is not None:
             await self.exports.aclose()
 

@@ -41,6 +41,7 @@ class ModelCalls:
         environ: where the keys of models come from.
         marks: put on every call.
         tracer: given a span for each call.
+        make_client: makes the client; ``None`` for one that asks over the network.
     """
 
     def __init__(
@@ -51,7 +52,9 @@ class ModelCalls:
         environ: Mapping[str, str],
         marks: Marks,
         tracer: Tracer,
+        make_client: Callable[..., LlmClient] | None = None,
     ) -> None:
+        self._make_client = make_client
         self._signals, self._upstream, self._environ = signals, upstream, environ
         self._marks, self._tracer = marks, tracer
         self._client: LlmClient | None = None
@@ -83,7 +86,8 @@ class ModelCalls:
             from truthlens.exchange.callers import Callers
             from truthlens.llm.client import LlmClient
 
-            self._client = LlmClient(upstream=self._upstream, environ=self._environ, marks=self._marks)
+            make = self._make_client or LlmClient
+            self._client = make(upstream=self._upstream, environ=self._environ, marks=self._marks)
             self._client.use(models)
             self._callers = Callers(self._client, self._signals, tracer=self._tracer)
         return self._client
@@ -99,6 +103,7 @@ class PolicyModes:
         retrieval: gives what searches the sources of policies, for mode agentic.
         tracer: given a span for the work of a mode.
         arms: keeps what mode auto has learned; ``None`` for this process's memory.
+        make_bandit: makes what chooses for mode auto, in the place of one that learns.
     """
 
     def __init__(
@@ -110,7 +115,9 @@ class PolicyModes:
         retrieval: Callable[[], RetrievalStep | None],
         tracer: Tracer,
         arms: RedisArms | None,
+        make_bandit: Callable[[], Bandit] | None = None,
     ) -> None:
+        self._make_bandit = make_bandit
         self._assessor, self._signals, self._tracer = assessor, signals, tracer
         self._load_similarity, self._arms = load_similarity, arms
         self._retrieval = retrieval
@@ -133,7 +140,7 @@ class PolicyModes:
             from truthlens.mitigation.auto.bandit import Bandit
             from truthlens.store.arm_store import MemoryArms
 
-            bandit = Bandit(self._arms or MemoryArms())
+            bandit = self._make_bandit() if self._make_bandit else Bandit(self._arms or MemoryArms())
             self._signals.on_scrape(_arm_metrics(bandit, self._arms, self._signals))
             loads, tracer = self._load_similarity, self._tracer
             self._runner = ModeRunner(

@@ -24,6 +24,7 @@ class PolicyRetrieval:
         signals: counts the searches.
         environ: where the keys of sources come from.
         load_similarity: loads the sentence model, for sources that search by vectors.
+        make_retriever: makes what searches; ``None`` for what opens the sources.
     """
 
     def __init__(
@@ -32,7 +33,9 @@ class PolicyRetrieval:
         *,
         environ: Mapping[str, str],
         load_similarity: Callable[[], Awaitable[Similarity]],
+        make_retriever: Callable[..., Retriever] | None = None,
     ) -> None:
+        self._make_retriever = make_retriever
         self._signals, self._environ, self._load = signals, environ, load_similarity
         self._retriever: Retriever | None = None
         self._step: RetrievalStep | None = None
@@ -49,7 +52,8 @@ class PolicyRetrieval:
             from truthlens.exchange.retrieval_step import RetrievalStep
             from truthlens.retrieval.retriever import Retriever
 
-            self._retriever = Retriever(
+            make = self._make_retriever or Retriever
+            self._retriever = make(
                 embed=self._embed, environ=self._environ, observe=self._signals.observe_search
             )
             self._step = RetrievalStep(self._retriever)

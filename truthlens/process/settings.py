@@ -103,6 +103,25 @@ def shipped_policy() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
+class CaptureSettings:
+    """Which exchanges are captured, and where to.
+
+    Args:
+        file: JSON lines; ``{pid}`` in its name becomes the id of the process.
+        sample: share of the exchanges, 0..1.
+        most_exchanges: after so many nothing more is captured until the next start; ``None`` for no end.
+        most_bytes: of one file; then it becomes ``FILE.1``, and a new one is begun.
+        files: files at most, the oldest is deleted.
+    """
+
+    file: Path
+    sample: float = 1.0
+    most_exchanges: int | None = 10_000
+    most_bytes: int = 64 << 20
+    files: int = 4
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Settings of one serving process.
 
@@ -127,6 +146,7 @@ class Settings:
         access: who may use the console.
         review_database: URL of the database of the review queue; ``None`` for no queue.
         health: where health checks are answered by threads of their own; ``None`` for 1000 above the port of ``extproc``.
+        capture: whether exchanges are captured with their texts; ``None`` for none.
     """
 
     extproc: Address
@@ -147,6 +167,7 @@ class Settings:
     access: Access = Access()
     review_database: str | None = None
     health: Address | None = None
+    capture: CaptureSettings | None = None
 
 
 def models_folder(override: Path | None = None) -> Path:

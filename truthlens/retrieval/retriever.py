@@ -114,7 +114,8 @@ class Retriever:
         searches = [(place, name, text) for place, text in enumerate(wanted) if text for name in sources]
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._one(name, text, k, deadline, asker)) for _, name, text in searches
+                group.create_task(self.search_one(name, text, k, deadline, asker))
+                for _, name, text in searches
             ]
         ended = [task.result() for task in tasks]
         for record, _ in ended:
@@ -175,10 +176,10 @@ class Retriever:
         places = asyncio.Semaphore(spec.options.max_concurrency)
         return _Lane(spec, declared.tool, declared.build(context), places, Breaker(self._clock))
 
-    async def _one(
+    async def search_one(
         self, name: str, text: str, k: int, deadline: Deadline, asker: Asker
-    ) -> tuple[SearchRecord, _Passages]:
-        """Return how one search ended, and what it gave."""
+    ) -> tuple[SearchRecord, tuple[FoundPassage, ...]]:
+        """Return how one search in the source ``name`` ended, and what it gave."""
         began = self._clock()
 
         def record(result: SearchResult, passages: _Passages = ()) -> tuple[SearchRecord, _Passages]:

@@ -176,6 +176,9 @@ class Metrics(MetricTable):
         "was dropped because too much waited."))
     policy_reloads = counter("truthlens_policy_reloads", "result", text=
         "Policy reloads: result is ok or failed.")
+    captured = counter("truthlens_captured", "result", text=(
+        "Exchanges chosen for the capture file: result is kept, abandoned (the client left), unread (the request never came), "
+        "full (too much waits), large, content (no text, or not to be redacted), disk (the file cannot be written) or failed."))
     model_info = gauge("truthlens_model_info", "model", "configured", text=
         "1 for each loaded detector model; configured is the policy's model_id.")
     # fmt: on

@@ -1,0 +1,1 @@
+"""Replay captured exchanges: what another policy, threshold, detector or model would have done with them."""

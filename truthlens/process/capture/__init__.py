@@ -1,0 +1,1 @@
+"""Capture exchanges to a file, with their texts, so that another policy can be tried on them (``truthlens replay``)."""
