@@ -133,6 +133,29 @@ Health = Annotated[
         "socket, the socket itself).",
     ),
 ]
+SocketMode = Annotated[
+    str,
+    setting(
+        "socket-mode",
+        "Who may use the socket of --extproc unix:/PATH, in octal: 600 this user alone, 660 its group as well.",
+    ),
+]
+TlsCert = Annotated[
+    Path | None,
+    setting("tls-cert", "PEM certificate chain for ext_proc; a change in it is used without a restart."),
+]
+TlsKey = Annotated[Path | None, setting("tls-key", "PEM key that belongs to it.")]
+TlsClientCa = Annotated[
+    Path | None,
+    setting("tls-client-ca", "PEM roots of client certificates; nobody without one is then served."),
+]
+TlsClientName = Annotated[
+    list[str] | None,
+    setting(
+        "tls-client-name",
+        "Alternative name (DNS, URI or IP) that a client's certificate must have. Repeat for several, of which one is enough.",
+    ),
+]
 EnvoyAdminAddress = Annotated[
     str | None,
     setting(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,7 @@ from truthlens.process.settings import (
     DEFAULT_CONSOLE,
     DEFAULT_DRAIN_GRACE_S,
     DEFAULT_EXTPROC,
+    DEFAULT_SOCKET_MODE,
     Access,
     Settings,
     shipped_policy,
@@ -47,16 +49,11 @@ def serve(
     models: options.Models = None,
     threads: options.Threads = 1,
     workers: options.Workers = None,
-    tls_cert: Annotated[
-        Path | None, options.setting("tls-cert", "PEM certificate chain for ext_proc.", exists=True)
-    ] = None,
-    tls_key: Annotated[
-        Path | None, options.setting("tls-key", "PEM key that belongs to it.", exists=True)
-    ] = None,
-    tls_client_ca: Annotated[
-        Path | None,
-        options.setting("tls-client-ca", "PEM roots of accepted client certificates.", exists=True),
-    ] = None,
+    tls_cert: options.TlsCert = None,
+    tls_key: options.TlsKey = None,
+    tls_client_ca: options.TlsClientCa = None,
+    tls_client_name: options.TlsClientName = None,
+    socket_mode: options.SocketMode = f"{DEFAULT_SOCKET_MODE:o}",
     drain_notice: Annotated[
         float,
         options.setting("drain-notice", "Seconds of NOT_SERVING before new streams are refused.", min=0),
@@ -86,13 +83,11 @@ def serve(
 
     SIGTERM drains: health turns NOT_SERVING, Envoy moves on, exchanges in flight end.
     """
-    if (tls_cert is None) != (tls_key is None):
-        raise StartError("--tls-cert and --tls-key go together; give both, or neither for plaintext")
     begin_logs(log_level)
     settings = settings_of(
-        console, config, models, threads, workers, extproc=extproc, health=health, tls_certificate=tls_cert,
-        tls_key=tls_key, tls_client_ca=tls_client_ca, drain_notice_s=drain_notice, drain_grace_s=drain_grace,
-        reload=reload, upstream=upstream, redis=redis, review_database=review_database, access=access,
+        console, config, models, threads, workers, extproc=extproc, health=health, drain_notice_s=drain_notice,
+        drain_grace_s=drain_grace, **tls_of(tls_cert, tls_key, tls_client_ca, tls_client_name),
+        socket_mode=socket_mode_of(socket_mode), reload=reload, upstream=upstream, redis=redis, review_database=review_database, access=access,
         secret=read_secret(secret_file, "--secret-file"),
     )  # fmt: skip
     run(serve_node(settings, started=_announce_node, web_app=_desk_app() if desk else endpoints_app))
@@ -179,6 +174,41 @@ def settings_of(
         review_database=_review_database(review_database),
         **more,
     )
+
+
+def tls_of(
+    cert: Path | None, key: Path | None, client_ca: Path | None, client_names: list[str] | None
+) -> dict[str, Any]:
+    """Return the settings of TLS from the values of its options.
+
+    Raises:
+        StartError: one of them is given without another that it needs.
+    """
+    if (cert is None) != (key is None):
+        raise StartError("--tls-cert and --tls-key go together; give both, or neither for plaintext")
+    if client_ca is not None and cert is None:
+        raise StartError(
+            "--tls-client-ca needs --tls-cert and --tls-key: without TLS no client shows a certificate"
+        )
+    if client_names and client_ca is None:
+        raise StartError("--tls-client-name needs --tls-client-ca: without it no client shows a certificate")
+    return {
+        "tls_certificate": cert,
+        "tls_key": key,
+        "tls_client_ca": client_ca,
+        "tls_client_names": frozenset(client_names or ()),
+    }
+
+
+def socket_mode_of(text: str) -> int:
+    """Return permission bits that are written in octal.
+
+    Raises:
+        StartError: they are none, or leave this user itself out.
+    """
+    if not re.fullmatch(r"0?[67][0-7]{2}", text):
+        raise StartError(f"--socket-mode is {text!r}, expected three octal digits, such as 660")
+    return int(text, 8)
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
