@@ -214,21 +214,25 @@ def envoy_config(
     extproc_secrets: Annotated[
         str | None,
         typer.Option(
-            help="A file (.json) that says where these are, by which Envoy takes new ones over without a restart; --secrets prints it."
+            help="Folder, as Envoy sees it, of the files of --write-secrets, by which Envoy takes new certificates over "
+            "without a restart."
         ),
     ] = None,
-    secrets: Annotated[
-        bool, typer.Option("--secrets", help="Print the content of the file --extproc-secrets instead.")
-    ] = False,
+    write_secrets: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the files of --extproc-secrets into this folder.", file_okay=False, exists=True
+        ),
+    ] = None,
     admin: options.EnvoyAdminAddress = None,
 ) -> None:
     """Print an Envoy configuration for this gateway (JSON, which Envoy reads as it does YAML)."""
     tls = _sidecar_tls(extproc_ca, extproc_name, extproc_cert, extproc_key, extproc_secrets)
-    if secrets:
+    if write_secrets is not None:
         if tls is None or tls.secrets is None:
-            raise StartError("--secrets needs --extproc-ca and --extproc-secrets")
-        typer.echo(json.dumps(tls.secrets_file(), indent=1))
-        return
+            raise StartError("--write-secrets needs --extproc-ca and --extproc-secrets")
+        for file, content in tls.secret_files().items():
+            (write_secrets / file).write_text(json.dumps(content, indent=1), encoding="utf-8")
     settings = EnvoySettings(
         listen=Address.parse(listen, name="--listen"),
         extproc=[Address.parse(each, name="--extproc") for each in extproc or [DEFAULT_EXTPROC]],

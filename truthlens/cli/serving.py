@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +17,6 @@ from truthlens.cli import options
 from truthlens.cli.console_access import takes_console_access
 from truthlens.cli.plan_lines import described
 from truthlens.cli.secret_files import read_secret
-from truthlens.core.errors import StartError
 from truthlens.core.net import Address, Upstream
 from truthlens.detection.models.runtime import cpu_quota
 from truthlens.process.app import Node
@@ -86,8 +84,8 @@ def serve(
     begin_logs(log_level)
     settings = settings_of(
         console, config, models, threads, workers, extproc=extproc, health=health, drain_notice_s=drain_notice,
-        drain_grace_s=drain_grace, **tls_of(tls_cert, tls_key, tls_client_ca, tls_client_name),
-        socket_mode=socket_mode_of(socket_mode), reload=reload, upstream=upstream, redis=redis, review_database=review_database, access=access,
+        drain_grace_s=drain_grace, **options.tls_of(tls_cert, tls_key, tls_client_ca, tls_client_name),
+        socket_mode=options.socket_mode_of(socket_mode), reload=reload, upstream=upstream, redis=redis, review_database=review_database, access=access,
         secret=read_secret(secret_file, "--secret-file"),
     )  # fmt: skip
     run(serve_node(settings, started=_announce_node, web_app=_desk_app() if desk else endpoints_app))
@@ -174,41 +172,6 @@ def settings_of(
         review_database=_review_database(review_database),
         **more,
     )
-
-
-def tls_of(
-    cert: Path | None, key: Path | None, client_ca: Path | None, client_names: list[str] | None
-) -> dict[str, Any]:
-    """Return the settings of TLS from the values of its options.
-
-    Raises:
-        StartError: one of them is given without another that it needs.
-    """
-    if (cert is None) != (key is None):
-        raise StartError("--tls-cert and --tls-key go together; give both, or neither for plaintext")
-    if client_ca is not None and cert is None:
-        raise StartError(
-            "--tls-client-ca needs --tls-cert and --tls-key: without TLS no client shows a certificate"
-        )
-    if client_names and client_ca is None:
-        raise StartError("--tls-client-name needs --tls-client-ca: without it no client shows a certificate")
-    return {
-        "tls_certificate": cert,
-        "tls_key": key,
-        "tls_client_ca": client_ca,
-        "tls_client_names": frozenset(client_names or ()),
-    }
-
-
-def socket_mode_of(text: str) -> int:
-    """Return permission bits that are written in octal.
-
-    Raises:
-        StartError: they are none, or leave this user itself out.
-    """
-    if not re.fullmatch(r"0?[67][0-7]{2}", text):
-        raise StartError(f"--socket-mode is {text!r}, expected three octal digits, such as 660")
-    return int(text, 8)
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:

@@ -110,6 +110,8 @@ def envoy_config(settings: EnvoySettings) -> dict[str, Any]:
     config: dict[str, Any] = {
         "static_resources": {"listeners": [_listener(settings)], "clusters": clusters},
     }
+    if settings.sidecar_tls is not None and settings.sidecar_tls.secrets is not None:
+        config["node"] = {"id": "truthlens", "cluster": "truthlens"}  # Envoy takes no secrets without them
     if settings.admin:
         config["admin"] = {"address": _address(settings.admin)}
     return config

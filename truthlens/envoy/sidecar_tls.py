@@ -1,4 +1,4 @@
-"""Envoy's side of TLS to the sidecar, and the file of secrets by which it takes over new certificates without a restart."""
+"""Envoy's side of TLS to the sidecar, and the files of secrets by which it takes over new certificates without a restart."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SidecarTls:
         name: the alternative name that their certificates have.
         certificate: the chain that Envoy shows, with ``key``; ``None`` where it is not asked for one.
         key: its private key.
-        secrets: a file that says where all of these are, which Envoy watches with them; without it Envoy reads them once.
+        secrets: a folder with the files of ``secret_files``, by which Envoy follows changes; without it Envoy reads once.
 
     Raises:
         StartError: one of them is given without another that it needs.
@@ -34,13 +34,9 @@ class SidecarTls:
     secrets: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse half a pair, and a file of secrets by whose ending Envoy would not know what it holds."""
+        """Refuse half a pair."""
         if (self.certificate is None) != (self.key is None):
             raise StartError("--extproc-cert and --extproc-key go together")
-        if self.secrets is not None and not self.secrets.endswith((".yaml", ".json")):
-            raise StartError(
-                f"--extproc-secrets is {self.secrets!r}, expected a path that ends in .yaml or .json"
-            )
 
     def transport_socket(self) -> dict[str, Any]:
         """Return the ``transport_socket`` of the sidecars' cluster."""
@@ -49,21 +45,23 @@ class SidecarTls:
             if self.certificate is not None:
                 common["tls_certificates"] = [self._pair()]
         else:
-            watched = {"path_config_source": {"path": self.secrets}, "resource_api_version": "V3"}
-            common = {"validation_context_sds_secret_config": {"name": _ROOTS, "sds_config": watched}}
+            common = {"validation_context_sds_secret_config": _from_file(self.secrets, _ROOTS)}
             if self.certificate is not None:
-                common["tls_certificate_sds_secret_configs"] = [{"name": _CLIENT, "sds_config": watched}]
+                common["tls_certificate_sds_secret_configs"] = [_from_file(self.secrets, _CLIENT)]
         # gRPC takes no connection that does not negotiate HTTP/2.
         common["alpn_protocols"] = ["h2"]
         context = {"@type": f"{_TLS}UpstreamTlsContext", "sni": self.name, "common_tls_context": common}
         return {"name": "envoy.transport_sockets.tls", "typed_config": context}
 
-    def secrets_file(self) -> dict[str, Any]:
-        """Return the content of ``secrets``."""
-        found: list[dict[str, Any]] = [{"name": _ROOTS, "validation_context": self._roots(watched=True)}]
+    def secret_files(self) -> dict[str, dict[str, Any]]:
+        """Return the contents of the files in ``secrets``, by their names; Envoy takes one secret of each."""
+        found: dict[str, dict[str, Any]] = {_ROOTS: {"validation_context": self._roots(watched=True)}}
         if self.certificate is not None:
-            found.append({"name": _CLIENT, "tls_certificate": self._pair(watched=True)})
-        return {"resources": [{"@type": f"{_TLS}Secret", **each} for each in found]}
+            found[_CLIENT] = {"tls_certificate": self._pair(watched=True)}
+        return {
+            f"{name}.json": {"resources": [{"@type": f"{_TLS}Secret", "name": name, **secret}]}
+            for name, secret in found.items()
+        }
 
     def _roots(self, *, watched: bool = False) -> dict[str, Any]:
         ca = {"filename": self.ca, **(_watched(self.ca) if watched else {})}
@@ -73,6 +71,11 @@ class SidecarTls:
     def _pair(self, *, watched: bool = False) -> dict[str, Any]:
         files = {"certificate_chain": {"filename": self.certificate}, "private_key": {"filename": self.key}}
         return {**files, **(_watched(self.certificate or "") if watched else {})}
+
+
+def _from_file(folder: str, name: str) -> dict[str, Any]:
+    source = {"path_config_source": {"path": f"{folder}/{name}.json"}, "resource_api_version": "V3"}
+    return {"name": name, "sds_config": source}
 
 
 def _watched(path: str) -> dict[str, Any]:

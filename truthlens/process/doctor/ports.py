@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -15,7 +17,7 @@ from truthlens.core.errors import StartError
 from truthlens.core.net import Address
 from truthlens.envoy.ports import ensure_free
 from truthlens.process.doctor.findings import CheckResult, error, ok
-from truthlens.process.doctor.look import LookError, connect, get, reached_host
+from truthlens.process.doctor.look import LookError, connect, get, reached_host, shown_certificate
 from truthlens.process.doctor.setup import Setup
 
 _SERVING = "SERVING"
@@ -26,6 +28,7 @@ class Seen:
     """What is at the addresses of a sidecar.
 
     ``readyz`` is what a console of TruthLens says there, ``health`` what gRPC health does; ``None`` for none.
+    ``certificate`` is what ext_proc shows (DER), where it is to speak TLS.
     """
 
     extproc: bool
@@ -33,24 +36,27 @@ class Seen:
     readyz: Mapping[str, Any] | None = None
     ready: bool = False
     health: str | None = None
+    certificate: bytes | None = None
 
     @property
     def runs(self) -> bool:
         """Whether a sidecar is there."""
-        return self.readyz is not None or self.health is not None
+        return self.readyz is not None or self.health is not None or self.certificate is not None
 
 
 async def look_at_addresses(setup: Setup) -> Seen:
     """Return what is at the addresses of ``setup``."""
     settings, time_s = setup.settings, setup.timeout_s
-    extproc, console, health, readyz = await asyncio.gather(
+    tls = settings.tls_certificate is not None
+    extproc, console, health, readyz, certificate = await asyncio.gather(
         _listens(settings.extproc, time_s),
         _listens(settings.console, time_s),
-        _health(health_address(setup), time_s) if settings.tls_certificate is None else _none(),
+        _none() if tls else _health(health_address(setup), time_s),
         _readyz(settings.console, time_s),
+        _certificate(settings.extproc, time_s) if tls else _none(),
     )
     state, ready = readyz
-    return Seen(extproc, console, state, ready, health)
+    return Seen(extproc, console, state, ready, health, certificate)
 
 
 def health_address(setup: Setup) -> Address:
@@ -62,11 +68,16 @@ def health_address(setup: Setup) -> Address:
 def of_addresses(setup: Setup, seen: Seen) -> list[CheckResult]:
     """Return what is wrong with the addresses of a set-up in which ``seen`` was found."""
     running = seen.runs or setup.admin is not None
-    return [
+    found = [
         _extproc(setup, seen, running=running),
         _health_finding(setup, seen, running=running),
         _console(setup, seen, running=running),
     ]
+    if setup.settings.tls_certificate is not None:
+        from truthlens.process.doctor.certificates import of_certificates
+
+        found += of_certificates(setup, seen.certificate)
+    return found
 
 
 def _extproc(setup: Setup, seen: Seen, *, running: bool) -> CheckResult:
@@ -81,7 +92,14 @@ def _extproc(setup: Setup, seen: Seen, *, running: bool) -> CheckResult:
             "refused where it fails closed",
             "start truthlens serve there, or name the address that it has with --extproc",
         )
-    return ok("ports.extproc", f"{address} takes connections")
+    if setup.settings.tls_certificate is not None and seen.certificate is None:
+        return error(
+            "ports.extproc",
+            f"{address} takes connections, and speaks no TLS",
+            "an Envoy that speaks TLS reaches nobody there",
+            "start truthlens serve with --tls-cert and --tls-key, or leave them out here",
+        )
+    return ok("ports.extproc", f"{address} takes connections{_with_mode(address)}")
 
 
 def _health_finding(setup: Setup, seen: Seen, *, running: bool) -> CheckResult:
@@ -145,6 +163,22 @@ async def _listens(address: Address, timeout_s: float) -> bool:
     except LookError:
         return False
     return True
+
+
+def _with_mode(address: Address) -> str:
+    if address.port:
+        return ""
+    try:
+        return f", mode {stat.S_IMODE(Path(address.host).stat().st_mode):o}"
+    except OSError:
+        return ""
+
+
+async def _certificate(address: Address, timeout_s: float) -> bytes | None:
+    try:
+        return await shown_certificate(address, timeout_s)
+    except LookError:
+        return None
 
 
 async def _none() -> None:
