@@ -59,13 +59,18 @@ _LATE_S = 0.05
 
 
 class RouterStack(Stack):
-    """A deployment with a second processor in front; ``modes`` of its filter in place of the shipped ones."""
+    """A deployment with a second processor in front; ``modes`` of its filter in place of the shipped ones.
 
-    def __init__(self, folder: Path, *, modes: dict[str, str] | None = None) -> None:
+    ``behind``: it comes behind TruthLens, which then sees no word of it, and gates all streams.
+    """
+
+    def __init__(self, folder: Path, *, modes: dict[str, str] | None = None, behind: bool = False) -> None:
         self.router = Address("127.0.0.1", free_port())
         self.modes = modes or {}
         self._process: subprocess.Popen[bytes] | None = None
-        super().__init__(folder, POLICY, router=self.router)
+        self.behind = behind
+        gated = POLICY.replace("threshold:", "streaming: gate, on_flagged: withhold, threshold:", 1)
+        super().__init__(folder, gated if behind else POLICY, router=self.router)
 
     def bootstrap(self, settings: EnvoySettings) -> str:
         config = json.loads(render(settings))
@@ -73,6 +78,11 @@ class RouterStack(Stack):
         manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
         (router,) = [entry for entry in manager["http_filters"] if entry["name"] == _FILTER]
         router["typed_config"]["processing_mode"].update(self.modes)
+        if self.modes.get("response_body_mode") == "FULL_DUPLEX_STREAMED":
+            router["typed_config"]["failure_mode_allow"] = False  # Envoy has given the pieces away
+        if self.behind:
+            manager["http_filters"].remove(router)
+            manager["http_filters"].insert(-1, router)
         return json.dumps(config)
 
     def start(self) -> None:
@@ -194,6 +204,59 @@ def variant(
     """A router that leaves answers alone, and routers that process them too."""
     modes = VARIANTS[request.param]
     yield from _running(RouterStack(tmp_path_factory.mktemp(request.param), modes=modes))
+
+
+# --- an endpoint picker, in full duplex both ways --------------------------------------------------------------
+
+PICKER = {
+    "request_body_mode": "FULL_DUPLEX_STREAMED",
+    "request_trailer_mode": "SEND",
+    "response_header_mode": "SEND",
+    "response_body_mode": "FULL_DUPLEX_STREAMED",
+    "response_trailer_mode": "SEND",
+}
+
+
+@pytest.fixture(scope="module", params=["before", "behind"])
+def picker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterStack]:
+    """On either side of TruthLens."""
+    folder = tmp_path_factory.mktemp(f"picker-{request.param}")
+    yield from _running(RouterStack(folder, modes=PICKER, behind=request.param == "behind"))
+
+
+def test_json_of_several_mib_passes_a_picker_uncut(picker: RouterStack) -> None:
+    """Request and answer; and an answer that is changed."""
+    body = json.dumps(completion(GOOD, padding="p" * _LARGE)).encode()
+    client = ask(picker, "gate", http(body), stream=False, padding="q" * _LARGE)
+    assert client.body == body
+    assert client.says("status") == "checked"
+    sent = picker.backend.received[-1]
+    assert len(json.loads(sent.body)["padding"]) == _LARGE
+    assert sent.headers["x-domain"] == "gate"
+    client = ask(picker, "none", json_reply(completion(BAD, padding="p" * _LARGE)), stream=False)
+    assert client.says("detected") == "true"
+    assert len(json.loads(client.body)["padding"]) == _LARGE
+
+
+@pytest.mark.parametrize("framing", Framing)
+def test_streams_of_several_mib_pass_a_picker_uncut(picker: RouterStack, framing: Framing) -> None:
+    """Bit by bit, and at once, side by side; held back by a gate."""
+    frames = padded(answer(GOOD), _LARGE)
+    assert ask(picker, "gate", sse(frames, framing=framing, pause_s=0.001)).body == b"".join(frames)
+
+    def once(_number: int) -> bytes:
+        return ask(picker, "gate", sse([b"".join(frames)], framing=framing)).body
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(body == b"".join(frames) for body in pool.map(once, range(12)))
+
+
+def test_what_is_withheld_is_withheld_beside_a_picker_too(picker: RouterStack) -> None:
+    """And the rest of the stream is whole."""
+    client = ask(picker, "gate", sse(padded(answer(BAD), _LARGE)))
+    assert "75 dollars" not in read_back(client.body).texts[0]
+    assert client.body.endswith(DONE)
+    assert client.body.count(b'"padding"') == _LARGE // _PAD
 
 
 @pytest.mark.parametrize("size", [0, _LARGE], ids=["small", "large"])
