@@ -70,7 +70,9 @@ class RouterStack(Stack):
         self._process: subprocess.Popen[bytes] | None = None
         self.behind = behind
         gated = POLICY.replace("threshold:", "streaming: gate, on_flagged: withhold, threshold:", 1)
-        super().__init__(folder, gated if behind else POLICY, router=self.router)
+        # The subject is what is lost, not what a busy machine has no time for.
+        slow = (gated if behind else POLICY).replace("threshold:", "timeout_s: 30, threshold:", 1)
+        super().__init__(folder, slow, router=self.router, message_timeout_s=90.0, patient=True)
 
     def bootstrap(self, settings: EnvoySettings) -> str:
         config = json.loads(render(settings))
@@ -255,7 +257,7 @@ def test_what_is_withheld_is_withheld_beside_a_picker_too(picker: RouterStack) -
     """And the rest of the stream is whole."""
     client = ask(picker, "gate", sse(padded(answer(BAD), _LARGE)))
     assert client.says("status") in ("pending", "checked"), client.headers
-    assert "75 dollars" not in read_back(client.body).texts[0], (client.headers, client.body[-900:])
+    assert "75 dollars" not in read_back(client.body).texts[0]
     assert client.body.endswith(DONE)
     assert client.body.count(b'"padding"') == _LARGE // _PAD
 
