@@ -81,15 +81,15 @@ def endpoints_of(text: str, *, file: str) -> list[SidecarEndpoint]:
             continue
         tls = cluster.under("transport_socket", "typed_config")
         common = tls["common_tls_context"]
-        security = {
-            "tls": tls.type == _UPSTREAM_TLS,
-            "certificate": any(common[name].written for name in _OWN_CERTIFICATES),
-        }
+        speaks_tls = tls.type == _UPSTREAM_TLS
+        certified = any(common[name].written for name in _OWN_CERTIFICATES)
         for group in cluster.under("load_assignment", "endpoints").each():
             for entry in group["lb_endpoints"].each():
                 line = document.report.line(entry.path)
                 if (endpoint := _endpoint(entry["endpoint"], f"{file}:{line}")) is not None:
-                    found.setdefault(str(endpoint.address), replace(endpoint, **security))
+                    found.setdefault(
+                        str(endpoint.address), replace(endpoint, tls=speaks_tls, certificate=certified)
+                    )
     return list(found.values())
 
 
