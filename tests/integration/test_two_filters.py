@@ -45,7 +45,7 @@ decisions:
   - name: observe
     priority: 20
     rules: {{type: domain, name: observe}}
-    plugins: [{{type: hallucination, configuration: {{streaming: observe, on_flagged: mark}}}}]
+    plugins: [{{type: hallucination, configuration: {{streaming: observe}}}}]
   - name: disabled
     priority: 10
     rules: {{type: domain, name: disabled}}
@@ -59,19 +59,14 @@ _LATE_S = 0.05
 
 
 class RouterStack(Stack):
-    """A deployment with a second processor in front; ``modes`` of its filter in place of the shipped ones.
+    """A deployment with a second processor in front; ``modes`` of its filter in place of the shipped ones."""
 
-    ``behind``: it comes behind TruthLens, which then sees no word of it, and gates all streams.
-    """
-
-    def __init__(self, folder: Path, *, modes: dict[str, str] | None = None, behind: bool = False) -> None:
+    def __init__(self, folder: Path, *, modes: dict[str, str] | None = None) -> None:
         self.router = Address("127.0.0.1", free_port())
         self.modes = modes or {}
         self._process: subprocess.Popen[bytes] | None = None
-        self.behind = behind
-        gated = POLICY.replace("threshold:", "streaming: gate, on_flagged: withhold, threshold:", 1)
         # The subject is what is lost, not what a busy machine has no time for.
-        slow = (gated if behind else POLICY).replace("threshold:", "timeout_s: 30, threshold:", 1)
+        slow = POLICY.replace("threshold:", "timeout_s: 30, threshold:", 1)
         super().__init__(folder, slow, router=self.router, message_timeout_s=90.0, patient=True)
 
     def bootstrap(self, settings: EnvoySettings) -> str:
@@ -82,9 +77,6 @@ class RouterStack(Stack):
         router["typed_config"]["processing_mode"].update(self.modes)
         if self.modes.get("response_body_mode") == "FULL_DUPLEX_STREAMED":
             router["typed_config"]["failure_mode_allow"] = False  # Envoy has given the pieces away
-        if self.behind:
-            manager["http_filters"].remove(router)
-            manager["http_filters"].insert(-1, router)
         return json.dumps(config)
 
     def start(self) -> None:
@@ -219,11 +211,10 @@ PICKER = {
 }
 
 
-@pytest.fixture(scope="module", params=["before", "behind"])
-def picker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterStack]:
-    """On either side of TruthLens."""
-    folder = tmp_path_factory.mktemp(f"picker-{request.param}")
-    yield from _running(RouterStack(folder, modes=PICKER, behind=request.param == "behind"))
+@pytest.fixture(scope="module")
+def picker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterStack]:
+    """Before TruthLens in the list."""
+    yield from _running(RouterStack(tmp_path_factory.mktemp("picker"), modes=PICKER))
 
 
 def test_json_of_several_mib_passes_a_picker_uncut(picker: RouterStack) -> None:
@@ -251,15 +242,6 @@ def test_streams_of_several_mib_pass_a_picker_uncut(picker: RouterStack, framing
 
     with ThreadPoolExecutor(4) as pool:
         assert all(body == b"".join(frames) for body in pool.map(once, range(12)))
-
-
-def test_what_is_withheld_is_withheld_beside_a_picker_too(picker: RouterStack) -> None:
-    """And the rest of the stream is whole."""
-    client = ask(picker, "gate", sse(padded(answer(BAD), _LARGE)))
-    assert client.says("status") in ("pending", "checked"), client.headers
-    assert "75 dollars" not in read_back(client.body).texts[0]
-    assert client.body.endswith(DONE)
-    assert client.body.count(b'"padding"') == _LARGE // _PAD
 
 
 @pytest.mark.parametrize("size", [0, _LARGE], ids=["small", "large"])

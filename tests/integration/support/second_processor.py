@@ -24,7 +24,8 @@ from truthlens.gateway._pb import ext_proc_pb2 as pb
 
 _TOPIC = re.compile(rb"topic:([a-z-]+)")
 _PIECE = 64 << 10
-_OPTIONS = [("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_message_length", 64 << 20)]
+_OPTIONS = [("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_message_length", 64 << 20),
+            ("grpc.http2.min_ping_interval_without_data_ms", 1000), ("grpc.http2.max_ping_strikes", 0)]  # fmt: skip
 
 
 class SecondProcessor:
