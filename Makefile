@@ -11,7 +11,7 @@ ATTACKS := tests/attack tests/process/access/test_oidc_faults.py \
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test quick check lint coverage format generate bench bench-gateway bench-detect bench-detectors bench-citation-marks bench-claims bench-peer bench-distractors bench-selection bench-cascade bench-verify bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-footprint bench-hostile bench-evidence bench-retrieval bench-agentic bench-review-writing bench-reviews ablation train train-reader clean setup-test setup-dev test-attack
+.PHONY: help setup run test quick check lint audit coverage format generate bench bench-gateway bench-detect bench-detectors bench-citation-marks bench-claims bench-peer bench-distractors bench-selection bench-cascade bench-verify bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-footprint bench-hostile bench-evidence bench-retrieval bench-agentic bench-review-writing bench-reviews ablation train train-reader clean setup-test setup-dev test-attack
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -71,7 +71,10 @@ lint: $(VENV)/.dev ## Format, lint, types, import borders
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test ## Lint, types, import borders, and all tests (generated files and small benchmarks among them): what reviewers run
+audit: $(VENV)/.dev ## What a deployment installs: versions, licences, changed files, known vulnerabilities; ARGS="--strict" fails on what could not be looked at
+	$(BIN)/python -m bench.audit $(ARGS)
+
+check: lint audit test ## Lint, types, import borders, and all tests (generated files and small benchmarks among them): what reviewers run
 
 coverage: $(VENV)/.dev $(NODE_MODULES) ## Run the tests and list the lines that none of them reaches; takes two to three times as long
 	$(PYTEST) --cov=truthlens --cov-report=term-missing:skip-covered $(ARGS)

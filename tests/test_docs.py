@@ -77,7 +77,9 @@ def test_every_anchor_is_a_heading(document: Path) -> None:
     ] == []
 
 
-@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "docs/failure-modes.md", "docs/acceptance-agentic.md"])
+@pytest.mark.parametrize(
+    "name", ["ARCHITECTURE.md", "docs/failure-modes.md", "docs/acceptance-agentic.md", "docs/threat-model.md"]
+)
 def test_every_test_that_is_named_exists(name: str) -> None:
     """The file, and the function where one is named; each row of failures and of requirements has one."""
     text = (ROOT / name).read_text(encoding="utf-8")

@@ -39,6 +39,10 @@ DASHBOARDS: dict[str, Any] = {
 }
 ABSENT = {
     "latency: Captured exchanges A": "nothing is captured here",
+    "latency: Certificates of ext_proc A": "ext_proc has no TLS here",
+    "latency: Certificates of ext_proc B": "likewise",
+    "TruthLensCertificateEnds": "likewise",
+    "TruthLensCertificateNotTakenOver": "likewise",
     "quality: Score drift A": "a process says nothing before its 200th score",
     "TruthLensScoreDrift": "as its panel",
     "latency: Streams refused A": "no bound is reached: a series begins with the first stream that is refused",

@@ -65,7 +65,9 @@ class RouterStack(Stack):
         self.router = Address("127.0.0.1", free_port())
         self.modes = modes or {}
         self._process: subprocess.Popen[bytes] | None = None
-        super().__init__(folder, POLICY, router=self.router)
+        # The subject is what is lost, not what a busy machine has no time for.
+        slow = POLICY.replace("threshold:", "timeout_s: 30, threshold:", 1)
+        super().__init__(folder, slow, router=self.router, message_timeout_s=90.0, patient=True)
 
     def bootstrap(self, settings: EnvoySettings) -> str:
         config = json.loads(render(settings))
@@ -73,6 +75,8 @@ class RouterStack(Stack):
         manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
         (router,) = [entry for entry in manager["http_filters"] if entry["name"] == _FILTER]
         router["typed_config"]["processing_mode"].update(self.modes)
+        if self.modes.get("response_body_mode") == "FULL_DUPLEX_STREAMED":
+            router["typed_config"]["failure_mode_allow"] = False  # Envoy has given the pieces away
         return json.dumps(config)
 
     def start(self) -> None:
@@ -194,6 +198,50 @@ def variant(
     """A router that leaves answers alone, and routers that process them too."""
     modes = VARIANTS[request.param]
     yield from _running(RouterStack(tmp_path_factory.mktemp(request.param), modes=modes))
+
+
+# --- an endpoint picker, in full duplex both ways --------------------------------------------------------------
+
+PICKER = {
+    "request_body_mode": "FULL_DUPLEX_STREAMED",
+    "request_trailer_mode": "SEND",
+    "response_header_mode": "SEND",
+    "response_body_mode": "FULL_DUPLEX_STREAMED",
+    "response_trailer_mode": "SEND",
+}
+
+
+@pytest.fixture(scope="module")
+def picker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterStack]:
+    """Before TruthLens in the list."""
+    yield from _running(RouterStack(tmp_path_factory.mktemp("picker"), modes=PICKER))
+
+
+def test_json_of_several_mib_passes_a_picker_uncut(picker: RouterStack) -> None:
+    """Request and answer; and an answer that is changed."""
+    body = json.dumps(completion(GOOD, padding="p" * _LARGE)).encode()
+    client = ask(picker, "gate", http(body), stream=False, padding="q" * _LARGE)
+    assert client.body == body
+    assert client.says("status") == "checked"
+    sent = picker.backend.received[-1]
+    assert len(json.loads(sent.body)["padding"]) == _LARGE
+    assert sent.headers["x-domain"] == "gate"
+    client = ask(picker, "none", json_reply(completion(BAD, padding="p" * _LARGE)), stream=False)
+    assert client.says("detected") == "true"
+    assert len(json.loads(client.body)["padding"]) == _LARGE
+
+
+@pytest.mark.parametrize("framing", Framing)
+def test_streams_of_several_mib_pass_a_picker_uncut(picker: RouterStack, framing: Framing) -> None:
+    """Bit by bit, and at once, side by side; held back by a gate."""
+    frames = padded(answer(GOOD), _LARGE)
+    assert ask(picker, "gate", sse(frames, framing=framing, pause_s=0.001)).body == b"".join(frames)
+
+    def once(_number: int) -> bytes:
+        return ask(picker, "gate", sse([b"".join(frames)], framing=framing)).body
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(body == b"".join(frames) for body in pool.map(once, range(12)))
 
 
 @pytest.mark.parametrize("size", [0, _LARGE], ids=["small", "large"])

@@ -59,9 +59,9 @@ def doctor(
     upstream: options.BackendUpstream = None,
     redis: options.Redis = None,
     review_database: options.ReviewDatabase = None,
-    tls_cert: Annotated[
-        Path | None, options.setting("tls-cert", "PEM certificate chain for ext_proc, where it speaks TLS.")
-    ] = None,
+    tls_cert: options.TlsCert = None,
+    tls_key: options.TlsKey = None,
+    tls_client_ca: options.TlsClientCa = None,
     drain_grace: Annotated[
         float, options.setting("drain-grace", "Seconds that exchanges in flight may take at a stop.", min=0)
     ] = 65.0,
@@ -86,7 +86,7 @@ def doctor(
             upstream=None if upstream is None else Upstream.parse(upstream),
             redis=redis,
             review_database=None if review_database == "none" else review_database or default_url(),
-            tls_certificate=tls_cert,
+            **options.tls_of(tls_cert, tls_key, tls_client_ca, None),
             drain_grace_s=drain_grace,
         )
     except StartError as unfit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from truthlens.desk.app import desk_app
 from truthlens.envoy.config import DEFAULT_ROUTER_HEADERS, EnvoySettings, render
 from truthlens.envoy.ports import is_listening
 from truthlens.envoy.process import Envoy
+from truthlens.envoy.sidecar_tls import SidecarTls
 from truthlens.process.app import Node, node, until_stopped, web_server
 from truthlens.process.settings import (
     DEFAULT_CONSOLE,
@@ -211,9 +213,39 @@ def envoy_config(
             "Repeat for several."
         ),
     ] = None,
+    extproc_ca: Annotated[
+        str | None,
+        typer.Option(help="TLS to the sidecars: PEM roots of their certificates, as a path that Envoy sees."),
+    ] = None,
+    extproc_name: Annotated[
+        str, typer.Option(help="Alternative name (DNS) that their certificates have.")
+    ] = "truthlens",
+    extproc_cert: Annotated[
+        str | None, typer.Option(help="PEM certificate chain that Envoy shows them (serve --tls-client-ca).")
+    ] = None,
+    extproc_key: Annotated[str | None, typer.Option(help="PEM key that belongs to it.")] = None,
+    extproc_secrets: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder, as Envoy sees it, of the files of --write-secrets, by which Envoy takes new certificates over "
+            "without a restart."
+        ),
+    ] = None,
+    write_secrets: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the files of --extproc-secrets into this folder.", file_okay=False, exists=True
+        ),
+    ] = None,
     admin: options.EnvoyAdminAddress = None,
 ) -> None:
     """Print an Envoy configuration for this gateway (JSON, which Envoy reads as it does YAML)."""
+    tls = _sidecar_tls(extproc_ca, extproc_name, extproc_cert, extproc_key, extproc_secrets)
+    if write_secrets is not None:
+        if tls is None or tls.secrets is None:
+            raise StartError("--write-secrets needs --extproc-ca and --extproc-secrets")
+        for file, content in tls.secret_files().items():
+            (write_secrets / file).write_text(json.dumps(content, indent=1), encoding="utf-8")
     settings = EnvoySettings(
         listen=Address.parse(listen, name="--listen"),
         extproc=[Address.parse(each, name="--extproc") for each in extproc or [DEFAULT_EXTPROC]],
@@ -223,8 +255,19 @@ def envoy_config(
         failure_mode_allow=fail_open,
         router=Address.parse(router, name="--router") if router is not None else None,
         router_headers=[name.lower() for name in router_header or DEFAULT_ROUTER_HEADERS],
+        sidecar_tls=tls,
     )
     typer.echo(render(settings))
+
+
+def _sidecar_tls(
+    ca: str | None, name: str, cert: str | None, key: str | None, secrets: str | None
+) -> SidecarTls | None:
+    if ca is None:
+        if cert or key or secrets:
+            raise StartError("--extproc-cert, --extproc-key and --extproc-secrets need --extproc-ca")
+        return None
+    return SidecarTls(ca, name, cert, key, secrets)
 
 
 def _admin_address(text: str | None) -> Address | None:

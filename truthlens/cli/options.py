@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from truthlens.core.errors import ModelError
+from truthlens.core.errors import ModelError, StartError
 from truthlens.process.settings import DEFAULT_CONSOLE, DEFAULT_EXTPROC, DEFAULT_LISTEN, CaptureSettings
 from truthlens.telemetry import logs
 
@@ -70,6 +71,41 @@ def in_place_of(parameter: str, make: Callable[..., Any]) -> Callable[[Command],
         return run
 
     return decorated
+
+
+def tls_of(
+    cert: Path | None, key: Path | None, client_ca: Path | None, client_names: list[str] | None
+) -> dict[str, Any]:
+    """Return the settings of TLS from the values of its options.
+
+    Raises:
+        StartError: one of them is given without another that it needs.
+    """
+    if (cert is None) != (key is None):
+        raise StartError("--tls-cert and --tls-key go together; give both, or neither for plaintext")
+    if client_ca is not None and cert is None:
+        raise StartError(
+            "--tls-client-ca needs --tls-cert and --tls-key: without TLS no client shows a certificate"
+        )
+    if client_names and client_ca is None:
+        raise StartError("--tls-client-name needs --tls-client-ca: without it no client shows a certificate")
+    return {
+        "tls_certificate": cert,
+        "tls_key": key,
+        "tls_client_ca": client_ca,
+        "tls_client_names": frozenset(client_names or ()),
+    }
+
+
+def socket_mode_of(text: str) -> int:
+    """Return permission bits that are written in octal.
+
+    Raises:
+        StartError: they are none, or leave this user itself out.
+    """
+    if not re.fullmatch(r"0?[67][0-7]{2}", text):
+        raise StartError(f"--socket-mode is {text!r}, expected three octal digits, such as 660")
+    return int(text, 8)
 
 
 LabelledFiles = Annotated[
@@ -132,6 +168,29 @@ Health = Annotated[
         "health",
         "Where Envoy's health checks are answered, HOST:PORT (default: the port of --extproc plus 1000; with a unix "
         "socket, the socket itself).",
+    ),
+]
+SocketMode = Annotated[
+    str,
+    setting(
+        "socket-mode",
+        "Who may use the socket of --extproc unix:/PATH, in octal: 600 this user alone, 660 its group as well.",
+    ),
+]
+TlsCert = Annotated[
+    Path | None,
+    setting("tls-cert", "PEM certificate chain for ext_proc; a change in it is used without a restart."),
+]
+TlsKey = Annotated[Path | None, setting("tls-key", "PEM key that belongs to it.")]
+TlsClientCa = Annotated[
+    Path | None,
+    setting("tls-client-ca", "PEM roots of client certificates; nobody without one is then served."),
+]
+TlsClientName = Annotated[
+    list[str] | None,
+    setting(
+        "tls-client-name",
+        "Alternative name (DNS, URI or IP) that a client's certificate must have. Repeat for several, of which one is enough.",
     ),
 ]
 EnvoyAdminAddress = Annotated[

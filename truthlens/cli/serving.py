@@ -16,7 +16,6 @@ from truthlens.cli import options
 from truthlens.cli.console_access import takes_console_access
 from truthlens.cli.plan_lines import described
 from truthlens.cli.secret_files import read_secret
-from truthlens.core.errors import StartError
 from truthlens.core.net import Address, Upstream
 from truthlens.detection.models.runtime import cpu_quota
 from truthlens.process.app import Node
@@ -26,6 +25,7 @@ from truthlens.process.settings import (
     DEFAULT_CONSOLE,
     DEFAULT_DRAIN_GRACE_S,
     DEFAULT_EXTPROC,
+    DEFAULT_SOCKET_MODE,
     Access,
     CaptureSettings,
     Settings,
@@ -48,16 +48,11 @@ def serve(
     models: options.Models = None,
     threads: options.Threads = 1,
     workers: options.Workers = None,
-    tls_cert: Annotated[
-        Path | None, options.setting("tls-cert", "PEM certificate chain for ext_proc.", exists=True)
-    ] = None,
-    tls_key: Annotated[
-        Path | None, options.setting("tls-key", "PEM key that belongs to it.", exists=True)
-    ] = None,
-    tls_client_ca: Annotated[
-        Path | None,
-        options.setting("tls-client-ca", "PEM roots of accepted client certificates.", exists=True),
-    ] = None,
+    tls_cert: options.TlsCert = None,
+    tls_key: options.TlsKey = None,
+    tls_client_ca: options.TlsClientCa = None,
+    tls_client_name: options.TlsClientName = None,
+    socket_mode: options.SocketMode = f"{DEFAULT_SOCKET_MODE:o}",
     drain_notice: Annotated[
         float,
         options.setting("drain-notice", "Seconds of NOT_SERVING before new streams are refused.", min=0),
@@ -89,13 +84,11 @@ def serve(
 
     SIGTERM drains: health turns NOT_SERVING, Envoy moves on, exchanges in flight end.
     """
-    if (tls_cert is None) != (tls_key is None):
-        raise StartError("--tls-cert and --tls-key go together; give both, or neither for plaintext")
     logs.configure(level=log_level, form=log_format)
     settings = settings_of(
-        console, config, models, threads, workers, extproc=extproc, health=health, tls_certificate=tls_cert,
-        tls_key=tls_key, tls_client_ca=tls_client_ca, drain_notice_s=drain_notice, drain_grace_s=drain_grace,
-        reload=reload, upstream=upstream, redis=redis, review_database=review_database, access=access,
+        console, config, models, threads, workers, extproc=extproc, health=health, drain_notice_s=drain_notice,
+        drain_grace_s=drain_grace, **options.tls_of(tls_cert, tls_key, tls_client_ca, tls_client_name),
+        socket_mode=options.socket_mode_of(socket_mode), reload=reload, upstream=upstream, redis=redis, review_database=review_database, access=access,
         secret=read_secret(secret_file, "--secret-file"), capture=captured,
     )  # fmt: skip
     run(serve_node(settings, started=_announce_node, web_app=_desk_app() if desk else endpoints_app))

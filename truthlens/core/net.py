@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from truthlens.core.errors import StartError
 
 _HEALTH_ABOVE = 1000
+# All between :// and the last @: a password that was not quoted may hold anything.
+_CREDENTIALS = re.compile(r"(?<=://)[^\s'\"]*@")
+
+
+def without_credentials(text: str) -> str:
+    """Return ``text`` without users and passwords of the URLs in it."""
+    return _CREDENTIALS.sub("***@", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,8 @@ class Address:
             return cls(text.removeprefix("unix:"), 0)
         host, colon, port = text.rpartition(":")
         if not colon or not port.isdigit() or not 0 < int(port) < 65536:
-            raise StartError(f"{name} is {text!r}, expected HOST:PORT (127.0.0.1:10000) or unix:/PATH")
+            shown = without_credentials(repr(text))
+            raise StartError(f"{name} is {shown}, expected HOST:PORT (127.0.0.1:10000) or unix:/PATH")
         return cls(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - an empty host means every interface
 
     @property
@@ -79,11 +88,16 @@ class Upstream:
             StartError: for another scheme or a URL without a host.
         """
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise StartError(f"--upstream is {url!r}, expected http://HOST:PORT or https://HOST")
+        try:
+            port = parts.port
+        except ValueError:
+            port = 0
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+            shown = without_credentials(repr(url))
+            raise StartError(f"--upstream is {shown}, expected http://HOST:PORT or https://HOST")
         prefix = parts.path.rstrip("/").removesuffix("/v1")
         tls = parts.scheme == "https"
-        return cls(parts.hostname, parts.port or (443 if tls else 80), tls, prefix)
+        return cls(parts.hostname, port or (443 if tls else 80), tls, prefix)
 
     def __str__(self) -> str:
         return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}{self.prefix}"

@@ -16,6 +16,7 @@ from truthlens.api.paths import METHOD_OVERRIDE, PASSING_METHODS
 from truthlens.core.errors import StartError
 from truthlens.core.net import Address, Upstream
 from truthlens.core.own_headers import OWN_HEADER
+from truthlens.envoy.sidecar_tls import SidecarTls
 
 _TYPE = "type.googleapis.com/envoy."
 _HTTP = f"{_TYPE}extensions.filters.http."
@@ -25,6 +26,7 @@ _ROUTER_FILTER = f"{_EXT_PROC}/{_ROUTER}"
 _HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 _MOST_MESSAGE_TIMEOUT_S = 3600.0  # Envoy refuses more
 _BUFFER_BYTES = 64 << 20
+_TLS_CONNECTION_S = 3600.0
 
 # What is posted often, or in large bodies, and gets no answer of a model. The sidecar knows more of these
 # (``paths``), and lets them pass at its first reply; Envoy takes no regular expression that holds them all.
@@ -51,6 +53,8 @@ class EnvoySettings:
     ``health`` has for each of ``extproc`` where its process answers health checks, ``None`` for where it does by default; only
     the port counts.
 
+    ``sidecar_tls`` is ``None`` for plaintext to the sidecars.
+
     ``router`` is another external processor, which is asked before TruthLens; what it decides is its own.
     ``router_headers`` are the lower-case names of the request headers that only it may set.
     """
@@ -71,6 +75,7 @@ class EnvoySettings:
     router: Address | None = None
     router_headers: Sequence[str] = DEFAULT_ROUTER_HEADERS
     health: Sequence[Address] | None = None
+    sidecar_tls: SidecarTls | None = None
 
     def __post_init__(self) -> None:
         """Refuse times that end an exchange in the wrong order, or that Envoy does not take.
@@ -105,6 +110,8 @@ def envoy_config(settings: EnvoySettings) -> dict[str, Any]:
     config: dict[str, Any] = {
         "static_resources": {"listeners": [_listener(settings)], "clusters": clusters},
     }
+    if settings.sidecar_tls is not None and settings.sidecar_tls.secrets is not None:
+        config["node"] = {"id": "truthlens", "cluster": "truthlens"}  # Envoy takes no secrets without them
     if settings.admin:
         config["admin"] = {"address": _address(settings.admin)}
     return config
@@ -374,6 +381,12 @@ def _sidecar(settings: EnvoySettings) -> dict[str, Any]:
         }
     ]
     cluster.update(_GRPC)
+    if settings.sidecar_tls is not None:
+        cluster["transport_socket"] = settings.sidecar_tls.transport_socket()
+        # A connection keeps the certificates that it began with, and ends when its last exchange has.
+        renewed = {"common_http_protocol_options": {"max_connection_duration": _seconds(_TLS_CONNECTION_S)}}
+        options = cluster["typed_extension_protocol_options"][_HTTP_OPTIONS]
+        cluster["typed_extension_protocol_options"] = {_HTTP_OPTIONS: {**options, **renewed}}
     return cluster
 
 

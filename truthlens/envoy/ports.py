@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import socket
+import stat
 from pathlib import Path
 
 from truthlens.core.errors import StartError
 from truthlens.core.net import Address
+
+_LONGEST_SOCKET_PATH = 107  # Linux, without the NUL at its end
 
 
 def is_listening(address: Address) -> bool:
@@ -32,10 +36,7 @@ def ensure_free(address: Address, *, flag: str) -> None:
         StartError: the address is taken, not one of this machine's, or not allowed.
     """
     if not address.port:
-        if not Path(address.host).parent.is_dir():
-            raise StartError(
-                f"{address}: there is no folder {Path(address.host).parent}; choose another with {flag}"
-            )
+        _ensure_free_socket(address, flag)
         return
     try:
         family, kind, _, _, where = socket.getaddrinfo(
@@ -54,3 +55,38 @@ def ensure_free(address: Address, *, flag: str) -> None:
         raise StartError(
             f"cannot listen on {address}: {error.strerror}; choose another address with {flag}"
         ) from error
+
+
+def _ensure_free_socket(address: Address, flag: str) -> None:
+    """Refuse a path at which a server still listens, for the next one would take its place unseen; what a dead one left is free."""
+    path = Path(address.host)
+    wrong = ""
+    try:
+        if not path.parent.is_dir():
+            wrong = f"there is no folder {path.parent}"
+        elif not os.access(path.parent, os.W_OK | os.X_OK):
+            wrong = f"this process may not write into the folder {path.parent}"
+        elif (size := len(os.fsencode(path))) > _LONGEST_SOCKET_PATH:
+            wrong = f"its path has {size} bytes, and that of a socket may have {_LONGEST_SOCKET_PATH}"
+        elif not stat.S_ISSOCK(path.lstat().st_mode):
+            wrong = "there is something else than a socket"
+        elif not _is_dead(path):
+            wrong = "another server listens there; stop it"
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        wrong = f"cannot be looked at ({error.strerror})"
+    if wrong:
+        raise StartError(f"{address}: {wrong}; choose another with {flag}")
+
+
+def _is_dead(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(0.5)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            return True
+        except (TimeoutError, BlockingIOError):
+            return False  # somebody listens, and has a full queue
+    return False

@@ -10,11 +10,11 @@ cleanly before its exchange has ended, because Envoy takes a clean close as "let
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 import structlog
@@ -31,6 +31,9 @@ from truthlens.gateway.session import Assess, Open, ProtocolError, Session, Stat
 from truthlens.pipeline import Pipeline
 from truthlens.streaming.driver import StreamDriver
 from truthlens.streaming.types import Ack
+
+if TYPE_CHECKING:
+    from truthlens.gateway.certificates import Certificates
 
 log = structlog.get_logger("truthlens.gateway")
 
@@ -57,23 +60,29 @@ _OWN_METADATA = ("grpc-", ":", "user-agent", "te", "content-type", "x-envoy-", "
                  "baggage", "b3", "x-b3-", "sw8", "x-datadog-")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """Certificate chain and private key, PEM files; ``client_ca`` demands client certificates."""
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
-
-
 class Server:
-    """The ext_proc server of one process."""
+    """The ext_proc server of one process.
+
+    Args:
+        pipeline: what is asked.
+        address: where it listens.
+        certificates: TLS with these; ``None`` for plaintext.
+        health_at: where health checks are answered on threads of their own; ``None`` for nowhere.
+        socket_mode: who may use a unix socket, as permission bits; ``None`` for what the umask leaves.
+    """
 
     def __init__(
-        self, pipeline: Pipeline, *, address: str, tls: Tls | None = None, health_at: Address | None = None
+        self,
+        pipeline: Pipeline,
+        *,
+        address: str,
+        certificates: Certificates | None = None,
+        health_at: Address | None = None,
+        socket_mode: int | None = None,
     ) -> None:
         self._pipeline = pipeline
-        credentials = None if tls is None else _credentials(tls)
+        self._certificates = certificates
+        self._following: asyncio.Task[None] | None = None
         self._pulse = Pulse()
         self._beating: asyncio.Task[None] | None = None
         self._address = address
@@ -89,29 +98,32 @@ class Server:
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         try:
-            if credentials is None:
-                self.port = self._server.add_insecure_port(address)
-            else:
-                self.port = self._server.add_secure_port(address, credentials)
+            with _files_of_mode(socket_mode):
+                if certificates is None:
+                    self.port = self._server.add_insecure_port(address)
+                else:
+                    self.port = self._server.add_secure_port(address, certificates.credentials())
         except RuntimeError as error:
-            tls_files = (
-                "" if tls is None else ", or certificate and key (--tls-cert, --tls-key) are no PEM pair"
-            )
             raise StartError(
-                f"cannot listen for ext_proc on {address}: another process is there{tls_files}. Choose another address"
-                " with --extproc"
+                f"cannot listen for ext_proc on {address}: another process is there, or this one may not. Choose another"
+                " address with --extproc"
             ) from error
 
         self._own_health: HealthServer | None = None
         if health_at is not None:
             self._own_health = HealthServer(
-                self._pulse, address=health_at, credentials=credentials, services=frozenset(_SERVICES)
+                self._pulse,
+                address=health_at,
+                credentials=None if certificates is None else certificates.credentials(),
+                services=frozenset(_SERVICES),
             )
 
     async def start(self) -> None:
         """Accept streams; health stays NOT_SERVING until ``set_serving``."""
         await self.set_serving(False)
         self._beating = asyncio.create_task(self._pulse.keep_beating(self._pipeline.note_lag))
+        if self._certificates is not None:
+            self._following = asyncio.create_task(self._certificates.follow())
         if self._own_health is not None:
             self._own_health.start()
         await self._server.start()
@@ -149,12 +161,18 @@ class Server:
         self._end_health()
 
     def _end_health(self) -> None:
-        if self._beating is not None:
-            self._beating.cancel()
+        for task in (self._beating, self._following):
+            if task is not None:
+                task.cancel()
         if self._own_health is not None:
             self._own_health.stop()
 
     async def _process(self, _requests: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        if self._certificates is not None and not self._certificates.accepts(context.auth_context):
+            # No clean close: Envoy would take it as "let everything pass".
+            await context.abort(
+                grpc.StatusCode.PERMISSION_DENIED, "the client's certificate has no accepted name"
+            )
         session = Session(self._pipeline)
         route = _route_metadata(context)
         stream = _Stream(context)
@@ -377,10 +395,14 @@ def _route_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Mapping[str,
     }
 
 
-def _credentials(tls: Tls) -> grpc.ServerCredentials:
+@contextlib.contextmanager
+def _files_of_mode(mode: int | None) -> Iterator[None]:
+    """Let a socket have ``mode`` from the moment that it is there, so that nobody else is in time."""
+    if mode is None:
+        yield
+        return
+    before = os.umask(0o777 & ~mode)
     try:
-        pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
-        roots = tls.client_ca.read_bytes() if tls.client_ca else None
-    except OSError as error:
-        raise StartError(f"cannot read the TLS file {error.filename}: {error.strerror}") from error
-    return grpc.ssl_server_credentials([pair], root_certificates=roots, require_client_auth=roots is not None)
+        yield
+    finally:
+        os.umask(before)

@@ -48,7 +48,7 @@ async def watch(
         identify: as in ``compile_policy``.
     """
     seen = loaded if loaded is not None else await _version(path)
-    async for _ in _changes(path.parent):
+    async for _ in changes(path.parent):
         version = await _version(path)
         if version in (None, _EMPTY):
             await asyncio.sleep(_GRACE_S)
@@ -67,7 +67,7 @@ async def watch(
             await failed(PolicyError(f"{path}: could not be put in force ({type(error).__name__})"))
 
 
-async def _changes(folder: Path) -> AsyncIterator[None]:
+async def changes(folder: Path) -> AsyncIterator[None]:
     """Yield when something in ``folder`` may have changed."""
     while True:
         # Where the folder cannot be watched (it is gone, no watches are left), looking now and then is what

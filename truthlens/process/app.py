@@ -31,7 +31,7 @@ from truthlens.envoy.ports import ensure_free
 from truthlens.exchange.assessor import Assessor
 from truthlens.exchange.corrector import Corrector
 from truthlens.exchange.reading_pool import Pool
-from truthlens.gateway.server import Server, Tls
+from truthlens.gateway.server import Server
 from truthlens.llm.loop_guard import Marks
 from truthlens.llm.shared_secret import host_secret
 from truthlens.pipeline import Pipeline
@@ -49,6 +49,7 @@ from truthlens.telemetry.recent_exchanges import Recent
 from truthlens.telemetry.tracing import Tracer, signals_sent
 
 if TYPE_CHECKING:
+    from truthlens.gateway.certificates import Certificates
     from truthlens.llm.client import LlmClient
     from truthlens.mitigation.auto.bandit import Bandit
     from truthlens.process.capture.capture import Capture
@@ -105,7 +106,7 @@ async def node(
     capture = _capture(settings, signals)
     built = await composed(settings, signals, capture.seams if capture else Seams(), Traces.opened(signals))
     holder, pipeline, readiness, reviews = built.holder, built.pipeline, built.readiness, built.reviews
-    server = _server(pipeline, settings) if gateway else None
+    server = _server(pipeline, settings, signals) if gateway else None
     app = web_app(
         WebParts(
             policy=holder,
@@ -404,15 +405,26 @@ def _console_access(settings: Settings) -> Access:
     return replace(access, hosts=hosts)
 
 
-def _server(pipeline: Pipeline, settings: Settings) -> Server:
-    health_at = settings.health or settings.extproc.health
-    return Server(pipeline, address=str(settings.extproc), tls=_tls(settings), health_at=health_at)
+def _server(pipeline: Pipeline, settings: Settings, signals: Metrics) -> Server:
+    return Server(
+        pipeline,
+        address=str(settings.extproc),
+        certificates=_certificates(settings, signals),
+        health_at=settings.health or settings.extproc.health,
+        socket_mode=None if settings.extproc.port else settings.socket_mode,
+    )
 
 
-def _tls(settings: Settings) -> Tls | None:
-    if settings.tls_certificate and settings.tls_key:
-        return Tls(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
-    return None
+def _certificates(settings: Settings, signals: Metrics) -> Certificates | None:
+    """Read the certificates of ext_proc; a process without TLS imports nothing for them."""
+    if settings.tls_certificate is None or settings.tls_key is None:
+        return None
+    from truthlens.gateway.certificates import Certificates, Tls
+
+    names = settings.tls_client_names
+    return Certificates(
+        Tls(settings.tls_certificate, settings.tls_key, settings.tls_client_ca, names), signals
+    )
 
 
 def _settle() -> None:

@@ -17,6 +17,7 @@ from truthlens.core.net import Address, Upstream
 DEFAULT_LISTEN = "127.0.0.1:10000"
 DEFAULT_DRAIN_GRACE_S = 65.0
 DEFAULT_EXTPROC = "127.0.0.1:18080"
+DEFAULT_SOCKET_MODE = 0o600
 DEFAULT_CONSOLE = "127.0.0.1:8088"
 DEFAULT_USER_HEADER = "X-Forwarded-User"
 DEFAULT_GROUPS_HEADER = "X-Forwarded-Groups"
@@ -135,6 +136,8 @@ class Settings:
         tls_certificate: PEM chain for ext_proc; ``None`` for plaintext.
         tls_key: PEM key that belongs to it.
         tls_client_ca: PEM roots of accepted client certificates; ``None`` accepts all.
+        tls_client_names: alternative names of which a client's certificate needs one; empty for any.
+        socket_mode: permission bits of a unix socket of ext_proc.
         drain_notice_s: how long health says NOT_SERVING before streams are refused.
         drain_grace_s: how long exchanges in flight may then take.
         reload: whether the policy file is watched.
@@ -158,6 +161,8 @@ class Settings:
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
+    tls_client_names: frozenset[str] = frozenset()
+    socket_mode: int = DEFAULT_SOCKET_MODE
     drain_notice_s: float = 3.0
     drain_grace_s: float = DEFAULT_DRAIN_GRACE_S
     reload: bool = True

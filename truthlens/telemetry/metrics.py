@@ -174,6 +174,13 @@ class Metrics(MetricTable):
     otlp = counter("truthlens_otlp_items", "signal", "result", text=(
         "Spans (traces) and evaluations (logs): result is made, then sent or failed; what is neither waits, or "
         "was dropped because too much waited."))
+    tls_expiry = gauge("truthlens_tls_expiry_timestamp_seconds", "file", text=(
+        "When certificates of ext_proc end, as Unix time: file is certificate (the first of its chain) or client_ca "
+        "(the last root). No series without TLS."))
+    tls_reloads = counter("truthlens_tls_reloads", "result", text=
+        "Changed TLS files: result is ok (in use) or failed (those before them are).")
+    refused_clients = counter("truthlens_refused_clients", text=
+        "Streams of clients whose certificate has none of the names of --tls-client-name.")
     policy_reloads = counter("truthlens_policy_reloads", "result", text=
         "Policy reloads: result is ok or failed.")
     captured = counter("truthlens_captured", "result", text=(

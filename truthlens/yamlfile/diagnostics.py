@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from truthlens.core.errors import PolicyError
+from truthlens.core.net import without_credentials
 
 KeyPath = tuple[str | int, ...]
 
@@ -38,7 +39,8 @@ class Diagnostic:
     def render(self) -> str:
         """Return ``FILE:LINE: key: what is wrong; remedy``, with ``warning:`` before the key of a warning."""
         mark = "warning: " if self.severity is Severity.WARNING else ""
-        return printable(f"{self.file}:{self.line}: {mark}{self.key}: {self.message}; {self.remedy}")
+        text = f"{self.file}:{self.line}: {mark}{self.key}: {self.message}; {self.remedy}"
+        return printable(without_credentials(text))
 
 
 class InvalidPolicyError(PolicyError):

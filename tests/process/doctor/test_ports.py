@@ -78,5 +78,5 @@ async def test_what_accepts_and_says_nothing_costs_the_deadline_alone(tmp_path: 
 def test_with_tls_the_health_is_not_asked(tmp_path: Path) -> None:
     """The certificate of a server need not be trusted here."""
     setup = setup_of(tmp_path, tls_certificate=tmp_path / "cert.pem")
-    seen = Seen(extproc=True, console=True, readyz=READY, ready=True)
+    seen = Seen(extproc=True, console=True, readyz=READY, ready=True, certificate=b"shown")
     assert wrong(of_addresses(setup, seen)) == {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from truthlens.core.limits import Limits
 from truthlens.core.net import Address
@@ -26,6 +26,12 @@ _HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 _DECOMPRESSOR = "envoy.extensions.filters.http.decompressor.v3.Decompressor"
 _BUFFER = "envoy.extensions.filters.http.buffer.v3.Buffer"
 _MUTATION = "envoy.extensions.filters.http.header_mutation.v3.HeaderMutation"
+_UPSTREAM_TLS = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
+_OWN_CERTIFICATES = (
+    "tls_certificates",
+    "tls_certificate_sds_secret_configs",
+    "tls_certificate_provider_instance",
+)
 _NAMESPACE = "truthlens"
 _PROBE = "x-truthlens-status"
 # Envoy's own limit where a listener names none.
@@ -36,11 +42,16 @@ _ENVELOPE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SidecarEndpoint:
-    """Where Envoy asks a sidecar, its port of health checks (``None``: the same), and the place in the file."""
+    """Where Envoy asks a sidecar, its port of health checks (``None``: the same), and the place in the file.
+
+    ``tls``: it speaks TLS there; ``certificate``: it shows one.
+    """
 
     address: Address
     health_port: int | None
     place: str
+    tls: bool = False
+    certificate: bool = False
 
 
 def attachment_diagnostics(text: str, *, file: str, limits: Limits) -> list[Diagnostic]:
@@ -66,11 +77,19 @@ def endpoints_of(text: str, *, file: str) -> list[SidecarEndpoint]:
     found: dict[str, SidecarEndpoint] = {}
     for placed in filters_of(root):
         cluster = _cluster(root, placed)
-        for group in () if cluster is None else cluster.under("load_assignment", "endpoints").each():
+        if cluster is None:
+            continue
+        tls = cluster.under("transport_socket", "typed_config")
+        common = tls["common_tls_context"]
+        speaks_tls = tls.type == _UPSTREAM_TLS
+        certified = any(common[name].written for name in _OWN_CERTIFICATES)
+        for group in cluster.under("load_assignment", "endpoints").each():
             for entry in group["lb_endpoints"].each():
                 line = document.report.line(entry.path)
                 if (endpoint := _endpoint(entry["endpoint"], f"{file}:{line}")) is not None:
-                    found.setdefault(str(endpoint.address), endpoint)
+                    found.setdefault(
+                        str(endpoint.address), replace(endpoint, tls=speaks_tls, certificate=certified)
+                    )
     return list(found.values())
 
 

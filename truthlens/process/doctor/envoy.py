@@ -133,6 +133,7 @@ def _endpoints(setup: Setup, endpoints: list[SidecarEndpoint], *, lines: bool) -
             "write the sidecar's address into the cluster, or start it there (--extproc)",
         )
     for each in same:
+        yield from _tls(setup, each)
         port = each.health_port
         if port is not None and health is not None and port != health.port:
             yield error(
@@ -143,6 +144,26 @@ def _endpoints(setup: Setup, endpoints: list[SidecarEndpoint], *, lines: bool) -
                 f"write health_check_config: {{port_value: {health.port}}}, or start the sidecar with "
                 "--health",
             )
+
+
+def _tls(setup: Setup, endpoint: SidecarEndpoint) -> Iterator[CheckResult]:
+    served = setup.settings.tls_certificate is not None
+    if endpoint.tls != served:
+        who, other = ("Envoy", "the sidecar") if endpoint.tls else ("the sidecar", "Envoy")
+        yield error(
+            "envoy.tls",
+            f"{who} speaks TLS at {endpoint.address}, and {other} does not",
+            "no exchange reaches the sidecar",
+            "give the cluster a transport_socket (truthlens envoy-config --extproc-ca), or the sidecar --tls-cert and "
+            "--tls-key: both, or neither",
+        )
+    elif served and setup.settings.tls_client_ca is not None and not endpoint.certificate:
+        yield error(
+            "envoy.tls",
+            f"Envoy shows no certificate at {endpoint.address}, and the sidecar asks for one (--tls-client-ca)",
+            "the sidecar refuses its connections",
+            "give the cluster's transport_socket a certificate (truthlens envoy-config --extproc-cert --extproc-key)",
+        )
 
 
 def _is_same(asked: Address, served: Address) -> bool:

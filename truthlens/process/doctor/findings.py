@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
+from truthlens.core.net import without_credentials
 from truthlens.yamlfile.diagnostics import Diagnostic, Severity, printable
 
 _HIDDEN = "***"
@@ -93,7 +94,7 @@ def without_secrets(found: Iterable[CheckResult], secrets: Iterable[str]) -> lis
     def shown(text: str) -> str:
         for secret in hidden:
             text = text.replace(secret, _HIDDEN)
-        return printable(text)
+        return printable(without_credentials(text))
 
     return [
         replace(each, what=shown(each.what), why=shown(each.why), change=shown(each.change)) for each in found

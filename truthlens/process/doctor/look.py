@@ -104,6 +104,31 @@ async def connect(address: Address, timeout_s: float) -> None:
         raise LookError(reason(error, timeout_s)) from None
 
 
+async def shown_certificate(address: Address, timeout_s: float) -> bytes:
+    """Return the certificate (DER) that a gRPC server shows, which need not be trusted here.
+
+    Raises:
+        LookError: nobody accepts a connection with TLS in time.
+    """
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    try:
+        async with asyncio.timeout(timeout_s):
+            if address.port:
+                host = reached_host(address)
+                _, writer = await asyncio.open_connection(host, address.port, ssl=context)
+            else:
+                _, writer = await asyncio.open_unix_connection(
+                    address.host, ssl=context, server_hostname="truthlens"
+                )
+            shown: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            writer.transport.abort()
+            return shown
+    except (OSError, TimeoutError) as error:
+        raise LookError(reason(error, timeout_s)) from None
+
+
 async def get(
     url: str,
     timeout_s: float,

@@ -50,7 +50,7 @@ def checked_url(text: str) -> URL:
     """
     try:
         url = make_url(text)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise StartError(
             "the review database is no URL; expected sqlite:////PATH/FILE.db or postgresql://USER@HOST/NAME"
         ) from None

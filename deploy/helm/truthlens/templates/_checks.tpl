@@ -14,6 +14,12 @@ Each part has its own rules; values.schema.json has those about a single value.
 {{- end -}}
 
 {{- define "truthlens.checkMode" -}}
+{{- if and .Values.sidecar.socket (ne .Values.mode "sidecar") -}}
+{{- fail "sidecar.socket: needs mode sidecar; another pod does not reach a unix socket" -}}
+{{- end -}}
+{{- if and .Values.secrets.tls.clientNames (not .Values.secrets.tls.clientCA) -}}
+{{- fail "secrets.tls.clientNames: needs secrets.tls.clientCA; else no client shows a certificate" -}}
+{{- end -}}
 {{- if eq .Values.mode "sidecar" -}}
 {{- range $switch := list "envoyGateway" "agentRouter" "istio" "autoscaling" "serviceMonitor" -}}
 {{- if (get $.Values $switch).enabled -}}

@@ -15,7 +15,7 @@ env:
   {{- toYaml . | nindent 2 }}
   {{- end }}
 ports:
-  {{- if $gateway }}
+  {{- if and $gateway (not (include "truthlens.socket" .)) }}
   - {name: grpc, containerPort: 18080}
   - {name: health, containerPort: 19080}
   {{- end }}
@@ -55,11 +55,19 @@ volumeMounts:
   {{- range include "truthlens.fileSecrets" . | fromYamlArray }}
   - {name: {{ $prefix }}{{ .volume }}, mountPath: {{ .path }}, readOnly: true}
   {{- end }}
+  {{- if include "truthlens.socket" . }}
+  - {name: {{ $prefix }}socket, mountPath: /run/truthlens}
+  {{- end }}
   - {name: {{ $prefix }}tmp, mountPath: /tmp}
   - {name: {{ $prefix }}state, mountPath: /var/lib/truthlens}
   {{- with $values.extraVolumeMounts }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- end -}}
+
+{{/* Not empty if ext_proc is a unix socket. */}}
+{{- define "truthlens.socket" -}}
+{{- if and .root.Values.sidecar.socket (eq .role "sidecar") }}true{{ end -}}
 {{- end -}}
 
 {{/* Before the names of volumes: a patch would merge a sidecar's with those of the same name in Envoy's pod. */}}
@@ -75,6 +83,10 @@ volumeMounts:
 {{- range include "truthlens.fileSecrets" . | fromYamlArray }}
 - name: {{ $prefix }}{{ .volume }}
   secret: {secretName: {{ .from.existingSecret }}}
+{{- end }}
+{{- if include "truthlens.socket" . }}
+- name: {{ $prefix }}socket
+  emptyDir: {sizeLimit: 1Mi}
 {{- end }}
 - name: {{ $prefix }}tmp
   emptyDir: {sizeLimit: 64Mi}

@@ -3,9 +3,15 @@
 {{- $values := .root.Values -}}
 {{- $gateway := ne .role "desk" -}}
 {{- if $gateway }}
+{{- if include "truthlens.socket" . }}
+- {name: TRUTHLENS_EXTPROC, value: "unix:/run/truthlens/extproc.sock"}
+# Only containers that mount its volume reach it, and Envoy runs as another user.
+- {name: TRUTHLENS_SOCKET_MODE, value: "666"}
+{{- else }}
 {{- $address := ternary "127.0.0.1" "0.0.0.0" (eq .role "sidecar") }}
 - {name: TRUTHLENS_EXTPROC, value: "{{ $address }}:18080"}
 - {name: TRUTHLENS_HEALTH, value: "{{ $address }}:19080"}
+{{- end }}
 {{- end }}
 - {name: TRUTHLENS_CONSOLE, value: "0.0.0.0:8088"}
 {{- if $gateway }}
@@ -51,6 +57,9 @@
 - {name: TRUTHLENS_TLS_KEY, value: /etc/truthlens-tls/tls.key}
 {{- if $values.secrets.tls.clientCA }}
 - {name: TRUTHLENS_TLS_CLIENT_CA, value: /etc/truthlens-tls/ca.crt}
+{{- end }}
+{{- with $values.secrets.tls.clientNames }}
+- {name: TRUTHLENS_TLS_CLIENT_NAME, value: {{ join " " . | quote }}}
 {{- end }}
 {{- end }}
 {{- end }}
