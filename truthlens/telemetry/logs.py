@@ -7,13 +7,15 @@ second line hold the texts.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO, cast
 
 import structlog
+from prometheus_client import Counter
 
 from truthlens.core.records.enums import Endpoint, Reason
 from truthlens.core.records.exchange import Answer, Exchange
@@ -21,6 +23,12 @@ from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.verdict import Verdict
 from truthlens.telemetry.detector_metrics import citation_figures, value_claims
 
+LOST_LINES = Counter(
+    "truthlens_log_lines_lost",
+    "Lines of the log that could not be written, as on a full disk.",
+    registry=None,
+)
+"""Of this process; every registry of metrics has it."""
 _exchange_log = structlog.get_logger("truthlens.api")
 # One for all lines: ``json.dumps`` makes an encoder for each.
 _JSON = json.JSONEncoder(ensure_ascii=False, default=repr)
@@ -34,6 +42,23 @@ _NONE_IF_EMPTY = (
     "reasoning_chars",
     "model",
 )
+
+
+class _Lenient:
+    """A file that loses what it cannot write (a full disk, a reader that is gone): a line is not worth a verdict."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, line: str) -> None:
+        try:
+            self._file.write(line)
+        except OSError:
+            LOST_LINES.inc()
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):  # counted where it is written: standard error writes line by line
+            self._file.flush()
 
 
 def configure(*, level: str = "info", console: bool = False) -> None:
@@ -57,7 +82,7 @@ def configure(*, level: str = "info", console: bool = False) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _Lenient(sys.stderr))),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
