@@ -132,10 +132,12 @@ class Deployment:
         detectors: Sequence[str] = (),
         fail_open: bool = True,
         patient: bool = False,
+        clock: bool = True,
     ) -> None:
         self.fail_open = fail_open
         self.redis, self.postgres = RedisServer(), PostgresServer()
         self.backend = BackendProcess("bench.soak.backend", str(seed))
+        self.has_clock = clock and _FAKETIME is not None
         self.clock = folder / "clock"
         self.clock.write_text("+0")
         stacks = []
@@ -176,7 +178,7 @@ class Deployment:
 
     def _clock(self) -> dict[str, str]:
         """Return what lets a file say the time, where libfaketime is installed; the monotonic clock goes on, as on a machine."""
-        if _FAKETIME is None:
+        if not self.has_clock:
             return {}
         return {
             "LD_PRELOAD": str(_FAKETIME),
@@ -184,11 +186,6 @@ class Deployment:
             "FAKETIME_CACHE_DURATION": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         }
-
-    @property
-    def has_clock(self) -> bool:
-        """Whether the clock of the second replica can jump."""
-        return _FAKETIME is not None
 
     def start(self) -> None:
         """Start everything and wait until both replicas are in use."""

@@ -19,7 +19,7 @@ from typing import Any
 from bench.evidence.cases import load
 from bench.gateway.hostile import asking, listed, with_value
 from tests.integration.support.backend import Raw, completion, http, json_reply
-from tests.integration.support.chaos.backend import case_request, framed
+from tests.integration.support.chaos.backend import case_request
 from tests.integration.support.chaos.rounds import PLANS as MODE_PLANS
 from tests.integration.support.chaos.stream_rounds import stream_request
 from truthlens.core.records.enums import Endpoint
@@ -27,7 +27,9 @@ from truthlens.core.records.enums import Endpoint
 FAMILY, KIND, CASE, NUMBER = "x-soak", "x-soak-kind", "x-soak-case", "x-soak-number"
 CASES = 12  # of a kind whose texts are made up here
 STREAMS = 320
-SHARES = {"plain": 0.7, "stream": 0.22, "mode": 0.08}
+FIRST = 10_000
+"""The least number of an exchange: those below name cases of streams, of which the same backend takes numbers apart."""
+SHARES = {"plain": 0.75, "stream": 0.2, "mode": 0.05}
 LEAVING = 0.04
 CHAT, COMPLETIONS, DETECT = "/v1/chat/completions", "/v1/completions", "/v1/detect"
 
@@ -111,7 +113,12 @@ def _zipped(case: int, mark: str) -> Raw:
 
 
 def _chunked(case: int, mark: str) -> Raw:
-    return Raw([framed(f"{right(case)} {mark}", chunked=True)])
+    body = json.dumps(completion(right(case), id=mark)).encode()
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+    cut = case * 7 + 1
+    return Raw(
+        [head, *(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:cut], body[cut:])), b"0\r\n\r\n"]
+    )
 
 
 def _tools(case: int) -> dict[str, Any]:
@@ -222,24 +229,33 @@ KINDS: dict[str, Kind] = {
 # --- exchanges --------------------------------------------------------------------------------------------
 
 
-def exchange_of(seed: int, number: int) -> Exchange:
-    """Return the exchange with this number."""
-    rng = random.Random(f"{seed} exchange {number}")
-    family = rng.choices(list(SHARES), list(SHARES.values()))[0]
-    leaves = rng.choice((-1, 0, rng.randrange(1, 4000))) if rng.random() < LEAVING else None
-    if family == "stream":
-        return stream(seed, rng.randrange(STREAMS), number, leaves)
-    if family == "mode":
-        return mode(rng, number, leaves)
-    kind = rng.choices(list(KINDS), [each.weight for each in KINDS.values()])[0]
-    return plain(kind, rng.randrange(KINDS[kind].cases), number, leaves)
+@dataclass(frozen=True)
+class Pool:
+    """The exchanges of a seed; of the cases whose outcome is learnt only each ``every``-th takes part."""
 
+    seed: int
+    every: int = 1
 
-def pool(seed: int, *, every: int = 1) -> list[Exchange]:
-    """Return all cases whose outcome is learnt, or each ``every``-th of them."""
-    cases = [(kind, case) for kind, each in KINDS.items() for case in range(each.cases)]
-    found = [plain(kind, case, 0, None) for kind, case in cases[::every]]
-    return found + [stream(seed, case, 0, None) for case in range(0, STREAMS, every)]
+    def cases(self) -> list[Exchange]:
+        """Return all cases whose outcome is learnt."""
+        found = [
+            plain(kind, case, 0, None)
+            for kind, each in KINDS.items()
+            for case in range(0, each.cases, self.every)
+        ]
+        return found + [stream(self.seed, case, 0, None) for case in range(0, STREAMS, self.every)]
+
+    def exchange(self, number: int) -> Exchange:
+        """Return the exchange with this number, which is above those of the streams' cases."""
+        rng = random.Random(f"{self.seed} exchange {number}")
+        family = rng.choices(list(SHARES), list(SHARES.values()))[0]
+        leaves = rng.choice((-1, 0, rng.randrange(1, 4000))) if rng.random() < LEAVING else None
+        if family == "stream":
+            return stream(self.seed, rng.randrange(0, STREAMS, self.every), number, leaves)
+        if family == "mode":
+            return mode(rng, number, leaves)
+        kind = rng.choices(list(KINDS), [each.weight for each in KINDS.values()])[0]
+        return plain(kind, rng.randrange(0, KINDS[kind].cases, self.every), number, leaves)
 
 
 def plain(kind: str, case: int, number: int, leaves: int | None) -> Exchange:

@@ -201,7 +201,9 @@ FAULTS: dict[str, Fault] = {
     "jump-clock": Fault(
         jump_clock,
         missing=lambda deployment: (
-            "" if deployment.has_clock else "libfaketime is not installed (apt-get install faketime)"
+            ""
+            if deployment.has_clock
+            else "libfaketime is not installed (apt-get install faketime), or not wanted"
         ),
     ),
     "edit-policy": Fault(edit_policy),

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import itertools
 import json
 import signal
 import sys
@@ -24,7 +23,7 @@ from typing import Any
 
 from bench.common.script import command, machine, write_result
 from bench.soak.deployment import Deployment, deployed
-from bench.soak.exchanges import Exchange, exchange_of, pool
+from bench.soak.exchanges import FIRST, Exchange, Pool
 from bench.soak.expectations import Judge, Wrong
 from bench.soak.faults import FAULTS, NOT_TRIED, weather_of
 from bench.soak.load import Load, Tally
@@ -39,7 +38,8 @@ async def soak(deployment: Deployment, options: argparse.Namespace) -> dict[str,
     before = _partial(options)
     load = Load(deployment, Judge(options.seed), tally=Tally.read(before["tally"]) if before else Tally())
     deployment.weather("storm")
-    learnt = pool(options.seed, every=options.every)
+    pool = Pool(options.seed, options.every)
+    learnt = pool.cases()
     began = time.monotonic()
     unclear = await load.learn(learnt, options.clients)
     print(f"learnt {len(learnt)} cases in {time.monotonic() - began:.0f} s", flush=True)
@@ -48,7 +48,7 @@ async def soak(deployment: Deployment, options: argparse.Namespace) -> dict[str,
     sampler = Sampler(
         deployment, lambda: load.tally.done, [Life(*each) for each in before["lives"]] if before else []
     )
-    run = Run(deployment, load, sampler, options, before["seconds"] if before else 0.0)
+    run = Run(load, sampler, pool, options, before["seconds"] if before else 0.0)
     async with deployment.supervised():
         await run.until_done()
     left = await at_rest(deployment, 120.0)
@@ -69,14 +69,10 @@ class Run:
     """The load with its faults, and what is written of it on the way."""
 
     def __init__(
-        self,
-        deployment: Deployment,
-        load: Load,
-        sampler: Sampler,
-        options: argparse.Namespace,
-        seconds: float,
+        self, load: Load, sampler: Sampler, pool: Pool, options: argparse.Namespace, seconds: float
     ) -> None:
-        self._deployment, self._load, self._sampler, self._options = deployment, load, sampler, options
+        self._deployment, self._load, self._sampler, self._pool = load.deployment, load, sampler, pool
+        self._options = options
         self._began = time.monotonic() - seconds
         self._over = False
 
@@ -106,18 +102,11 @@ class Run:
         return self._over
 
     def _exchanges(self) -> Iterator[Exchange]:
-        learnt = self._load.judge.learnt
-        # Behind the numbers of the streams' pool, which are cases of the same backend.
-        numbers = itertools.count(10_000 + self._load.tally.done)
         most_s = self._options.minutes * 60
-        started = self._load.tally.done
-        for number in numbers:
-            if started >= self._options.exchanges or (most_s and time.monotonic() - self._began > most_s):
+        for number in range(self._load.tally.done, self._options.exchanges):
+            if most_s and time.monotonic() - self._began > most_s:
                 return
-            exchange = exchange_of(self._options.seed, number)
-            if exchange.family == "mode" or exchange.key in learnt:
-                started += 1
-                yield exchange
+            yield self._pool.exchange(FIRST + number)
 
     async def _write(self) -> None:
         while True:
@@ -169,6 +158,11 @@ def _faults(options: argparse.Namespace, deployment: Deployment) -> list[str]:
     if unknown := [name for name in wanted if name not in FAULTS]:
         raise SystemExit(f"no such fault: {', '.join(unknown)}; there are {', '.join(FAULTS)}")
     return [name for name in wanted if name not in missing]
+
+
+def _wants_clock(options: argparse.Namespace) -> bool:
+    """Return whether a clock is to jump: what makes that possible costs each process that has it."""
+    return options.faults == "all" or "jump-clock" in options.faults.split(",")
 
 
 def _partial(options: argparse.Namespace) -> dict[str, Any] | None:

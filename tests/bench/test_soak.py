@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.soak.client import Outcome
-from bench.soak.exchanges import KINDS, STREAMS, Exchange, exchange_of, marked, mode, plain, pool, stream
+from bench.soak.exchanges import FIRST, KINDS, STREAMS, Exchange, Pool, marked, mode, plain, stream
 from bench.soak.expectations import Cost, Judge, Wrong
 from bench.soak.faults import Calendar
 from bench.soak.load import Tally
@@ -114,10 +114,10 @@ def test_a_bad_answer_of_a_mode_that_is_called_clean_is_found(judge: Judge) -> N
 
 
 def test_exchanges_depend_on_seed_and_number_alone() -> None:
-    first = [exchange_of(SEED, number) for number in range(200)]
-    assert first == [exchange_of(SEED, number) for number in range(200)]
-    assert first != [exchange_of(SEED + 1, number) for number in range(200)]
-    known = {each.key for each in pool(SEED)}
+    first = [Pool(SEED, 3).exchange(FIRST + number) for number in range(200)]
+    assert first == [Pool(SEED, 3).exchange(FIRST + number) for number in range(200)]
+    assert first != [Pool(SEED + 1, 3).exchange(FIRST + number) for number in range(200)]
+    known = {each.key for each in Pool(SEED, 3).cases()}
     assert all(each.family == "mode" or each.key in known for each in first)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bench.soak.deployment import Deployment, deployed
-from bench.soak.exchanges import Exchange, exchange_of, pool
+from bench.soak.exchanges import FIRST, Exchange, Pool
 from bench.soak.expectations import Judge
 from bench.soak.faults import FAULTS, strike
 from bench.soak.load import Load
@@ -23,7 +23,7 @@ from tests.integration.support.chaos.rounds import complaints
 SEED = 20261128
 # Without the reader, which takes most of the time of an answer, and of each start.
 DETECTORS = ("encoder", "numbers", "contradictions")
-CLIENTS, AROUND, EVERY = 6, 24, 10
+CLIENTS, AROUND, POOL = 6, 24, Pool(SEED, 12)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def weathered() -> Iterator[tuple[Deployment, Judge]]:
     with deployed(SEED, detectors=DETECTORS, patient=True) as deployment:
         deployment.weather("storm")
         load = Load(deployment, Judge(SEED))
-        findings = asyncio.run(load.learn(pool(SEED, every=EVERY), CLIENTS))
+        findings = asyncio.run(load.learn(POOL.cases(), CLIENTS))
         assert not findings
         yield deployment, load.judge
 
@@ -80,12 +80,10 @@ async def _through(load: Load, name: str) -> None:
     over = False
 
     def exchanges() -> Iterator[Exchange]:
-        for number in itertools.count(10_000):
-            exchange = exchange_of(SEED, number)
+        for number in itertools.count(FIRST):
             if over:
                 return
-            if exchange.family == "mode" or exchange.key in load.judge.learnt:
-                yield exchange
+            yield POOL.exchange(number)
 
     async def until(holds: Callable[[], bool]) -> None:
         while not holds():
