@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -112,6 +112,11 @@ class Replica:
             self.exits.append(Exit(time.time(), status, self.ending))
             self.ending = False
             await asyncio.to_thread(self.stack.start_sidecar)
+
+    def policy_version(self) -> str:
+        """Return which policy it says is in force."""
+        version: str = httpx.get(f"{self.stack.console_url}/readyz", timeout=30).json()["policy"]["version"]
+        return version
 
     def metric(self, name: str) -> float:
         """Return the sum of a metric's series."""
@@ -237,6 +242,15 @@ class Deployment:
         new = self.front.policy.with_suffix(".new")
         new.write_text(text)
         new.replace(self.front.policy)
+
+    async def told(self, holds: Callable[[dict[str, Any]], bool], what: str) -> None:
+        """Wait until both replicas say of their policy what ``holds``."""
+
+        def all_say() -> bool:
+            urls = [f"{each.stack.console_url}/readyz" for each in self.replicas]
+            return all(holds(httpx.get(url, timeout=30).json()["policy"]) for url in urls)
+
+        await asyncio.to_thread(wait_for, all_say, what)
 
     def console(self, number: int) -> Address:
         """Return the console that an exchange which needs one asks."""

@@ -5,7 +5,6 @@ A fault names what it may cost (``Cost``). What no fault around an exchange may 
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -44,6 +43,7 @@ class Wrong(StrEnum):
     HUNG = "hung"
     STATUS = "error that no fault explains"
     DIFFERS = "verdict differs"
+    LATE = "late, and said so"  # by a machine that has no time: told, and no fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class Judge:
 
     def learn(self, exchange: Exchange, outcome: Outcome) -> Iterator[Finding]:
         """Keep the outcome of an exchange without faults; yield what is wrong with that."""
-        if exchange.key in self.learnt:
-            yield from self.findings(exchange, outcome, frozenset())
+        if exchange.family == "plain" and is_late(outcome):
+            yield _finding(exchange, Wrong.LATE, "not learnt from this one")
             return
-        self.learnt[exchange.key] = outcome
+        self.learnt.setdefault(exchange.key, outcome)
         yield from self.findings(exchange, outcome, frozenset())
         expects = KINDS[exchange.kind].expects if exchange.family == "plain" else None
         if expects is not None and outcome.got is not None:
@@ -117,20 +117,15 @@ class Judge:
             return
         own = _own(exchange.kind, exchange.case)
         status, reason = outcome.said.get("status"), outcome.said.get("reason")
-        passed = (
-            got.status == own.status
-            and body == _body_of(own).replace(marked(0).encode(), b"#")
-            and not got.broken
-        )
+        own_body = _body(replace(exchange, number=0), Outcome(0.0, 0.0, got=own))
+        passed = got.status == own.status and body == own_body and not got.broken
         if Cost.VERDICT in costs and passed and (status, reason) == ("unchecked", "unavailable"):
             return
         held = got.status == 424 and exchange.plan == "strict"
-        if (
-            Cost.LATE in costs
-            and (passed or held)
-            and status == "unchecked"
-            and reason in ("timeout", "overloaded")
-        ):
+        whole = got.status == own.status and not got.broken and _ends_with(body, own_body)
+        if is_late(outcome) and (held or whole):
+            if Cost.LATE not in costs:
+                yield _finding(exchange, Wrong.LATE, f"{status} {reason}")
             return
         wrong = Wrong.DIFFERS
         if status == "checked" and seen != _verdict(reference):
@@ -162,7 +157,8 @@ class Judge:
         reference = self.learnt.get(exchange.key)
         told, known = _told(got), reference and reference.got and _told(reference.got)
         # A stream that broke off has the verdict on the part that came.
-        if told and known and not written.breaks and told != known and told[0] == "checked":
+        both = told and known and told[0] == known[0] == "checked"
+        if both and not written.breaks and told != known:
             yield _finding(exchange, Wrong.CHECKED, f"{told}, not {known}")
 
     # --- modes --------------------------------------------------------------------------------------------
@@ -179,8 +175,10 @@ class Judge:
             return
         texts = [choice["message"]["content"] for choice in json.loads(outcome.body)["choices"]]
         if said.get("reason") == "unavailable":
+            # Envoy waits for the deadline and two seconds more.
             if Cost.VERDICT not in costs:
-                yield _finding(exchange, Wrong.DIFFERS, "unavailable")
+                late = outcome.seconds > MODE_DEADLINE_S + 2
+                yield _finding(exchange, Wrong.LATE if late else Wrong.DIFFERS, "unavailable")
             if texts != [first_answer(exchange.case)]:
                 yield _finding(exchange, Wrong.BYTES, f"{texts}")
         elif exchange.plan == "agentic":
@@ -194,6 +192,12 @@ class Judge:
                 yield _finding(
                     exchange, Wrong.BYTES if "text" in fault.split(";")[0] else Wrong.DIFFERS, fault
                 )
+
+
+def is_late(outcome: Outcome) -> bool:
+    """Return whether there was no time to check an answer, or not for all of it."""
+    said = outcome.said
+    return said.get("status") in ("unchecked", "partial") and said.get("reason") in ("timeout", "overloaded")
 
 
 def _finding(exchange: Exchange, wrong: Wrong, what: str) -> Finding:
@@ -235,12 +239,18 @@ def _body(exchange: Exchange, outcome: Outcome) -> bytes:
     return json.dumps(_timeless(value)).encode()
 
 
+# What is left out where there is no time for it: a verdict is one without its explanations.
+_EXPLAINED = frozenset(
+    ("nearest", "sentence", "differences", "kind", "context", "explanation", "evidence", "passage")
+)
+
+
 def _timeless(value: Any) -> Any:
     if isinstance(value, dict):
         return {
             key: _timeless(item)
             for key, item in value.items()
-            if not key.endswith(("_ms", "_s", "review_id", "request_id"))
+            if key not in _EXPLAINED and not key.endswith(("_ms", "_s", "review_id", "request_id"))
         }
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
@@ -255,5 +265,22 @@ def _own(kind: str, case: int) -> Got:
     return parsed("", b"".join(KINDS[kind].answer(case, marked(0)).writes))
 
 
-def _body_of(got: Got) -> bytes:
-    return gzip.decompress(got.body) if got.headers.get("content-encoding") == "gzip" else got.body
+def _ends_with(body: bytes, own: bytes) -> bool:
+    """Return whether an answer is the backend's, with a disclaimer before its texts or without."""
+    if body == own:
+        return True
+    try:
+        (seen, last), (sent, first) = (_apart(json.loads(each)) for each in (body, own))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return False
+    return seen == sent and all(text.endswith(end) for text, end in zip(last, first, strict=True))
+
+
+def _apart(answer: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return an answer without its texts and without our object, and the texts."""
+    texts = []
+    for choice in answer["choices"]:
+        holder = choice.get("message", choice)
+        texts += [str(holder.pop(name, None)) for name in ("content", "text")]
+    answer.pop("truthlens", None)
+    return answer, texts

@@ -164,22 +164,27 @@ async def jump_clock(deployment: Deployment, rng: random.Random, seconds: float)
 
 
 async def edit_policy(deployment: Deployment, _rng: random.Random, seconds: float) -> None:
-    """Change a warning, and change it back."""
+    """Change a warning, and change it back; each time both replicas have to take it over."""
     before = deployment.front.policy.read_text()
+    versions = {each.policy_version() for each in deployment.replicas}
     deployment.edit(before.replace(*NOTICES))
+    await deployment.told(lambda said: said["version"] not in versions, "the other policy in force")
     await asyncio.sleep(seconds)
     deployment.edit(before)
+    await deployment.told(lambda said: said["version"] in versions, "the first policy in force again")
 
 
 async def break_policy(deployment: Deployment, rng: random.Random, seconds: float) -> None:
-    """Write what is no policy in its place, and put it right."""
+    """Write what is no policy in its place, and put it right; both replicas have to say so."""
     before = deployment.front.policy.read_text()
     cut = rng.randrange(len(before) // 4, len(before) // 2)
     deployment.edit(
         rng.choice(("hallucination: {threshold: soon}\n", "", before[:cut] + "\n- [", "\0" * 5000))
     )
+    await deployment.told(lambda said: said["last_error"] is not None, "the fault of the policy")
     await asyncio.sleep(seconds)
     deployment.edit(before)
+    await deployment.told(lambda said: said["last_error"] is None, "no fault of the policy any more")
 
 
 NOT_TRIED = {"rotate-certificates": "ext_proc reads its certificates when it starts, and not again"}

@@ -15,6 +15,7 @@ from bench.soak.expectations import Cost, Finding, Judge, Wrong
 from bench.soak.faults import FAULTS, Calendar
 
 MOST_FINDINGS = 300
+MOST_TRIES = 20
 
 
 @dataclass
@@ -107,7 +108,14 @@ class Load:
 
         async def lane(left: Iterator[Exchange]) -> None:
             for exchange in left:
-                found.extend(_read(self.judge.learn, exchange, await self._ask(exchange)))
+                for _ in range(MOST_TRIES):
+                    found.extend(_read(self.judge.learn, exchange, await self._ask(exchange)))
+                    if exchange.key in self.judge.learnt:
+                        break
+                else:
+                    raise RuntimeError(
+                        f"this machine is too busy to learn {exchange.kind}, case {exchange.case}"
+                    )
 
         await self._lanes(lane, exchanges, clients)
         return found

@@ -181,9 +181,8 @@ def _partial(options: argparse.Namespace) -> dict[str, Any] | None:
 def is_wrong(result: dict[str, Any]) -> bool:
     """Return whether anything in a result must not be."""
     unwanted = [one for exits in result["exits"].values() for one in exits if not one["wanted"]]
-    return bool(
-        result["tally"]["wrong"] or result["unclear"] or result["left"] or result["complaints"] or unwanted
-    )
+    wrong = {name: count for name, count in result["tally"]["wrong"].items() if name != Wrong.LATE}
+    return bool(wrong or result["unclear"] or result["left"] or result["complaints"] or unwanted)
 
 
 def table(result: dict[str, Any]) -> str:
@@ -195,9 +194,10 @@ def table(result: dict[str, Any]) -> str:
         f"# Soak: {tally['done']:,} exchanges, seed {result['seed']}", "",
         (f"{result['machine']}. {result['seconds'] / 60:.0f} minutes, {result['clients']} clients, detectors {result['detectors']},"
         f" Envoy fails {'open' if result['fail_open'] else 'closed'}. {tally['touched']:,} exchanges overlapped with a fault,"
-        f" {tally['checked']:,} were checked, {tally['left']:,} were left by their clients."), "",
+        f" {tally['checked']:,} were checked, {tally['left']:,} were left by their clients,"
+        f" {wrong.get(Wrong.LATE, 0):,} were late, and said so."), "",
         "| must be 0 | |", "| --- | --- |",
-        *(f"| {each.value} | {wrong.get(each.value, 0)} |" for each in Wrong),
+        *(f"| {each.value} | {wrong.get(each.value, 0)} |" for each in Wrong if each is not Wrong.LATE),
         f"| processes that ended without being told to | {unwanted} |",
         f"| exchanges, streams or bytes held at the end | {len(result['left'])} |",
         f"| complaints in the logs | {len(result['complaints'])} |", "",

@@ -87,6 +87,17 @@ def test_a_dead_sidecar_may_cost_the_verdict_and_nothing_else(judge: Judge) -> N
     assert wrongs(judge, AGAIN, outcome(hung=True), *Cost) == [Wrong.HUNG]
 
 
+def test_what_is_late_and_says_so_is_told_apart(judge: Judge) -> None:
+    """It is no reference, and no fault as long as the whole text came."""
+    late = {"status": "unchecked", "reason": "timeout"}
+    assert wrongs(judge, AGAIN, answered(AGAIN, late)) == [Wrong.LATE]
+    assert wrongs(judge, AGAIN, answered(AGAIN, late), Cost.LATE) == []
+    assert wrongs(judge, AGAIN, answered(AGAIN, late, number=78)) == [Wrong.BYTES]
+    other = plain("wrong", 4, 0, None)
+    assert [each.wrong for each in judge.learn(other, answered(other, late))] == [Wrong.LATE]
+    assert other.key not in judge.learnt
+
+
 def test_a_stream_that_lost_a_frame_is_found(judge: Judge) -> None:
     """And one that is whole is not; an observed one, whose bytes have to be the backend's."""
     exchange = next(

@@ -7,7 +7,6 @@ second line hold the texts.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import sys
@@ -23,29 +22,18 @@ from truthlens.core.records.outcome import Outcome
 from truthlens.core.records.verdict import Verdict
 from truthlens.telemetry.detector_metrics import citation_figures, value_claims
 
-LOST_LINES = Counter(
-    "truthlens_log_lines_lost",
-    "Lines of the log that could not be written, as on a full disk.",
-    registry=None,
-)
+LOST_LINES = Counter("truthlens_log_lines_lost", "Lines of the log that could not be written.", registry=None)
 """Of this process; every registry of metrics has it."""
 _exchange_log = structlog.get_logger("truthlens.api")
 # One for all lines: ``json.dumps`` makes an encoder for each.
 _JSON = json.JSONEncoder(ensure_ascii=False, default=repr)
 _NONE_IF_EMPTY = (
-    "stops",
-    "failures",
-    "notes",
-    "errors",
-    "citations",
-    "numeric_claims",
-    "reasoning_chars",
-    "model",
-)
+    "stops", "failures", "notes", "errors", "citations", "numeric_claims", "reasoning_chars", "model",
+)  # fmt: skip
 
 
 class _Lenient:
-    """A file that loses what it cannot write (a full disk, a reader that is gone): a line is not worth a verdict."""
+    """A file that loses what it cannot write, as on a full disk: a line is not worth a verdict."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -53,12 +41,12 @@ class _Lenient:
     def write(self, line: str) -> None:
         try:
             self._file.write(line)
+            self._file.flush()
         except OSError:
             LOST_LINES.inc()
 
     def flush(self) -> None:
-        with contextlib.suppress(OSError):  # counted where it is written: standard error writes line by line
-            self._file.flush()
+        """``write`` has done it."""
 
 
 def configure(*, level: str = "info", console: bool = False) -> None:
