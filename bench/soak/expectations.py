@@ -239,9 +239,20 @@ def _body(exchange: Exchange, outcome: Outcome) -> bytes:
     return json.dumps(_timeless(value)).encode()
 
 
-# What is left out where there is no time for it: a verdict is one without its explanations.
-_EXPLAINED = frozenset(
-    ("nearest", "sentence", "differences", "kind", "context", "explanation", "evidence", "passage")
+# The policy's version changes with each edit. The others are explanations, which are left out where there is no time
+# for them.
+_NOT_COMPARED = frozenset(
+    (
+        "policy_version",
+        "nearest",
+        "sentence",
+        "differences",
+        "kind",
+        "context",
+        "explanation",
+        "evidence",
+        "passage",
+    )
 )
 
 
@@ -250,7 +261,7 @@ def _timeless(value: Any) -> Any:
         return {
             key: _timeless(item)
             for key, item in value.items()
-            if key not in _EXPLAINED and not key.endswith(("_ms", "_s", "review_id", "request_id"))
+            if key not in _NOT_COMPARED and not key.endswith(("_ms", "_s", "review_id", "request_id"))
         }
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
