@@ -11,7 +11,7 @@ ATTACKS := tests/attack tests/process/access/test_oidc_faults.py \
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 
-.PHONY: help setup run test quick check lint audit coverage format generate bench bench-gateway bench-detect bench-detectors bench-citation-marks bench-claims bench-peer bench-distractors bench-selection bench-cascade bench-verify bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-footprint bench-hostile bench-evidence bench-retrieval bench-agentic bench-review-writing bench-reviews ablation train train-reader clean setup-test setup-dev test-attack
+.PHONY: help setup run test quick check lint audit coverage format generate bench bench-gateway bench-detect bench-detectors bench-citation-marks bench-claims bench-peer bench-distractors bench-selection bench-cascade bench-verify bench-explanations bench-miss-rate bench-mitigation bench-similarity bench-auto bench-follow bench-stream bench-footprint bench-hostile bench-evidence bench-retrieval bench-agentic bench-review-writing bench-reviews ablation train train-reader clean setup-test setup-dev test-attack test-chaos soak
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -64,6 +64,12 @@ quick: $(VENV)/.test ## Run the tests that need no deployment, browser or server
 
 test-attack: $(VENV)/.test ## Attack a deployment with generated requests, answers, streams, sizes, paths, policies, login faults and floods, a night's worth
 	TRUTHLENS_ATTACK=nightly $(PYTEST) $(ATTACKS) $(ARGS)
+
+test-chaos: $(VENV)/.test ## Let one thing after the other fail under a deployment with traffic, each once: what must hold (docs/failure-modes.md)
+	$(PYTEST) --chaos tests/chaos $(ARGS)
+
+soak: $(VENV)/.test ## Mixed exchanges for hours while things fail; ARGS="--exchanges 5000"; the table goes to bench/results/soak.md
+	$(BIN)/python -m bench.soak.run $(ARGS)
 
 lint: $(VENV)/.dev ## Format, lint, types, import borders
 	$(BIN)/ruff format --check .

@@ -50,6 +50,7 @@ _BY_PATH = {
     "attack": "attack",
     "bench": "bench",
     "browser": "browser",
+    "chaos": "chaos",
     "integration": "integration",
     "process/test_serving.py": "integration",
     "api/test_made_streams.py": "slow",
@@ -68,11 +69,14 @@ _BY_FIXTURE = {
     "postgres": "server",
     "redis_server": "server",
 }
-_NOT_QUICK = frozenset(("attack", "bench", "browser", "envoy", "integration", "server", "slow", "training"))
+_NOT_QUICK = frozenset(
+    ("attack", "bench", "browser", "chaos", "envoy", "integration", "server", "slow", "training")
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--quick``: what ``make quick`` runs."""
+    """Add ``--quick`` and ``--chaos``: what ``make quick`` and ``make test-chaos`` run."""
+    parser.addoption("--chaos", action="store_true", help="with tests/chaos, which takes minutes")
     parser.addoption(
         "--quick", action="store_true", help=f"without the markers {', '.join(sorted(_NOT_QUICK))}"
     )
@@ -85,8 +89,11 @@ def pytest_configure() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave folders out of a quick run before their modules are imported, for that is what collecting costs."""
-    left_out = config.getoption("quick") and _marks_of(collection_path) & _NOT_QUICK
+    """Leave folders out before their modules are imported, for that is what collecting costs."""
+    marks = _marks_of(collection_path)
+    left_out = (config.getoption("quick") and marks & _NOT_QUICK) or (
+        "chaos" in marks and not config.getoption("chaos")
+    )
     return True if left_out else None
 
 

@@ -76,15 +76,16 @@ class Route:
 
 
 class BackendProcess:
-    """``bench/streaming/backend.py`` as the backend of a ``Stack``."""
+    """A module that is a backend, with a port as its first argument, as the backend of a ``Stack``."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "bench.streaming.backend", *arguments: str) -> None:
         self.port = free_port()
+        self._started = (module, str(self.port), *arguments)
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it and wait until it listens."""
-        self.process = _module("bench.streaming.backend", str(self.port))
+        self.process = _module(*self._started)
         wait_for(lambda: is_listening(Address("127.0.0.1", self.port)), "the backend")
 
     @property

@@ -80,11 +80,21 @@ SMALL = {
     "bench.review.writing": Small(
         "--blocks 2 --seconds 0.4", "review-writing.json", "with", "--output"
     ),
+    "bench.soak.run": Small(
+        "--exchanges 40 --every 60 --clients 4 --detectors encoder --faults edit-policy,kill-redis --pause 0.5 --patient",
+        "soak.json", "processes",
+    ),
     "bench.streaming.follow": Small("--repeats 1 --answers 40 --evidence 100", "follow.json", "rows"),
     "bench.streaming.run": Small("--smoke", "stream.json"),
 }  # fmt: skip
 # Processes that a benchmark starts by itself.
-PARTS = {"bench.common.bare", "bench.streaming.backend", "bench.streaming.bare", "bench.streaming.others"}
+PARTS = {
+    "bench.common.bare",
+    "bench.soak.backend",
+    "bench.streaming.backend",
+    "bench.streaming.bare",
+    "bench.streaming.others",
+}
 
 
 @pytest.fixture(scope="module")

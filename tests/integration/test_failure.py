@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import threading
 import time
@@ -13,6 +14,7 @@ import pytest
 
 from tests.integration.support.backend import completion, json_reply
 from tests.integration.support.stack import Stack
+from tests.integration.support.streams.stage import metric, until
 from tests.integration.test_bodies import GROUNDED, REQUEST
 
 pytestmark = pytest.mark.envoy
@@ -157,3 +159,18 @@ def test_a_bad_edit_keeps_the_old_policy_and_a_good_one_counts_at_once(fresh_sta
     put(relaxed.replace("hallucination:\n", "hallucination:\n  threshold: 1.0\n", 1))
     until(lambda: detected() == "false")
     assert reload_error() is None
+
+
+def test_a_log_that_cannot_be_written_costs_no_verdict(stack: Stack) -> None:
+    """As on a full disk: answers are checked as before, the lost lines are counted, and the log goes on when there is room."""
+    stack.backend.reply = lambda _request: json_reply(completion(GROUNDED))
+    assert stack.sidecar is not None
+    usual = resource.prlimit(stack.sidecar.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(stack.sidecar.pid, resource.RLIMIT_FSIZE, (0, usual[1]))
+    for _ in range(3):
+        response = stack.post(REQUEST)
+        assert (response.status_code, response.headers["x-truthlens-status"]) == (200, "checked")
+    assert metric(stack, "truthlens_log_lines_lost_total") >= 3
+    resource.prlimit(stack.sidecar.pid, resource.RLIMIT_FSIZE, usual)
+    stack.post(REQUEST, headers={"x-request-id": "there-is-room"})
+    until(lambda: "there-is-room" in (stack.folder / "sidecar.log").read_text(), "a line of the log")

@@ -13,9 +13,10 @@ import re
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, TextIO, cast
 
 import structlog
+from prometheus_client import Counter
 
 from truthlens.core.records.enums import Action, Endpoint, Reason
 from truthlens.core.records.exchange import Answer, Exchange
@@ -24,6 +25,8 @@ from truthlens.core.records.verdict import Verdict
 from truthlens.telemetry.detector_metrics import citation_figures, value_claims
 from truthlens.telemetry.tracing import ExchangeTrace
 
+LOST_LINES = Counter("truthlens_log_lines_lost", "Lines of the log that could not be written.", registry=None)
+"""Of this process; every registry of metrics has it."""
 _exchange_log = structlog.get_logger("truthlens.api")
 # One for all lines: ``json.dumps`` makes an encoder for each.
 _JSON = json.JSONEncoder(ensure_ascii=False, default=repr)
@@ -45,6 +48,23 @@ _STAGES = ("evidence", "retrieval", "detection", "cascade", "mitigation")
 _UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _WORD = re.compile(r"[\w.:/@%+*-]+")
 _BARE = re.compile(r"[\w.:/@%+*,\[\]-]+")
+
+
+class _Lenient:
+    """A file that loses what it cannot write, as on a full disk: a line is not worth a verdict."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, line: str) -> None:
+        try:
+            self._file.write(line)
+            self._file.flush()
+        except OSError:
+            LOST_LINES.inc()
+
+    def flush(self) -> None:
+        """``write`` has done it."""
 
 
 class LogFormat(StrEnum):
@@ -74,7 +94,7 @@ def configure(*, level: str = "info", form: LogFormat = LogFormat.JSON) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _Lenient(sys.stderr))),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")

@@ -22,6 +22,7 @@ from truthlens.core.records.verdict import Verdict
 from truthlens.store.result_cache import CachedResults, CacheEvent
 from truthlens.telemetry.detector_metrics import DetectorMetrics
 from truthlens.telemetry.last_hour import LastHour
+from truthlens.telemetry.logs import LOST_LINES
 from truthlens.telemetry.metric_table import (
     LATENCY_BUCKETS,
     SCORE_BUCKETS,
@@ -195,6 +196,7 @@ class Metrics(MetricTable):
         super().__init__(self.registry)
         self.detectors = DetectorMetrics(self.registry)
         self.reviews = ReviewMetrics(self.registry)
+        self.registry.register(LOST_LINES)
         # For the console, which shows them without a Prometheus.
         self.score_history, self.last_hour = ScoreHistory(), LastHour()
         for result in ("ok", "failed"):

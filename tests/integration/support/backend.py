@@ -78,17 +78,18 @@ class Backend:
     aborted: list[float] = field(default_factory=list)
     """When a client closed its connection while an answer was being waited for (``time.monotonic``)."""
     port: int = 0
+    """Where it listens; 0 for a free one."""
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Listen on a free port."""
+        """Listen."""
         started = threading.Event()
 
         def run() -> None:
             asyncio.set_event_loop(self._loop)
             server = self._loop.run_until_complete(
-                asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 26)
+                asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=1 << 26)
             )
             self.port = server.sockets[0].getsockname()[1]
             started.set()

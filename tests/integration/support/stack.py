@@ -22,7 +22,7 @@ from truthlens.envoy.config import EnvoySettings, envoy_config
 from truthlens.envoy.ports import is_listening
 from truthlens.envoy.process import envoy_binary
 
-PATIENCE_S = 90.0
+PATIENCE_S = 300.0
 # How long a patient deployment's health check may take: the cores are shared with other tests, and a sidecar that
 # waits for them is not dead. One that is gone, or says so, fails the check at once all the same.
 _HEALTH_TIMEOUT = "30s"
@@ -80,7 +80,12 @@ class Stack:
         """Base URL of the console."""
         return f"http://{self.console}"
 
-    def start(self) -> None:
+    def envoy_settings(self, **envoy: Any) -> None:
+        """Change how Envoy is configured when it starts."""
+        self._options.update(envoy)
+
+    def start(self, *, wait: bool = True) -> None:
+        """Start everything; with ``wait``, until Envoy uses the sidecar."""
         self.backend.start()
         self.start_sidecar()
         settings = EnvoySettings(
@@ -103,7 +108,8 @@ class Stack:
         )  # fmt: skip
         log.close()
         wait_for(self._envoy_listens, "Envoy listening")
-        self.wait_healthy()
+        if wait:
+            self.wait_healthy()
 
     def bootstrap(self, settings: EnvoySettings) -> str:
         """The text of Envoy's configuration; where a test needs one that no settings give, it has a stack of its own."""

@@ -152,7 +152,7 @@ class ChaosBackend(Backend):
         self.answering = 0
         self.behaviours = BEHAVIOURS
         self._seed = seed
-        self._usual = usual
+        self.usual = usual
         self._turns: Counter[tuple[int, str, str]] = Counter()
         self._turns_lock = threading.Lock()
 
@@ -170,7 +170,7 @@ class ChaosBackend(Backend):
             self._turns[key] += 1
             turn = self._turns[key]
         rng = random.Random(f"{self._seed} {key} {turn}")
-        chosen = "good" if rng.random() < self._usual else rng.choice(sorted(self.behaviours))
+        chosen = "good" if rng.random() < self.usual else rng.choice(sorted(self.behaviours))
         self.drawn[chosen] += 1
         return self.behaviours[chosen](rng, number)
 

@@ -152,6 +152,22 @@ BEHAVIOURS: dict[str, Behaviour] = {
 }
 
 
+def written_for(seed: int, content: bytes) -> tuple[int, Written]:
+    """The number of the case that a request names, and what the backend says to it."""
+    body = json.loads(content)
+    found = _CASE.search(json.dumps(body))
+    assert found is not None
+    number = int(found[1])
+    rng = random.Random(f"{seed} backend {number}")
+    endpoint = Endpoint.COMPLETIONS if "prompt" in body else Endpoint.CHAT
+    usage = bool((body.get("stream_options") or {}).get("include_usage"))
+    name = rng.choice(sorted(BEHAVIOURS))
+    if endpoint is Endpoint.COMPLETIONS and name in ("tool-call", "reasoning", "huge"):
+        name = "good"
+    written = BEHAVIOURS[name](rng, _frames(rng, number, endpoint, body.get("n", 1), usage))
+    return number, replace(written, behaviour=name)
+
+
 class StreamChaosBackend(Backend):
     """Draws a behaviour for every case, the same for the same case; ``answering`` counts answers under way."""
 
@@ -166,19 +182,9 @@ class StreamChaosBackend(Backend):
     def draw(self, received: Received) -> Raw:
         """The answer to one case; a case asks once."""
         self.received.clear()
-        body = json.loads(received.body)
-        found = _CASE.search(json.dumps(body))
-        assert found is not None
-        number = int(found[1])
-        rng = random.Random(f"{self._seed} backend {number}")
-        endpoint = Endpoint.COMPLETIONS if "prompt" in body else Endpoint.CHAT
-        usage = bool((body.get("stream_options") or {}).get("include_usage"))
-        name = rng.choice(sorted(BEHAVIOURS))
-        if endpoint is Endpoint.COMPLETIONS and name in ("tool-call", "reasoning", "huge"):
-            name = "good"
-        written = BEHAVIOURS[name](rng, _frames(rng, number, endpoint, body.get("n", 1), usage))
-        self.written[number] = replace(written, behaviour=name)
-        self.drawn[name] += 1
+        number, written = written_for(self._seed, received.body)
+        self.written[number] = written
+        self.drawn[written.behaviour] += 1
         return written.raw
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -72,7 +72,18 @@ async def run_round(
     return done
 
 
-async def _ask(stack: Stack, rng: random.Random, number: int, leaving: float) -> Got | None:
+@dataclass(frozen=True, slots=True)
+class StreamRequest:
+    """What the client of one case sends; ``head`` are the headers that differ between cases."""
+
+    plan: str
+    path: str
+    head: str
+    content: bytes
+
+
+def stream_request(rng: random.Random, number: int) -> StreamRequest:
+    """The request of a case."""
     plan = WAYS[number % len(WAYS)]
     fields: dict[str, Any] = {"stream": True}
     if rng.random() < 0.15:
@@ -83,11 +94,15 @@ async def _ask(stack: Stack, rng: random.Random, number: int, leaving: float) ->
     body = case_request(number, **fields)
     if endpoint is Endpoint.COMPLETIONS:
         body["prompt"] = body.pop("messages")[0]["content"]
-    content = json.dumps(body).encode()
     details = "x-truthlens-details: spans\r\n" if rng.random() < 0.5 else ""
+    return StreamRequest(plan, PATHS[endpoint], f"x-domain: {plan}\r\n{details}", json.dumps(body).encode())
+
+
+async def _ask(stack: Stack, rng: random.Random, number: int, leaving: float) -> Got | None:
+    asked = stream_request(rng, number)
     head = (
-        f"POST {PATHS[endpoint]} HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json\r\nconnection: close\r\n"
-        f"x-domain: {plan}\r\n{details}content-length: {len(content)}\r\n\r\n"
+        f"POST {asked.path} HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json\r\nconnection: close\r\n"
+        f"{asked.head}content-length: {len(asked.content)}\r\n\r\n"
     ).encode()
     most = rng.randrange(0, 4000) if rng.random() < leaving else None
     await asyncio.sleep(rng.uniform(0.0, 0.1))
@@ -95,7 +110,7 @@ async def _ask(stack: Stack, rng: random.Random, number: int, leaving: float) ->
     raw = bytearray()
     try:
         async with asyncio.timeout(PATIENCE_S):
-            writer.write(head + content)
+            writer.write(head + asked.content)
             await writer.drain()
             while data := await reader.read(1 << 16):
                 raw += data
@@ -104,13 +119,14 @@ async def _ask(stack: Stack, rng: random.Random, number: int, leaving: float) ->
     except ConnectionError:
         pass
     except TimeoutError:
-        raise AssertionError(f"case {number}, {plan}: no end; so far {bytes(raw[-600:])!r}") from None
+        raise AssertionError(f"case {number}, {asked.plan}: no end; so far {bytes(raw[-600:])!r}") from None
     finally:
         writer.transport.abort()
-    return None if most is not None else _parsed(plan, bytes(raw))
+    return None if most is not None else parsed(asked.plan, bytes(raw))
 
 
-def _parsed(plan: str, raw: bytes) -> Got:
+def parsed(plan: str, raw: bytes) -> Got:
+    """What came over the wire up to the end of its connection."""
     head, found, rest = raw.partition(b"\r\n\r\n")
     assert found, f"no answer at all: {raw!r}"
     lines = head.decode("latin-1").split("\r\n")
