@@ -196,6 +196,7 @@ class Metrics(MetricTable):
         super().__init__(self.registry)
         self.detectors = DetectorMetrics(self.registry)
         self.reviews = ReviewMetrics(self.registry)
+        self.log_lines_lost = LOST_LINES
         self.registry.register(LOST_LINES)
         # For the console, which shows them without a Prometheus.
         self.score_history, self.last_hour = ScoreHistory(), LastHour()
