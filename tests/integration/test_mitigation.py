@@ -894,7 +894,7 @@ def looped(tmp_path: Path) -> Iterator[Stack]:
     stack = Stack(tmp_path, "hallucination: {}\n")
     base_url = f"http://{stack.listen}/v1"
     stack.policy.write_text(
-        "hallucination: {default_mode: premium, threshold: 0.3,\n"
+        "hallucination: {default_mode: premium, threshold: 0.3, detectors: [encoder, numbers, contradictions],\n"
         "  premium: {verification_models: [second], judge_model: judge, consensus: judge}}\n"
         f"models:\n  - {{name: second, base_url: '{base_url}'}}\n  - {{name: judge, base_url: '{base_url}'}}\n"
         f"  - {{name: main, base_url: '{base_url}'}}\n"

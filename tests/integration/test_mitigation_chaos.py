@@ -579,7 +579,7 @@ def fleet(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stack]:
         f"  - {{name: {name}, base_url: '{base_url}'}}\n" for name in ("main", "second", "third", "judge")
     )
     stack.policy.write_text(
-        "hallucination: {default_mode: premium, threshold: 0.3,\n"
+        "hallucination: {default_mode: premium, threshold: 0.3, detectors: [encoder, numbers, contradictions],\n"
         "  premium: {verification_models: [second, third], judge_model: judge, consensus: judge}}\n"
         f"models:\n{models}"
     )

@@ -137,7 +137,7 @@ def settled(first: Verdict, second: Verdict, *, own: int) -> tuple[Verdict, bool
     if second.score is None:
         return first, False
     flagged = [claim for claim in first.claims if _is_flagged(claim, first)]
-    still = [claim for claim in second.claims if second.flagged and _is_flagged(claim, second)]
+    still = _denied(second)
     if any(not any(_is_same(other, claim) for other in still) for claim in _denied(first)):
         return first, True
     if second.flagged:
