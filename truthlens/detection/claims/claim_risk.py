@@ -27,6 +27,8 @@ _LEAST = 1e-3
 _SURE = 4.8
 """Power of the highest accusation that a risk is at least: 0.9 gives 0.603."""
 _EVEN = 0.5
+_SUPPORT = 0.9
+"""Log-odds that opinions take off an accusation at most: who reads well may overlook a year."""
 _VOUCHES = 0.2
 """Risk up to which a finding that a claim is supported proves it, where all its values are verified."""
 _AGAINST = frozenset((ClaimOutcome.CONTRADICTED, ClaimOutcome.NOT_STATED))
@@ -256,7 +258,8 @@ def _risk(
         highest, clean = max(highest, span.score), clean * float((1.0 - span.score) ** weights[name])
     risk = 1.0 - clean
     if opinions:
-        joint = 1.0 / (1.0 + math.exp(-doubt - accused))
+        held = max(doubt, -_SUPPORT) if heard.accusations else doubt
+        joint = 1.0 / (1.0 + math.exp(-held - accused))
         alone = joint if not heard.accusations else risk
         risk = max(joint, alone) if doubt > 0.0 else min(joint, alone)
     return max(risk, math.pow(highest, _SURE))
