@@ -38,6 +38,7 @@ _AUTHORITY = Path(tempfile.mkdtemp(prefix="truthlens-tests-"), "authority.pem")
 _AUTHORITY.write_text(
     _TRUSTED[_TRUSTED.index("-----BEGIN") : _TRUSTED.index("-----END")] + "-----END CERTIFICATE-----\n"
 )
+_AUTHORITY.parent.chmod(0o755)  # tests that become another user read it too
 os.environ["SSL_CERT_FILE"] = str(_AUTHORITY)
 
 # Processes that tests start keep their state and review queue here, not in the folders of whoever runs the tests.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import encodings.idna  # noqa: F401 - another user may not read the standard library
 from pathlib import Path
 from typing import cast
 
