@@ -170,11 +170,11 @@ def _detecting(case: int) -> dict[str, Any]:
 
 @cache
 def _frameworks() -> list[tuple[dict[str, Any], Endpoint, str]]:
-    found = []
-    for case in load("develop"):
-        for text in (*case.supported[:1], *case.invented[:1]) or ("That is all right.",):
-            found.append((case.body, case.endpoint, text))  # noqa: PERF401 - one line would be none
-    return found
+    return [
+        (case.body, case.endpoint, text)
+        for case in load("develop")
+        for text in (*case.supported[:1], *case.invented[:1]) or ("That is all right.",)
+    ]
 
 
 def _framework_answer(case: int, mark: str) -> Raw:

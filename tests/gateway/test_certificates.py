@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,14 +143,17 @@ def expired(folder: SecretFolder) -> None:
 
 @pytest.mark.parametrize("harm", [cut, one_of_two, gone, expired])
 async def test_files_that_are_not_whole_change_nothing_and_are_told_once(
-    folder: SecretFolder, harm: object, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+    folder: SecretFolder,
+    harm: Callable[[SecretFolder], object],
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """And health says that it serves; what is whole again is used."""
     signals = Metrics()
     certificates = Certificates(tls_of(folder), signals)
     async with serving(certificates) as (server, _):
         await server.set_serving(True)
-        harm(folder)  # type: ignore[operator]
+        harm(folder)
         for _ in range(3):
             await certificates.look()
         assert await served(server.port) == FIRST.certificate
