@@ -22,9 +22,11 @@ from tests.fakes.auto_redis_server import RedisServer
 from tests.fakes.postgres_server import PostgresServer
 from tests.integration.support.backend import Backend
 from tests.integration.support.chaos.rounds import chaos_policy
+from tests.integration.support.mutual_tls import MutualTls, reconnecting
 from tests.integration.support.stack import Stack, wait_for
 from tests.integration.support.streams.gateway import policy as stream_policy
 from truthlens.core.net import Address
+from truthlens.envoy.config import EnvoySettings
 
 MODE_DEADLINE_S = 6.0
 NOTICES = ("Check this (1).", "Check this (2).")
@@ -126,6 +128,11 @@ class Replica:
         )
 
 
+class _Stack(Stack):
+    def bootstrap(self, settings: EnvoySettings) -> str:
+        return reconnecting(super().bootstrap(settings))
+
+
 class Deployment:
     """Two replicas, of which the second has a clock that can jump and keeps its reviews in a file; the first in PostgreSQL."""
 
@@ -145,11 +152,14 @@ class Deployment:
         self.has_clock = clock and _FAKETIME is not None
         self.clock = folder / "clock"
         self.clock.write_text("+0")
+        (folder / "tls").mkdir()
+        # Valid at whatever time the second replica's clock jumps to.
+        self.tls = MutualTls(folder / "tls", days=20 * 365)
         stacks = []
         for name, reviews in (("a", self.postgres.url()), ("b", f"sqlite:///{folder}/b/reviews.db")):
             (folder / name).mkdir(exist_ok=True)
             stacks.append(
-                Stack(
+                _Stack(
                     folder / name,
                     policy(detectors),
                     backend=cast("Backend", self.backend),
@@ -162,6 +172,7 @@ class Deployment:
                         reviews,
                         "--drain-grace",
                         "30",
+                        *self.tls.arguments,
                     ),
                     environ=self._clock() if name == "b" else {},
                     patient=patient,
@@ -177,6 +188,7 @@ class Deployment:
             "health": [stack.health for stack in stacks],
             "failure_mode_allow": fail_open,
             "message_timeout_s": 25.0,
+            "sidecar_tls": self.tls.envoy,
         }
         self.front.envoy_settings(**options)
         self._supervisors: list[asyncio.Task[None]] = []
@@ -251,6 +263,16 @@ class Deployment:
             return all(holds(httpx.get(url, timeout=30).json()["policy"]) for url in urls)
 
         await asyncio.to_thread(wait_for, all_say, what)
+
+    def tls_reloads(self) -> list[float]:
+        """Return how often each replica, and Envoy, have taken over new certificates."""
+        name = "cluster.truthlens.client_ssl_socket_factory.ssl_context_update_by_sds"
+        taken = [each.metric('truthlens_tls_reloads_total{result="ok"}') for each in self.replicas]
+        return [*taken, float(self.front.stat(name))]
+
+    def connections(self) -> int:
+        """Return how often Envoy has connected to the replicas."""
+        return self.front.stat("cluster.truthlens.upstream_cx_total")
 
     def console(self, number: int) -> Address:
         """Return the console that an exchange which needs one asks."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from bench.soak.deployment import NOTICES, Deployment, Replica
 from bench.soak.expectations import Cost
+from tests.integration.support.stack import wait_for
 
 Act = Callable[[Deployment, random.Random, float], Awaitable[None]]
 
@@ -187,8 +188,24 @@ async def break_policy(deployment: Deployment, rng: random.Random, seconds: floa
     await deployment.told(lambda said: said["last_error"] is None, "no fault of the policy any more")
 
 
-NOT_TRIED = {"rotate-certificates": "ext_proc reads its certificates when it starts, and not again"}
-"""What is said loudly rather than left out in silence."""
+async def rotate_certificates(deployment: Deployment, _rng: random.Random, seconds: float) -> None:
+    """Renew the certificates of Envoy and of both replicas, twice; each time all have to take them over and connect anew."""
+    for _ in range(2):
+        before = deployment.tls_reloads()
+        deployment.tls.renew()
+        await asyncio.to_thread(
+            wait_for,
+            lambda before=before: all(
+                now > then for now, then in zip(deployment.tls_reloads(), before, strict=True)
+            ),
+            "new certificates in use on both sides",
+        )
+        connections = deployment.connections()
+        await asyncio.to_thread(
+            wait_for, lambda least=connections + 4: deployment.connections() >= least, "new connections"
+        )
+        await asyncio.sleep(seconds / 2)
+
 
 # Costs are what an exchange may lose that overlaps with the fault. Where there are none, nothing may be different.
 _DEAD = frozenset((Cost.VERDICT, Cost.CONSOLE, Cost.LATE))
@@ -213,6 +230,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "edit-policy": Fault(edit_policy),
     "break-policy": Fault(break_policy),
+    "rotate-certificates": Fault(rotate_certificates),
 }
 
 

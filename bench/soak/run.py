@@ -25,7 +25,7 @@ from bench.common.script import command, machine, write_result
 from bench.soak.deployment import Deployment, deployed
 from bench.soak.exchanges import FIRST, Exchange, Pool
 from bench.soak.expectations import Judge, Wrong
-from bench.soak.faults import FAULTS, NOT_TRIED, weather_of
+from bench.soak.faults import FAULTS, weather_of
 from bench.soak.load import Load, Tally
 from bench.soak.samples import Life, Sampler, at_rest, figures
 from tests.integration.support.chaos.rounds import complaints
@@ -138,7 +138,7 @@ class Run:
                 for name in FAULTS
                 if (own := [each for each in self._load.calendar.windows if each.fault == name])
             },
-            "not_tried": {**NOT_TRIED, **_missing(self._deployment)},
+            "not_tried": _missing(self._deployment),
             "lives": [astuple(life) for life in self._sampler.lives],
         }
 
@@ -149,7 +149,7 @@ def _missing(deployment: Deployment) -> dict[str, str]:
 
 def _faults(options: argparse.Namespace, deployment: Deployment) -> list[str]:
     """Return the faults that are tried, and say which are not."""
-    missing = {**NOT_TRIED, **_missing(deployment)}
+    missing = _missing(deployment)
     for name, why in missing.items():
         print(f"NOT TRIED: {name}: {why}", file=sys.stderr, flush=True)
     if options.faults == "none":

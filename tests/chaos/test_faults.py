@@ -46,6 +46,7 @@ _RELOADS = 'truthlens_policy_reloads_total{{result="{}"}}'
 MOVED: dict[str, tuple[str, float]] = {
     "edit-policy": (_RELOADS.format("ok"), 4),
     "break-policy": (_RELOADS.format("failed"), 2),
+    "rotate-certificates": ('truthlens_tls_reloads_total{result="ok"}', 4),
     "fill-disk": ("truthlens_log_lines_lost_total", 1),
 }
 # Signals by which the second replica, or both, have ended.

@@ -38,7 +38,7 @@ class Pair:
 
 
 def issued(*names: str, by: Pair | None = None, days: float = 30) -> Pair:
-    """A certificate with alternative ``names`` that ends in ``days``; its own authority without ``by``."""
+    """A certificate with alternative ``names``, of the last 90 days or as long as it lasts; its own authority without ``by``."""
     key = generate_private_key(SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0] if names else "roots")])
     builder = (
@@ -47,7 +47,7 @@ def issued(*names: str, by: Pair | None = None, days: float = 30) -> Pair:
         .issuer_name(by.certificate.subject if by else subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(_NOW - timedelta(days=90))
+        .not_valid_before(_NOW - timedelta(days=max(90.0, days)))
         .not_valid_after(_NOW + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
     )

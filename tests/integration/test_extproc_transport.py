@@ -17,6 +17,7 @@ import pytest
 from tests.fakes.certificates import SecretFolder, issued
 from tests.fakes.ports import free_port
 from tests.integration.support.backend import completion, json_reply
+from tests.integration.support.mutual_tls import MutualTls, reconnecting
 from tests.integration.support.stack import Stack, wait_for
 from tests.integration.support.streams.stage import LiveClient, metric, read_back
 from tests.integration.support.streams.streams import answer, sse
@@ -29,7 +30,6 @@ from truthlens.envoy.sidecar_tls import SidecarTls
 pytestmark = pytest.mark.envoy
 
 POLICY = "hallucination: {detectors: [numbers], streaming: gate, on_flagged: withhold}\n"
-CA = issued()
 GOOD, BAD = "The NOI was $1.2M for the property.", "The NOI was $1.5M for the property."
 ASKED = {
     "model": "scripted-model",
@@ -46,26 +46,14 @@ class TlsStack(Stack):
     """Envoy shows a certificate, is known by its name, and makes a new connection every second."""
 
     def __init__(self, folder: Path) -> None:
-        self.server = SecretFolder(folder / "server", issued("truthlens", by=CA), CA)
-        self.client = SecretFolder(folder / "client", issued("envoy.gateway", by=CA), CA)
-        certificate, key, ca = map(str, self.client.files)
-        self.tls = SidecarTls(ca, "truthlens", certificate, key, str(folder))
-        for name, content in self.tls.secret_files().items():
-            (folder / name).write_text(json.dumps(content))
-        options = zip(
-            ("--tls-cert", "--tls-key", "--tls-client-ca"), map(str, self.server.files), strict=True
+        self.tls = MutualTls(folder)
+        super().__init__(
+            folder, POLICY, arguments=self.tls.arguments, patient=True, sidecar_tls=self.tls.envoy
         )
-        arguments = [*(word for pair in options for word in pair), "--tls-client-name", "envoy.gateway"]
-        super().__init__(folder, POLICY, arguments=arguments, patient=True, sidecar_tls=self.tls)
         self.others: list[subprocess.Popen[bytes]] = []
 
     def bootstrap(self, settings: EnvoySettings) -> str:
-        config = json.loads(super().bootstrap(settings))
-        for cluster in config["static_resources"]["clusters"]:
-            for options in cluster.get("typed_extension_protocol_options", {}).values():
-                if "common_http_protocol_options" in options:
-                    options["common_http_protocol_options"]["max_connection_duration"] = "1s"
-        return json.dumps(config)
+        return reconnecting(super().bootstrap(settings))
 
     def another_envoy(self, tls: SidecarTls | None) -> str:
         """The URL of a second Envoy in front of the same sidecar."""
@@ -126,7 +114,8 @@ def test_answers_and_streams_are_checked_over_mutual_tls(deployment: TlsStack) -
 @pytest.mark.parametrize("shown", ["nothing", "another name", "plaintext"])
 def test_an_envoy_that_is_not_known_gets_no_verdict(deployment: TlsStack, shown: str) -> None:
     """It fails closed here: its client gets an error, and the answer does not pass."""
-    other = SecretFolder(deployment.folder / shown, issued("somebody.else", by=CA), CA)
+    ca_of_both = deployment.tls.ca
+    other = SecretFolder(deployment.folder / shown, issued("somebody.else", by=ca_of_both), ca_of_both)
     certificate, key, ca = map(str, other.files)
     tls = {
         "nothing": SidecarTls(ca, "truthlens"),
@@ -168,8 +157,7 @@ def test_certificates_are_renewed_in_the_middle_of_traffic_and_nothing_is_lost(d
         thread.start()
     try:
         for round_number in (1, 2):
-            deployment.server.swap(issued("truthlens", by=CA), CA)
-            deployment.client.swap(issued("envoy.gateway", by=CA), CA)
+            deployment.tls.renew()
             wait_for(partial(reloaded, deployment, round_number), "a reload")
             before = deployment.stat("cluster.truthlens.upstream_cx_total")
             wait_for(partial(connected, deployment, before + 2), "new connections")

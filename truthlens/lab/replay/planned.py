@@ -12,8 +12,8 @@ import pydantic
 from truthlens.core.records.exchange import RequestHead, ResponseHead
 from truthlens.lab.data.dataset import DataError, numbered_lines
 from truthlens.lab.replay.passing import passed
-from truthlens.process.app import composed
 from truthlens.process.capture.capture import Capture
+from truthlens.process.composition import composed
 from truthlens.process.settings import Settings
 from truthlens.telemetry.metrics import Metrics
 

@@ -25,10 +25,10 @@ from truthlens.lab.replay.passing import passed
 from truthlens.lab.replay.reading import KeptExchange
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy
-from truthlens.process.app import Seams, composed
 from truthlens.process.capture.capture import TellingConcluder
 from truthlens.process.capture.cleaning import Cleaner
 from truthlens.process.capture.lines import outcome_content
+from truthlens.process.composition import Seams, composed
 from truthlens.process.settings import Settings
 from truthlens.review.entry.explanations import explained_outcome
 from truthlens.telemetry.metrics import Metrics

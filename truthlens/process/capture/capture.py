@@ -27,11 +27,11 @@ from truthlens.llm.client import LlmClient
 from truthlens.llm.loop_guard import MARK_HEADER
 from truthlens.pipeline import Pipeline
 from truthlens.policy import Policy
-from truthlens.process.app import Seams
 from truthlens.process.capture.cleaning import Cleaner
 from truthlens.process.capture.files import CaptureFile, CaptureWriter
 from truthlens.process.capture.lines import exchange_line, header_line
 from truthlens.process.capture.recording import FoundBySearch, Recording, called_with, current
+from truthlens.process.composition import Seams
 from truthlens.process.settings import CaptureSettings
 from truthlens.retrieval.interfaces import SourceError
 from truthlens.retrieval.retriever import Asker, Retriever
