@@ -137,7 +137,7 @@ class Judge:
         yield _finding(
             exchange,
             wrong,
-            f"{got.status} {seen} {body[:300]!r}, not {reference.got.status} {_verdict(reference)}",
+            f"{got.status} {seen}, not {reference.got.status} {_verdict(reference)}; body: {_difference(body, bodies[0])}",
         )
 
     # --- streams ------------------------------------------------------------------------------------------
@@ -264,6 +264,28 @@ def _timeless(value: Any) -> Any:
             if key not in _NOT_COMPARED and not key.endswith(("_ms", "_s", "review_id", "request_id"))
         }
     return [_timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def _difference(body: bytes, known: bytes) -> str:
+    """Return where two bodies part: the path in JSON and both values, or the bytes from there on."""
+    try:
+        return _parting(json.loads(body), json.loads(known)) or "the same"
+    except ValueError:
+        at = next(
+            (n for n, (a, b) in enumerate(zip(body, known, strict=False)) if a != b),
+            min(len(body), len(known)),
+        )
+        return f"from byte {at} of {len(body)} ({len(known)}): {body[at : at + 80]!r}, not {known[at : at + 80]!r}"
+
+
+def _parting(value: Any, known: Any, path: str = "") -> str:
+    if isinstance(value, dict) and isinstance(known, dict) and value.keys() == known.keys():
+        pairs = [(value[key], known[key], f"{path}.{key}") for key in value]
+    elif isinstance(value, list) and isinstance(known, list) and len(value) == len(known):
+        pairs = [(a, b, f"{path}[{n}]") for n, (a, b) in enumerate(zip(value, known, strict=True))]
+    else:
+        return "" if value == known else f"{path}: {str(value)[:300]!r}, not {str(known)[:300]!r}"
+    return next((found for each in pairs if (found := _parting(*each))), "")
 
 
 def _alternatives(body: bytes) -> tuple[bytes, bytes]:

@@ -59,14 +59,21 @@ _LATE_S = 0.05
 
 
 class RouterStack(Stack):
-    """A deployment with a second processor in front; ``modes`` of its filter in place of the shipped ones."""
+    """A deployment with a second processor in front, or ``behind``; ``modes`` of its filter in place of the shipped ones.
 
-    def __init__(self, folder: Path, *, modes: dict[str, str] | None = None) -> None:
+    What is behind TruthLens cannot choose its decision: there the default one gates.
+    """
+
+    def __init__(self, folder: Path, *, modes: dict[str, str] | None = None, behind: bool = False) -> None:
+        self.behind = behind
         self.router = Address("127.0.0.1", free_port())
         self.modes = modes or {}
         self._process: subprocess.Popen[bytes] | None = None
         # The subject is what is lost, not what a busy machine has no time for.
         slow = POLICY.replace("threshold:", "timeout_s: 30, threshold:", 1)
+        if behind:
+            gate = f'streaming: gate, on_flagged: withhold, stream: {{notice_template: "{NOTICE}"}}'
+            slow = slow.partition("signals:")[0].replace("threshold:", f"{gate}, threshold:")
         super().__init__(folder, slow, router=self.router, message_timeout_s=90.0, patient=True)
 
     def bootstrap(self, settings: EnvoySettings) -> str:
@@ -75,6 +82,10 @@ class RouterStack(Stack):
         manager = listener["filter_chains"][0]["filters"][0]["typed_config"]
         (router,) = [entry for entry in manager["http_filters"] if entry["name"] == _FILTER]
         router["typed_config"]["processing_mode"].update(self.modes)
+        if self.behind:
+            filters = manager["http_filters"]
+            filters.remove(router)
+            filters.insert(-1, router)
         if self.modes.get("response_body_mode") == "FULL_DUPLEX_STREAMED":
             router["typed_config"]["failure_mode_allow"] = False  # Envoy has given the pieces away
         return json.dumps(config)
@@ -217,8 +228,22 @@ def picker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterStack]:
     yield from _running(RouterStack(tmp_path_factory.mktemp("picker"), modes=PICKER))
 
 
-def test_json_of_several_mib_passes_a_picker_uncut(picker: RouterStack) -> None:
+@pytest.fixture(scope="module")
+def picker_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RouterStack]:
+    """Behind TruthLens, right before Envoy's own router."""
+    yield from _running(RouterStack(tmp_path_factory.mktemp("behind"), modes=PICKER, behind=True))
+
+
+@pytest.fixture(params=["picker", "picker_behind"])
+def any_picker(request: pytest.FixtureRequest) -> RouterStack:
+    """In each place."""
+    stack: RouterStack = request.getfixturevalue(request.param)
+    return stack
+
+
+def test_json_of_several_mib_passes_a_picker_uncut(any_picker: RouterStack) -> None:
     """Request and answer; and an answer that is changed."""
+    picker = any_picker
     body = json.dumps(completion(GOOD, padding="p" * _LARGE)).encode()
     client = ask(picker, "gate", http(body), stream=False, padding="q" * _LARGE)
     assert client.body == body
@@ -232,8 +257,9 @@ def test_json_of_several_mib_passes_a_picker_uncut(picker: RouterStack) -> None:
 
 
 @pytest.mark.parametrize("framing", Framing)
-def test_streams_of_several_mib_pass_a_picker_uncut(picker: RouterStack, framing: Framing) -> None:
+def test_streams_of_several_mib_pass_a_picker_uncut(any_picker: RouterStack, framing: Framing) -> None:
     """Bit by bit, and at once, side by side; held back by a gate."""
+    picker = any_picker
     frames = padded(answer(GOOD), _LARGE)
     assert ask(picker, "gate", sse(frames, framing=framing, pause_s=0.001)).body == b"".join(frames)
 
@@ -242,6 +268,11 @@ def test_streams_of_several_mib_pass_a_picker_uncut(picker: RouterStack, framing
 
     with ThreadPoolExecutor(4) as pool:
         assert all(body == b"".join(frames) for body in pool.map(once, range(12)))
+
+
+def test_what_is_withheld_is_withheld_beside_a_picker_too(any_picker: RouterStack) -> None:
+    """The flagged sentence is gone, the other stays, and the stream is whole."""
+    _withheld(any_picker)
 
 
 @pytest.mark.parametrize("size", [0, _LARGE], ids=["small", "large"])
@@ -290,7 +321,11 @@ def test_instant_streams_side_by_side_lose_nothing(variant: RouterStack) -> None
 
 def test_what_is_withheld_from_a_stream_is_withheld_behind_a_router_too(variant: RouterStack) -> None:
     """The flagged sentence is gone, the other stays, and the stream is whole."""
-    client = ask(variant, "gate", sse(padded(answer(BAD), _LARGE), framing=Framing.LENGTH))
+    _withheld(variant)
+
+
+def _withheld(stack: RouterStack) -> None:
+    client = ask(stack, "gate", sse(padded(answer(BAD), _LARGE), framing=Framing.LENGTH))
     told = read_back(client.body)
     assert told.texts[0].startswith(NOTICE)
     assert told.texts[0].endswith("An international one costs 40 dollars.")

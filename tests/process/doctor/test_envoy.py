@@ -97,6 +97,15 @@ async def test_counters_of_failures_are_warnings(tmp_path: Path) -> None:
     assert all("4 " in each.what for each in bad.values())
 
 
+async def test_another_release_than_the_one_that_was_tried_is_a_warning(tmp_path: Path) -> None:
+    """Its number is told."""
+    bad = await of(
+        tmp_path, {**recorded(), "server_info": {"version": "ab12/1.31.4/Clean/RELEASE/BoringSSL"}}
+    )
+    assert {name: each.severity for name, each in bad.items()} == {"envoy.version": CheckLevel.WARNING}
+    assert "1.31.4" in bad["envoy.version"].what
+
+
 async def test_an_envoy_that_does_not_serve_is_an_error(tmp_path: Path) -> None:
     """It starts, or drains."""
     assert "DRAINING" in (await of(tmp_path, {**recorded(), "ready": "DRAINING\n"}))["envoy.ready"].what
@@ -116,10 +125,10 @@ async def test_an_admin_interface_that_is_none_was_not_looked_at(tmp_path: Path,
 
 
 async def test_the_admin_interface_is_only_read(tmp_path: Path) -> None:
-    """Four GETs."""
+    """Five GETs."""
     async with admin_of(recorded()) as admin:
         await read_admin(admin.url, 10.0)
-    assert sorted(asked.target.split()[0] for asked in admin.asked) == ["GET"] * 4
+    assert sorted(asked.target.split()[0] for asked in admin.asked) == ["GET"] * 5
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,9 @@ _ROUTE_TIMEOUT_S = 15.0
 _MAX_REQUESTS = 1024
 
 _HEADER_MODES = ("DEFAULT", "SEND", "SKIP")
+KNOWN_VERSION = "1.40"
+"""The Envoy whose behaviour was tried out: what the checks say holds of it."""
+
 _BODY_MODES = ("NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX_STREAMED", "GRPC")
 
 

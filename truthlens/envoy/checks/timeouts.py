@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 from truthlens.core.records.enums import OnUnchecked
 from truthlens.core.records.plan import MARGIN_S, Plan
-from truthlens.envoy.checks.bootstrap import EnvoyClock, Neighbour, ProcessorClock, RouteClock, read_envoy
+from truthlens.envoy.checks.bootstrap import (
+    KNOWN_VERSION,
+    EnvoyClock,
+    Neighbour,
+    ProcessorClock,
+    RouteClock,
+    read_envoy,
+)
 from truthlens.envoy.checks.nodes import Setting
 from truthlens.envoy.checks.routes import check_routes
 from truthlens.envoy.config import FAIL_OPEN_HEADERS
@@ -21,6 +28,7 @@ from truthlens.yamlfile.diagnostics import Diagnostic, Report
 from truthlens.yamlfile.source import read_document
 
 _PIECEWISE = ("STREAMED", "FULL_DUPLEX_STREAMED")
+_LOSSES = f"seen with Envoy {KNOWN_VERSION}; envoyproxy/envoy issues 41654 and 47449"
 
 __all__ = ["EnvoyClock", "clock_diagnostics", "longest_hold_s", "read_envoy"]
 
@@ -303,7 +311,7 @@ def check_chain(report: Report, route: RouteClock, plans: Sequence[Plan]) -> Non
     TruthLens's own answer to headers ends what a filter behind it holds. Only ext_proc filters are looked at:
     others that answer headers late do the same.
 
-    Source: measured with Envoy 1.40; envoyproxy/envoy issues 41654 and 47449.
+    Source: tests/integration/test_two_filters.py, and the issues of ``_LOSSES``.
     """
     streamed = [plan for plan in plans if plan.streamed_hold_s is not None]
     for neighbour in route.neighbours:
@@ -321,7 +329,7 @@ def _before(report: Report, neighbour: Neighbour, streamed: Sequence[Plan]) -> N
     report.error(
         modes.response_headers.path,
         f"{neighbour.name!r} comes before TruthLens and answers response headers, but no bodies: where the backend's end "
-        f"arrives first, Envoy ends the answer and loses what TruthLens still holds of it, under {names}",
+        f"arrives first, Envoy ends the answer and loses what TruthLens still holds of it, under {names} ({_LOSSES})",
         "write response_header_mode: SKIP, or, where TruthLens needs no header of it, put it behind TruthLens's",
     )
 
@@ -332,6 +340,6 @@ def _behind(report: Report, neighbour: Neighbour) -> None:
         report.warn(
             body.path,
             f"{neighbour.name!r} comes behind TruthLens and gets answers piece by piece: where it still holds some when "
-            "TruthLens answers the response headers and the backend has ended, Envoy loses them",
+            f"TruthLens answers the response headers and the backend has ended, Envoy loses them ({_LOSSES})",
             "put this filter before TruthLens's",
         )

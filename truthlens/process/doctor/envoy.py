@@ -13,6 +13,7 @@ from truthlens.envoy.checks.attachment import (
     endpoints_of,
     stat_prefixes_of,
 )
+from truthlens.envoy.checks.bootstrap import KNOWN_VERSION
 from truthlens.envoy.checks.timeouts import clock_diagnostics, longest_hold_s, read_envoy
 from truthlens.policy import InvalidPolicyError, Policy
 from truthlens.policy.compile import read_text
@@ -189,7 +190,18 @@ def _of_running(setup: Setup, file: ReadPolicy, running: Running) -> list[CheckR
                 "wait for its start to end; else look into its log",
             )
         )
-    return [*found, *_clusters(running), *_counters(running)]
+    return [*found, _version(running), *_clusters(running), *_counters(running)]
+
+
+def _version(running: Running) -> CheckResult:
+    if running.version.startswith(f"{KNOWN_VERSION}."):
+        return ok("envoy.version", f"Envoy {running.version}")
+    return warning(
+        "envoy.version",
+        f"Envoy {running.version}: TruthLens is tried with {KNOWN_VERSION}",
+        "what another release does with two ext_proc filters in one chain, with held streams and with late replies is not known",
+        f"run Envoy {KNOWN_VERSION}, or TruthLens's own tests with your Envoy (pytest -m envoy)",
+    )
 
 
 def _clusters(running: Running) -> Iterator[CheckResult]:

@@ -1,4 +1,4 @@
-"""Read a running Envoy by its admin interface: configuration, health of clusters, counters.
+"""Read a running Envoy by its admin interface: version, configuration, health of clusters, counters.
 
 Source: Envoy's documentation, "Administration interface"; the shapes are those of Envoy 1.40.
 """
@@ -21,10 +21,11 @@ _MOST_BYTES = 128 << 20
 class Running:
     """What a running Envoy says of itself.
 
-    ``config`` is its configuration in force as the text of a bootstrap. ``state`` is what ``/ready`` says.
+    ``version`` is its release, as ``1.40.0``. ``config`` is its configuration in force as the text of a bootstrap. ``state`` is what ``/ready`` says.
     ``hosts`` has, by cluster, each host with whether it counts as healthy. ``stats`` are counters and gauges.
     """
 
+    version: str
     config: str
     state: str
     hosts: Mapping[str, Mapping[str, bool]]
@@ -37,19 +38,27 @@ async def read_admin(url: str, timeout_s: float) -> Running:
     Raises:
         LookError: it does not answer, or not as Envoy does.
     """
-    paths = ("/config_dump?include_eds", "/clusters?format=json", "/stats?format=json", "/ready")
+    paths = (
+        "/config_dump?include_eds",
+        "/clusters?format=json",
+        "/stats?format=json",
+        "/server_info",
+        "/ready",
+    )
     answers = await asyncio.gather(
         *(get(f"{url.rstrip('/')}{path}", timeout_s, direct=True) for path in paths)
     )
     try:
-        dump, clusters, stats = (json.loads(each.body) for each in answers[:3])
+        dump, clusters, stats, info = (json.loads(each.body) for each in answers[:4])
         return Running(
+            # The commit, the release, and how it was built, with slashes between.
+            info["version"].split("/")[1],
             json.dumps(_bootstrap(dump), indent=1),
-            answers[3].body.decode("ascii", "replace").strip(),
+            answers[4].body.decode("ascii", "replace").strip(),
             dict(_hosts(clusters)),
             dict(_stats(stats)),
         )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise LookError("does not answer as Envoy's admin interface does") from None
 
 
