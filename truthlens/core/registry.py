@@ -176,6 +176,7 @@ class SourceType:
         passes_authorization: Whether it sends on a search's ``authorization``; else no policy may write
             ``auth: passthrough``.
         tool: The tool of mode agentic that searches it.
+        missing: Says of options and the policy's folder what is not there on this machine; ``""`` if nothing is missing.
     """
 
     name: str
@@ -184,6 +185,7 @@ class SourceType:
     filters: bool = False
     passes_authorization: bool = False
     tool: ToolName = ToolName.TEXT_SEARCH
+    missing: Callable[[Any, Path], str] = lambda _options, _folder: ""
 
 
 _D = TypeVar("_D", bound=DetectorType | SourceType)

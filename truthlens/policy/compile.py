@@ -351,6 +351,12 @@ class _Compiler:
             )
             if options is not None:
                 self._check_borders(types[entry.type], options, place)
+                if what := types[entry.type].missing(options, Path(self.report.file).parent):
+                    self.report.warn(
+                        place,
+                        f"{what}: where it is missing, truthlens serve does not start",
+                        "make it, or name another",
+                    )
             if options is not None and "trusted_headers" not in self.shaped.damaged:
                 warn_of_filters(options.filter, (*place, "filter"), signals, self.report)
             found[entry.name] = SourceSpec(entry.name, entry.type, options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from truthlens.core.registry import SourceContext, SourceType
 from truthlens.retrieval.interfaces import EvidenceSource
 from truthlens.retrieval.sources.folder.options import FolderOptions
@@ -18,5 +20,10 @@ def build(context: SourceContext) -> EvidenceSource:
     return FolderSource(context.name, context.options, base=context.folder)
 
 
-SOURCE = SourceType("folder", build, FolderOptions, filters=True)
+def missing(options: FolderOptions, folder: Path) -> str:
+    """Return that the folder is not there, ``""`` if it is."""
+    return "" if options.root(folder).is_dir() else f"there is no folder {options.path!r}"
+
+
+SOURCE = SourceType("folder", build, FolderOptions, filters=True, missing=missing)
 """The embedded default: SQLite's full-text search (FTS5) with bm25. No model, no service."""
