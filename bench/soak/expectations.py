@@ -127,6 +127,10 @@ class Judge:
             if Cost.LATE not in costs:
                 yield _finding(exchange, Wrong.LATE, f"{status} {reason}")
             return
+        if status == reference.said.get("status") == "partial" and whole:
+            # It names one reason: what was left out for another may be more than it was.
+            yield _finding(exchange, Wrong.LATE, f"{seen}, not {_verdict(reference)}")
+            return
         wrong = Wrong.DIFFERS
         if status == "checked" and seen != _verdict(reference):
             wrong = Wrong.CHECKED

@@ -49,6 +49,8 @@ async def soak(deployment: Deployment, options: argparse.Namespace) -> dict[str,
         deployment, lambda: load.tally.done, [Life(*each) for each in before["lives"]] if before else []
     )
     run = Run(load, sampler, pool, options, before["seconds"] if before else 0.0)
+    # Told to end, it makes no further exchange, and says what it has found.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, run.end)
     async with deployment.supervised():
         await run.until_done()
     left = await at_rest(deployment, 120.0)
@@ -74,7 +76,11 @@ class Run:
         self._deployment, self._load, self._sampler, self._pool = load.deployment, load, sampler, pool
         self._options = options
         self._began = time.monotonic() - seconds
-        self._over = False
+        self._over = self._ended = False
+
+    def end(self) -> None:
+        """Make no further exchange."""
+        self._ended = True
 
     async def until_done(self) -> None:
         """Make all exchanges, or as many as there is time for, while the faults go on."""
@@ -104,7 +110,7 @@ class Run:
     def _exchanges(self) -> Iterator[Exchange]:
         most_s = self._options.minutes * 60
         for number in range(self._load.tally.done, self._options.exchanges):
-            if most_s and time.monotonic() - self._began > most_s:
+            if self._ended or (most_s and time.monotonic() - self._began > most_s):
                 return
             yield self._pool.exchange(FIRST + number)
 
@@ -267,7 +273,7 @@ def main() -> None:
         "--resume", action="store_true", help="go on from the partial result of the same seed"
     )
     options = parser.parse_args()
-    # Whoever ends it early leaves no server behind.
+    # Whoever ends it before it has learnt leaves no server behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     detectors = [each for each in options.detectors.split(",") if each]
     with deployed(

@@ -41,13 +41,13 @@ class RuleDetector(ABC):
 class RuleFollower(Follower):
     """Judges the answers of one exchange, whole and part by part.
 
-    A detector says how it judges a whole answer and a part of one. It reads the exchange when it judges first, on a
+    A detector says how it judges a part of an answer, and a whole one where that is something else. It reads the exchange when it judges first, on a
     worker's thread; the follower itself is made on the event loop.
     """
 
-    @abstractmethod
     def whole(self, answer: Answer, *, stop: StopCheck) -> DetectorResult:
         """Return the result on the answer as if it were whole."""
+        return self.part(answer, 0, len(answer.text), stop=stop)
 
     @abstractmethod
     def part(self, answer: Answer, start: int, end: int, *, stop: StopCheck) -> DetectorResult:

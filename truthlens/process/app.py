@@ -102,13 +102,10 @@ async def node(
         if server is not None:
             await server.start()
         web = await _start_web(app, settings.console, tasks)
-        background = []
+        working = [follow_policy(built, signals)] if settings.reload else []
         if reviews is not None:
-            background.append(
-                tasks.create_task(reviews.teach(built.parts.modes.bandit, lambda: holder.current))
-            )
-        if settings.reload:
-            background.append(tasks.create_task(follow_policy(built, signals)))
+            working.append(reviews.teach(built.parts.modes.bandit, lambda: holder.current))
+        background = [tasks.create_task(each) for each in working]
         settle()
         if server is not None:
             await server.set_serving(True)

@@ -104,7 +104,7 @@ async def composed(
         workers=settings.workers,
         queue_limit=policy.limits.queue_limit,
         queue_observer=signals.queue_seconds.observe,
-        unexplained=_unexplained(signals),
+        unexplained=partial(_unexplained, signals),
         draw=seams.draw,
     )
     reviews = _reviews(settings, holder, signals)
@@ -237,12 +237,9 @@ class Traces:
             await self.exports.aclose()
 
 
-def _unexplained(signals: Metrics) -> Callable[[Exception], None]:
-    def note(error: Exception) -> None:
-        log.warning("spans are given without explanations or phrases", error=type(error).__name__)
-        signals.unexplained.inc()
-
-    return note
+def _unexplained(signals: Metrics, error: Exception) -> None:
+    log.warning("spans are given without explanations or phrases", error=type(error).__name__)
+    signals.unexplained.inc()
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,17 @@ class HttpOptions(SourceOptions):
         return self
 
 
+class HttpSource:
+    """A source that is asked over HTTP by its ``_client``."""
+
+    revision = ""
+    _client: SourceClient
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+
 class SourceClient:
     """Posts the searches of one source.
 

@@ -12,11 +12,12 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import structlog
 from opentelemetry._logs import Logger
-from opentelemetry.sdk._logs import LoggerProvider, ReadableLogRecord, ReadWriteLogRecord
+from opentelemetry.sdk._logs import LoggerProvider, ReadWriteLogRecord
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter, LogRecordExportResult
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -34,6 +35,7 @@ _RATIO_SAMPLERS = ("traceidratio", "parentbased_traceidratio")
 _SAMPLERS = ("always_on", "always_off", "parentbased_always_on", "parentbased_always_off", *_RATIO_SAMPLERS)
 _FILES = ("CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE")
 _LONGEST_CAUSE = 300
+_FAILURES = {"traces": SpanExportResult.FAILURE, "logs": LogRecordExportResult.FAILURE}
 # A receiver that does not answer must not keep the process from ending.
 _LAST_S = 5.0
 
@@ -64,11 +66,11 @@ class Exports:
         self.tracer_provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._providers: list[TracerProvider | LoggerProvider] = [self.tracer_provider]
         if "TRACES" in signals:
-            spans = _SpanExports(_span_exporter(protocols["TRACES"]), count)
+            spans = _counted(_span_exporter(protocols["TRACES"]), "traces", count)
             self.tracer_provider.add_span_processor(_Spans(spans, count))
         logger: Logger | None = None
         if "LOGS" in signals:
-            logs = _LogExports(_log_exporter(protocols["LOGS"]), count)
+            logs = _counted(_log_exporter(protocols["LOGS"]), "logs", count)
             provider = LoggerProvider(resource=resource, shutdown_on_exit=False)
             provider.add_log_record_processor(_Logs(logs, count))
             self._providers.append(provider)
@@ -85,64 +87,40 @@ class Exports:
             await asyncio.to_thread(each.join, _LAST_S)
 
 
-class _Counted:
-    """What sending and failing have in common: the count, and one line each time that one turns into the other."""
+_Exporter = TypeVar("_Exporter", SpanExporter, LogRecordExporter)
 
-    def __init__(self, signal: str, count: Count) -> None:
-        self._signal, self._count = signal, count
-        self._failing, self._lost = False, 0
 
-    def note(self, size: int, *, sent: bool) -> None:
-        self._count(self._signal, "sent" if sent else "failed", size)
-        if sent and self._failing:
-            log.info("OTLP is sent again", signal=self._signal, lost=self._lost)
-            self._failing, self._lost = False, 0
+def _counted(exporter: _Exporter, signal: str, count: Count) -> _Exporter:
+    """Let an exporter count what it sends and loses, and log one line each time that one turns into the other."""
+    export, failure = exporter.export, _FAILURES[signal]
+    failing, lost = False, 0
+
+    def counted(batch: Any) -> Any:
+        nonlocal failing, lost
+        try:
+            result: Any = export(batch)
+        except Exception as error:  # noqa: BLE001 - whatever fails costs this batch
+            _SAID.last, result = type(error).__name__, failure
+        sent = result is not failure
+        count(signal, "sent" if sent else "failed", len(batch))
+        if sent and failing:
+            log.info("OTLP is sent again", signal=signal, lost=lost)
+            failing, lost = False, 0
         elif not sent:
-            self._lost += size
-            if not self._failing:
-                self._failing = True
+            lost += len(batch)
+            if not failing:
+                failing = True
                 log.error(
                     "OTLP is not sent: what is lost is counted in truthlens_otlp_items_total",
-                    signal=self._signal,
+                    signal=signal,
                     cause=_SAID.last,
                     remedy="look at OTEL_EXPORTER_OTLP_ENDPOINT and _PROTOCOL, and at the receiver; where it takes none of"
-                    f" these, set OTEL_{self._signal.upper()}_EXPORTER=none",
+                    f" these, set OTEL_{signal.upper()}_EXPORTER=none",
                 )
-
-
-class _SpanExports(SpanExporter):
-    def __init__(self, exporter: SpanExporter, count: Count) -> None:
-        self._exporter, self._counted = exporter, _Counted("traces", count)
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        try:
-            result = self._exporter.export(spans)
-        except Exception as error:  # noqa: BLE001 - whatever fails costs this batch
-            _SAID.last, result = type(error).__name__, SpanExportResult.FAILURE
-        self._counted.note(len(spans), sent=result is SpanExportResult.SUCCESS)
         return result
 
-    def shutdown(self) -> None:
-        self._exporter.shutdown()
-
-
-class _LogExports(LogRecordExporter):
-    def __init__(self, exporter: LogRecordExporter, count: Count) -> None:
-        self._exporter, self._counted = exporter, _Counted("logs", count)
-
-    def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
-        try:
-            result = self._exporter.export(batch)
-        except Exception as error:  # noqa: BLE001 - whatever fails costs this batch
-            _SAID.last, result = type(error).__name__, LogRecordExportResult.FAILURE
-        self._counted.note(len(batch), sent=result is LogRecordExportResult.SUCCESS)
-        return result
-
-    def shutdown(self) -> None:
-        self._exporter.shutdown()  # type: ignore[no-untyped-call]
-
-    def force_flush(self, timeout_millis: int = 30000) -> bool:
-        return self._exporter.force_flush(timeout_millis)
+    exporter.export = counted  # type: ignore[method-assign, assignment]
+    return exporter
 
 
 class _Spans(BatchSpanProcessor):

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -19,6 +20,7 @@ AVERAGE = "average.safetensors"
 """The file of a run folder that is measured and exported: a running average of the trained parameters."""
 OUTCOMES = ("supported", "contradicted", "not_stated")
 _WIDTH = 256
+_PIECE = 256
 
 
 class ReaderModel(nn.Module):
@@ -61,14 +63,79 @@ class LowRankLinear(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """Return the layer's output, shape (..., out_features)."""
-        functional = nn.functional
-        return self.linear(states) + functional.linear(functional.linear(states, self.down), self.up)  # type: ignore[no-any-return]
+        wide, narrow = self.linear(states), nn.functional.linear(states, self.down)
+        return torch.addmm(wide.flatten(0, -2), narrow.flatten(0, -2), self.up.t()).reshape(wide.shape)
 
     def merged(self) -> nn.Linear:
         """Return one plain linear layer that computes the same."""
         with torch.no_grad():
             self.linear.weight += self.up @ self.down
         return self.linear
+
+
+class Int8Linear(nn.Linear):
+    """A frozen linear layer whose products are of 8-bit whole numbers, forward and back.
+
+    Where a processor has them (VNNI, AMX) a step takes about two thirds of the time; a product is off by about a hundredth of its
+    size. The layer computes with the weights that it was made from.
+    """
+
+    _whole: tuple[_ScaledWeights, _ScaledWeights]
+
+    @classmethod
+    def of(cls, linear: nn.Linear) -> Int8Linear:
+        """Return a layer that shares the parameters of ``linear``."""
+        layer = cls(linear.in_features, linear.out_features, bias=linear.bias is not None, device="meta")
+        layer.weight, layer.bias = linear.weight, linear.bias
+        layer._whole = _scaled(linear.weight.detach().t()), _scaled(linear.weight.detach())
+        return layer
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Return the layer's output, shape (..., out_features)."""
+        out: Tensor = _Int8Product.apply(states, *self._whole)  # type: ignore[no-untyped-call]
+        return out if self.bias is None else out + self.bias
+
+
+class _Int8Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, forth: _ScaledWeights, back: _ScaledWeights) -> Tensor:
+        ctx.back = back
+        return _product(states, forth)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return _product(gradient, ctx.back), None, None
+
+
+_ScaledWeights = tuple[Tensor, Tensor]
+"""Whole numbers in -127..127, shape (in, out), and what each column is multiplied with, shape (out,)."""
+
+
+def _scaled(weight: Tensor) -> _ScaledWeights:
+    scale = weight.abs().amax(dim=0).clamp_min(1e-12) / 127
+    return (weight / scale).round().to(torch.int8).contiguous(), scale
+
+
+def _product(states: Tensor, weights: _ScaledWeights) -> Tensor:
+    weight, columns = weights
+    rows = states.reshape(-1, states.shape[-1])
+    out = rows.new_empty(len(rows), len(columns))
+    # In pieces that stay in the cache; each row has a scale of its own, and no row of zeros is divided by zero.
+    for piece, into in zip(torch.split(rows, _PIECE), torch.split(out, _PIECE), strict=True):
+        scale = piece.abs().amax(dim=1, keepdim=True).clamp_min_(1e-30) / 127
+        product = torch._int_mm((piece / scale).round_().to(torch.int8), weight)  # noqa: SLF001
+        torch.mul(product, scale, out=into).mul_(columns)
+    return out.reshape(*states.shape[:-1], -1)
+
+
+def freeze_in_int8(model: ReaderModel) -> None:
+    """Let the frozen linear layers of ``model`` compute in whole numbers; it is trained on, not exported."""
+    _replace_linear(
+        model.encoder,
+        lambda each: (
+            Int8Linear.of(each) if type(each) is nn.Linear and not each.weight.requires_grad else each
+        ),
+    )
 
 
 def build_reader(

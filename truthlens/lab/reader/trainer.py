@@ -31,6 +31,7 @@ from truthlens.lab.reader.model import (
     AVERAGE,
     ReaderModel,
     build_reader,
+    freeze_in_int8,
     load_trained,
     read_trained,
     save_trained,
@@ -38,7 +39,7 @@ from truthlens.lab.reader.model import (
     unsupported_log_odds,
 )
 from truthlens.lab.reader.recipe import LONG_RUN, SPLITS, ReaderRecipe, Stage
-from truthlens.lab.train.precision import autocast
+from truthlens.lab.train.precision import autocast, int8_is_faster
 from truthlens.text.claims.claims import claims
 
 CHECKPOINT, LOG = "checkpoint.pt", "log.jsonl"
@@ -142,6 +143,8 @@ class _Training:
         self._model = build_reader(
             settings.base, layers=recipe.layers, frozen_layers=recipe.frozen_layers, rank=recipe.rank
         )
+        if recipe.rank is not None and int8_is_faster(settings.device):
+            freeze_in_int8(self._model)
         self._model.to(settings.device)
         if settings.start is not None:
             trained_before, self._pairs = read_trained(settings.start)

@@ -1,4 +1,4 @@
-"""The number type that a training's products are fastest in on this machine."""
+"""The number types that a training's products are fastest in on this machine."""
 
 from __future__ import annotations
 
@@ -20,16 +20,28 @@ def autocast(device: str) -> torch.autocast:
     return torch.autocast(kind, torch.bfloat16, enabled=kind != "cpu" or _bfloat16_is_faster())
 
 
+def int8_is_faster(device: str) -> bool:
+    """Return whether products with frozen weights take clearly less time on ``device`` in 8-bit whole numbers than in any other type."""
+    return device == "cpu" and _seconds(torch.int8) < 0.8 * min(
+        map(_seconds, (torch.float32, torch.bfloat16))
+    )
+
+
 @cache
 def _bfloat16_is_faster() -> bool:
     return _seconds(torch.bfloat16) < _seconds(torch.float32)
 
 
+@cache
 def _seconds(kind: torch.dtype) -> float:
-    rows, weights = torch.ones(_TOKENS, _WIDTH, dtype=kind), torch.ones(_WIDTH, _WIDTH, dtype=kind)
+    rows, weights = torch.ones(_TOKENS, _WIDTH), torch.ones(_WIDTH, _WIDTH, dtype=kind)
     times = []
     for _ in range(4):
         begun = time.thread_time()
-        torch.nn.functional.linear(rows, weights)
+        if kind is torch.int8:
+            whole = (rows / rows.abs().amax(dim=1, keepdim=True)).round_().to(kind)
+            torch._int_mm(whole, weights)  # noqa: SLF001
+        else:
+            torch.nn.functional.linear(rows.to(kind), weights)
         times.append(time.thread_time() - begun)
     return min(times)

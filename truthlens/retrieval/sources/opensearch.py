@@ -29,6 +29,7 @@ from truthlens.retrieval.filters import check_hit
 from truthlens.retrieval.http_source import (
     Hit,
     HttpOptions,
+    HttpSource,
     SourceClient,
     clean,
     hits_in,
@@ -63,7 +64,7 @@ class OpenSearchOptions(HttpOptions):
     )
 
 
-class OpenSearchSource:
+class OpenSearchSource(HttpSource):
     """An index of OpenSearch or Elasticsearch.
 
     Args:
@@ -72,8 +73,6 @@ class OpenSearchSource:
     Raises:
         ValueError: its key is missing.
     """
-
-    revision = ""
 
     def __init__(self, context: SourceContext) -> None:
         options: OpenSearchOptions = context.options
@@ -89,10 +88,6 @@ class OpenSearchSource:
         read = partial(self._read, search=search, k=k)
         fields = self._fields(search, k, timeout_ms=max(1, int(deadline.remaining_s * 1000)))
         return await self._client.ask(self._path, fields, read, search=search, deadline=deadline)
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._client.aclose()
 
     def _fields(self, search: Search, k: int, *, timeout_ms: int) -> dict[str, object]:
         options = self._options

@@ -21,6 +21,7 @@ from truthlens.core.registry import SourceContext, SourceType
 from truthlens.retrieval.http_source import (
     Hit,
     HttpOptions,
+    HttpSource,
     SourceClient,
     clean,
     hits_in,
@@ -47,7 +48,7 @@ class SearxngOptions(HttpOptions):
     )
 
 
-class SearxngSource:
+class SearxngSource(HttpSource):
     """A SearXNG server.
 
     Args:
@@ -56,8 +57,6 @@ class SearxngSource:
     Raises:
         ValueError: its key is missing.
     """
-
-    revision = ""
 
     def __init__(self, context: SourceContext) -> None:
         options: SearxngOptions = context.options
@@ -73,10 +72,6 @@ class SearxngSource:
         fields |= {name: value for name, value in self._chosen.items() if value}
         read = partial(_read, k=k)
         return await self._client.ask("/search", fields, read, search=search, deadline=deadline, form=True)
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._client.aclose()
 
 
 def _read(content: Hit, *, k: int) -> tuple[FoundPassage, ...]:

@@ -24,6 +24,7 @@ from truthlens.retrieval.http_source import (
     MOST_TEXT_CHARS,
     Hit,
     HttpOptions,
+    HttpSource,
     SourceClient,
     clean,
     digest,
@@ -49,7 +50,7 @@ class VectorStoreOptions(HttpOptions):
     )
 
 
-class VectorStoreSource:
+class VectorStoreSource(HttpSource):
     """A vector store behind OpenAI's API.
 
     Args:
@@ -58,8 +59,6 @@ class VectorStoreSource:
     Raises:
         ValueError: its key is missing.
     """
-
-    revision = ""
 
     def __init__(self, context: SourceContext) -> None:
         self._options: VectorStoreOptions = context.options
@@ -81,10 +80,6 @@ class VectorStoreSource:
         path = f"/vector_stores/{quote(self._options.store_id, safe='')}/search"
         read = partial(self._read, search=search, k=k)
         return await self._client.ask(path, fields, read, search=search, deadline=deadline)
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._client.aclose()
 
     def _read(self, content: Hit, *, search: Search, k: int) -> tuple[FoundPassage, ...]:
         hits = hits_in(content.get("data"))

@@ -9,14 +9,14 @@ from types import MappingProxyType
 
 from truthlens.core.cancellation import StopCheck
 from truthlens.core.errors import StoppedError
-from truthlens.core.records.enums import Aggregation, DetectorName
+from truthlens.core.records.enums import DetectorName
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span
 from truthlens.detection.detectors.contradictions.evidence import Evidence, Sentence, pieces
 from truthlens.detection.detectors.contradictions.judge import Judgement, Kind, judge
 from truthlens.detection.detectors.contradictions.reading import read
-from truthlens.detection.rule_follower import RuleFollower
+from truthlens.detection.rule_follower import RuleDetector, RuleFollower
 from truthlens.text.claims.claims import claims
 from truthlens.text.language import is_read, unread
 
@@ -50,7 +50,7 @@ class Finding:
     sentence: Sentence
 
 
-class ContradictionDetector:
+class ContradictionDetector(RuleDetector):
     """Compares what the claims of an answer say with the sentences of the evidence that have nearly the same words."""
 
     model = ""
@@ -58,17 +58,6 @@ class ContradictionDetector:
     def reads(self, exchange: Exchange, answer: Answer) -> bool:
         """Return whether the answer is in English."""
         return is_read(answer.text, unread(answer.text, _LANGUAGES, before=exchange.query))
-
-    def detect_all(
-        self,
-        exchange: Exchange,
-        answers: Sequence[Answer],
-        *,
-        aggregation: Aggregation | None,
-        stop: StopCheck,
-    ) -> list[DetectorResult]:
-        """Return one result per answer; one abstains where no claim stands beside a sentence of nearly the same words."""
-        return self.follow(exchange).detect_whole(answers, stop=stop)
 
     def follow(self, exchange: Exchange) -> ContradictionFollower:
         """Return a follower of the exchange's answers."""
@@ -81,10 +70,6 @@ class ContradictionFollower(RuleFollower):
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._known: Evidence | None = None
-
-    def whole(self, answer: Answer, *, stop: StopCheck) -> DetectorResult:
-        """Return the result on the answer as if it were whole."""
-        return self.part(answer, 0, len(answer.text), stop=stop)
 
     def part(self, answer: Answer, start: int, end: int, *, stop: StopCheck) -> DetectorResult:
         """Return the result on a part; one without a claim that can be compared abstains."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from truthlens.core.cancellation import StopCheck
-from truthlens.core.records.enums import Aggregation, DetectorName
+from truthlens.core.records.enums import DetectorName
 from truthlens.core.records.exchange import Answer, Exchange
 from truthlens.core.records.explanation import Difference, DifferenceKind, Explanation, SpanKind
 from truthlens.core.records.verdict import Coverage, DetectorResult, Span, ValueClaim
@@ -25,7 +25,7 @@ from truthlens.detection.detectors.numbers.places import KNOWN, PASSAGE_CONFIDEN
 from truthlens.detection.detectors.numbers.precedence import GENERAL, stems
 from truthlens.detection.detectors.numbers.reading import add_known, read
 from truthlens.detection.detectors.numbers.sources import Source
-from truthlens.detection.rule_follower import RuleFollower
+from truthlens.detection.rule_follower import RuleDetector, RuleFollower
 from truthlens.text.values.comparison import ValueComparer
 from truthlens.text.values.quantities import typed_values
 from truthlens.text.values.typed import Bound, TypedValue, ValueKind
@@ -51,7 +51,7 @@ _KINDS = {
 _NOTHING = "no value of the answer could be compared with the evidence"
 
 
-class NumberDetector:
+class NumberDetector(RuleDetector):
     """Compares money, percentages, dates, times, ratios, measures and counts of answers with the evidence.
 
     Args:
@@ -78,17 +78,6 @@ class NumberDetector:
     def reads(self, exchange: Exchange, answer: Answer) -> bool:
         """Return whether the answer has a value: digits are read in every language, number words in six."""
         return bool(typed_values(answer.text[:MOST_ANSWER_CHARS]))
-
-    def detect_all(
-        self,
-        exchange: Exchange,
-        answers: Sequence[Answer],
-        *,
-        aggregation: Aggregation | None,
-        stop: StopCheck,
-    ) -> list[DetectorResult]:
-        """Return one result per answer; one abstains where it has no value that can be compared."""
-        return self.follow(exchange).detect_whole(answers, stop=stop)
 
     def evidence(self, exchange: Exchange, *, stop: StopCheck) -> ValueEvidence:
         """Return the values of an exchange's passages, its question and the sources."""
@@ -278,10 +267,6 @@ class NumberFollower(RuleFollower):
     def __init__(self, detector: NumberDetector, exchange: Exchange) -> None:
         self._detector, self._exchange = detector, exchange
         self._known: ValueEvidence | None = None
-
-    def whole(self, answer: Answer, *, stop: StopCheck) -> DetectorResult:
-        """Return the result on the answer as if it were whole."""
-        return self.part(answer, 0, len(answer.text), stop=stop)
 
     def part(self, answer: Answer, start: int, end: int, *, stop: StopCheck) -> DetectorResult:
         """Return the result on a part; one without a value that can be compared abstains."""

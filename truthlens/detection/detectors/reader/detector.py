@@ -131,10 +131,6 @@ class ReaderFollower(RuleFollower):
                 finally:
                     self._left_s = left_s
 
-    def whole(self, answer: Answer, *, stop: StopCheck) -> DetectorResult:
-        """Return the result on the answer as if it were whole."""
-        return self.part(answer, 0, len(answer.text), stop=stop)
-
     def part(self, answer: Answer, start: int, end: int, *, stop: StopCheck) -> DetectorResult:
         """Return the result on characters ``start`` to ``end`` of the answer."""
         text = answer.text[start:end]
