@@ -187,7 +187,7 @@ class _Training:
             stage = stage_at(self._recipe, self._pairs)
             if drawn_for != (stage.name, self._step // _SEED_STEPS):
                 drawn_for = (stage.name, self._step // _SEED_STEPS)
-                batches = self._source.batches(stage, seed=settings.seed * 1_000_003 + self._step)
+                batches = self._source.batches(stage, seed=settings.seed * 1_000_003 + self._pairs)
             batch = next(batches).to(settings.device)
             losses.append(self._learn(batch))
             self._step += 1
