@@ -48,7 +48,7 @@ async def soak(deployment: Deployment, options: argparse.Namespace) -> dict[str,
     sampler = Sampler(
         deployment, lambda: load.tally.done, [Life(*each) for each in before["lives"]] if before else []
     )
-    run = Run(load, sampler, pool, options, before["seconds"] if before else 0.0)
+    run = Run(load, sampler, pool, options, before)
     # Told to end, it makes no further exchange, and says what it has found.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, run.end)
     async with deployment.supervised():
@@ -71,11 +71,17 @@ class Run:
     """The load with its faults, and what is written of it on the way."""
 
     def __init__(
-        self, load: Load, sampler: Sampler, pool: Pool, options: argparse.Namespace, seconds: float
+        self,
+        load: Load,
+        sampler: Sampler,
+        pool: Pool,
+        options: argparse.Namespace,
+        before: dict[str, Any] | None,
     ) -> None:
         self._deployment, self._load, self._sampler, self._pool = load.deployment, load, sampler, pool
         self._options = options
-        self._began = time.monotonic() - seconds
+        self._began = time.monotonic() - (before["seconds"] if before else 0.0)
+        self._faults_before: dict[str, list[float]] = before["faults"] if before else {}
         self._over = self._ended = False
 
     def end(self) -> None:
@@ -128,6 +134,16 @@ class Run:
                 f"fault, wrong: {dict(tally.wrong) or 'none'}, {memory}", flush=True,
             )  # fmt: skip
 
+    def _faults(self) -> Iterator[tuple[str, list[float]]]:
+        """Yield how often each fault was at work, and for how many seconds."""
+        windows = self._load.calendar.windows
+        for name in FAULTS:
+            own = [each for each in windows if each.fault == name]
+            times, seconds = self._faults_before.get(name, (0, 0.0))
+            seconds += sum(each.until - each.since for each in own if each.until != float("inf"))
+            if times + len(own):
+                yield name, [times + len(own), seconds]
+
     def state(self) -> dict[str, Any]:
         """Return what is known so far."""
         return {
@@ -139,11 +155,7 @@ class Run:
             "seconds": time.monotonic() - self._began,
             "tally": self._load.tally.as_json(),
             "percentiles": self._load.tally.percentiles(),
-            "faults": {
-                name: [len(own), sum(each.until - each.since for each in own if each.until != float("inf"))]
-                for name in FAULTS
-                if (own := [each for each in self._load.calendar.windows if each.fault == name])
-            },
+            "faults": dict(self._faults()),
             "not_tried": _missing(self._deployment),
             "lives": [astuple(life) for life in self._sampler.lives],
         }
@@ -188,7 +200,8 @@ def is_wrong(result: dict[str, Any]) -> bool:
     """Return whether anything in a result must not be."""
     unwanted = [one for exits in result["exits"].values() for one in exits if not one["wanted"]]
     wrong = {name: count for name, count in result["tally"]["wrong"].items() if name != Wrong.LATE}
-    return bool(wrong or result["unclear"] or result["left"] or result["complaints"] or unwanted)
+    unclear = [each for each in result["unclear"] if each["wrong"] != Wrong.LATE]
+    return bool(wrong or unclear or result["left"] or result["complaints"] or unwanted)
 
 
 def table(result: dict[str, Any]) -> str:
@@ -217,7 +230,7 @@ def table(result: dict[str, Any]) -> str:
         ), "",
         "| fault | times | seconds | exchanges: what came of them |", "| --- | --- | --- | --- |",
         *(
-            f"| {name} | {times} | {seconds:.0f} | {_shares(tally['by_fault'].get(name, {}))} |"
+            f"| {name} | {times:.0f} | {seconds:.0f} | {_shares(tally['by_fault'].get(name, {}))} |"
             for name, (times, seconds) in result["faults"].items()
         ),
         *(f"| {name} | NOT TRIED: {why} | | |" for name, why in result["not_tried"].items()),

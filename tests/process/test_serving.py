@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.fakes.ports import free_port
 from tests.integration.support.stack import wait_for
@@ -122,6 +124,19 @@ def test_desk_has_pages_and_scores_without_a_gateway(tmp_path: Path) -> None:
         for path in ("/decisions", "/playground", "/evidence", "/static/console.css"):
             assert client.get(path).status_code == 200, path
         assert client.post("/v1/detect", json=_ASKED).json()["detected"] is False
+
+
+@pytest.mark.parametrize("command", ["serve", "desk"])
+def test_a_client_that_goes_in_the_middle_of_its_request_is_no_fault(tmp_path: Path, command: str) -> None:
+    """Nothing is logged of it, and the next one is answered."""
+    paths = ("/v1/detect", "/v1/evidence", "/v1/ask", "/playground/ask", "/api/reviews", "/login")
+    with _running(tmp_path, command) as client:
+        for path in paths:
+            with socket.create_connection((client.base_url.host, client.base_url.port or 80)) as gone:
+                head = f"POST {path} HTTP/1.1\r\nhost: {client.base_url.netloc.decode()}\r\ncontent-type: application/json"
+                gone.sendall(f'{head}\r\ncontent-length: 500\r\n\r\n{{"response": "'.encode())
+            assert client.post("/v1/detect", json=_ASKED).json()["detected"] is False
+    assert "Traceback" not in (tmp_path / "log").read_text()
 
 
 def test_a_sidecar_with_pages_imports_no_workshop() -> None:

@@ -11,8 +11,10 @@ Everything else is checked, in this order:
 
 from __future__ import annotations
 
+import contextlib
+
 from starlette.datastructures import MutableHeaders
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -82,7 +84,9 @@ class Security:
                 app = self._decide(scope, added) or app
             except AccessError as error:
                 app = refusal(HTTPConnection(scope).headers, error, pages=self._pages)
-        await app(scope, receive, guarded)
+        # A client that is gone in the middle of its request is owed no answer, and is no fault to log.
+        with contextlib.suppress(ClientDisconnect):
+            await app(scope, receive, guarded)
 
     def _decide(self, scope: Scope, added: MutableHeaders) -> Response | None:
         request, control = HTTPConnection(scope), self._control

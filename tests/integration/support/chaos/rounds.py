@@ -175,7 +175,16 @@ def complaints(stack: Stack) -> list[str]:
         "mitigation failed",
         "stream aborted",
     )
-    return [line for line in text.splitlines() if any(word in line for word in words)]
+    lines = text.splitlines()
+    return [_whole(lines, at) for at, line in enumerate(lines) if any(word in line for word in words)]
+
+
+def _whole(lines: list[str], at: int) -> str:
+    """A line of a log, and of a traceback all lines: those that are indented, one before, and the error behind."""
+    if not lines[at].startswith("Traceback"):
+        return lines[at]
+    end = next((n for n in range(at + 1, len(lines)) if not lines[n].startswith(" ")), len(lines) - 1)
+    return "\n".join(lines[max(0, at - 1) : end + 1])[-3000:]
 
 
 def _ours(got: Got) -> dict[str, str]:
