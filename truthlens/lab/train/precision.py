@@ -36,7 +36,7 @@ def _bfloat16_is_faster() -> bool:
 def _seconds(kind: torch.dtype) -> float:
     rows, weights = torch.ones(_TOKENS, _WIDTH), torch.ones(_WIDTH, _WIDTH, dtype=kind)
     times = []
-    for _ in range(4):
+    for _ in range(16):
         begun = time.thread_time()
         if kind is torch.int8:
             whole = (rows / rows.abs().amax(dim=1, keepdim=True)).round_().to(kind)
