@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import yaml
 from starlette.testclient import TestClient
 from typer.main import get_command
 
@@ -143,10 +144,12 @@ def test_the_map_names_every_part_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/retrieval.md"])
-def test_the_policy_of_a_page_loads_without_a_remark(name: str) -> None:
-    """Its one YAML block is a whole policy."""
+def test_the_policy_of_a_page_loads_without_a_remark(name: str, tmp_path: Path) -> None:
+    """Its one YAML block is a whole policy, beside which its folders are."""
     (block,) = re.findall(r"```yaml\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
-    assert check_text(block, file=name) == []
+    for source in yaml.safe_load(block).get("sources", ()):
+        (tmp_path / source.get("path", ".")).mkdir(exist_ok=True)
+    assert check_text(block, file=str(tmp_path / "policy.yaml")) == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -102,10 +103,12 @@ async def test_a_server_that_misbehaves_costs_the_step(rig: Rig, tmp_path: Path,
 
 
 async def test_a_tool_that_is_gone_is_refused(rig: Rig, tmp_path: Path) -> None:
-    """Also within the run that it was offered to."""
+    """Also within the run that it was offered to, once the server's word of it has come."""
     await rig.offer({"name": "search"}, command=hostile(tmp_path, "gone"))
     assert await rig.code("files.search", query="q") is None
-    assert await rig.code("files.search", query="q") == "refused"
+    while (code := await rig.code("files.search", query="q")) is None:
+        await asyncio.sleep(0.05)
+    assert code == "refused"
 
 
 async def test_a_server_that_does_not_start_offers_nothing(rig: Rig) -> None:

@@ -97,7 +97,8 @@ async def node(
             retrieval=built.parts.retrieval,
         )
     )
-    _shorten_pauses()
+    sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
     async with asyncio.TaskGroup() as tasks:
         if server is not None:
             await server.start()
@@ -138,11 +139,6 @@ def _capture(settings: Settings, signals: Metrics) -> Capture | None:
         remedy="start without --capture to end it; the file is readable by its owner alone",
     )
     return Capture.opened(settings.capture, signals)
-
-
-def _shorten_pauses() -> None:
-    sys.setswitchinterval(_SWITCH_S)
-    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
 
 
 def _check_addresses(settings: Settings, *, gateway: bool) -> None:
