@@ -76,7 +76,7 @@ class LowRankLinear(nn.Module):
 class Int8Linear(nn.Linear):
     """A frozen linear layer whose products are of 8-bit whole numbers, forward and back.
 
-    Where a processor has them (VNNI, AMX) a step takes about two thirds of the time; a product is off by about a hundredth of its
+    Where a processor has them (VNNI, AMX) a step takes little more than half the time; a product is off by about a hundredth of its
     size. The layer computes with the weights that it was made from.
     """
 
