@@ -191,20 +191,20 @@ async def break_policy(deployment: Deployment, rng: random.Random, seconds: floa
 async def rotate_certificates(deployment: Deployment, _rng: random.Random, seconds: float) -> None:
     """Renew the certificates of Envoy and of both replicas, twice; each time all have to take them over and connect anew."""
     for _ in range(2):
-        before = deployment.tls_reloads()
-        deployment.tls.renew()
-        await asyncio.to_thread(
-            wait_for,
-            lambda before=before: all(
-                now > then for now, then in zip(deployment.tls_reloads(), before, strict=True)
-            ),
-            "new certificates in use on both sides",
-        )
-        connections = deployment.connections()
-        await asyncio.to_thread(
-            wait_for, lambda least=connections + 4: deployment.connections() >= least, "new connections"
-        )
+        await asyncio.to_thread(_renew, deployment)
         await asyncio.sleep(seconds / 2)
+
+
+def _renew(deployment: Deployment) -> None:
+    before = deployment.tls_reloads()
+
+    def all_have_them() -> bool:
+        return all(now > then for now, then in zip(deployment.tls_reloads(), before, strict=True))
+
+    deployment.tls.renew()
+    wait_for(all_have_them, "new certificates in use on both sides")
+    least = deployment.connections() + 4
+    wait_for(lambda: deployment.connections() >= least, "new connections")
 
 
 # Costs are what an exchange may lose that overlaps with the fault. Where there are none, nothing may be different.

@@ -60,8 +60,13 @@ async def soak(deployment: Deployment, options: argparse.Namespace) -> dict[str,
         "left": left,
         "machine": machine(options.note),
     }
-    result["exits"] = {each.name: [asdict(one) for one in each.exits] for each in deployment.replicas}
-    result["complaints"] = [line for each in deployment.replicas for line in complaints(each.stack)][:50]
+    known = before or {}
+    result["exits"] = {
+        each.name: [*known.get("exits", {}).get(each.name, ()), *map(asdict, each.exits)]
+        for each in deployment.replicas
+    }
+    lines = [line for each in deployment.replicas for line in complaints(each.stack)]
+    result["complaints"] = [*known.get("complaints", ()), *lines][:50]
     names = ("a", "b", "envoy")
     result["processes"] = [figures(sampler.lives, name) for name in names]
     return result
@@ -295,7 +300,10 @@ def main() -> None:
         result = asyncio.run(soak(deployment, options))
     text = table(result)
     print(f"{text}\n\n{write_result(options.out, 'soak', result, text)}")
-    (options.out / f"{PARTIAL}.json").unlink(missing_ok=True)
+    if result["tally"]["done"] < options.exchanges:
+        write_result(options.out, PARTIAL, result)  # to be gone on with
+    else:
+        (options.out / f"{PARTIAL}.json").unlink(missing_ok=True)
     sys.exit(is_wrong(result))
 
 

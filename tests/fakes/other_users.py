@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ def another_user() -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
+    # Whoever opens a connection needs it, and nobody may not read the standard library of a root's own Python.
+    codecs.lookup("idna")
     os.seteuid(65_534)
     try:
         yield

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -326,11 +325,15 @@ def test_what_is_withheld_from_a_stream_is_withheld_behind_a_router_too(variant:
 
 
 def _withheld(stack: RouterStack) -> None:
+    asked: list[LiveClient] = []
+
+    def admitted() -> bool:
+        asked.append(ask(stack, "gate", sse(padded(answer(BAD), _LARGE), framing=Framing.LENGTH)))
+        return asked[-1].says("reason") != "overloaded"
+
     # Behind streams that kept it busy it refuses one more, and says so.
-    while (client := ask(stack, "gate", sse(padded(answer(BAD), _LARGE), framing=Framing.LENGTH))).says(
-        "reason"
-    ) == "overloaded":
-        time.sleep(0.5)
+    wait_for(admitted, "room for a stream")
+    client = asked[-1]
     told = read_back(client.body)
     assert told.texts[0].startswith(NOTICE)
     assert told.texts[0].endswith("An international one costs 40 dollars.")

@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import structlog
@@ -66,11 +66,11 @@ class Exports:
         self.tracer_provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._providers: list[TracerProvider | LoggerProvider] = [self.tracer_provider]
         if "TRACES" in signals:
-            spans = _counted(_span_exporter(protocols["TRACES"]), "traces", count)
+            spans = _Counted(_span_exporter(protocols["TRACES"]), "traces", count)
             self.tracer_provider.add_span_processor(_Spans(spans, count))
         logger: Logger | None = None
         if "LOGS" in signals:
-            logs = _counted(_log_exporter(protocols["LOGS"]), "logs", count)
+            logs = _Counted(_log_exporter(protocols["LOGS"]), "logs", count)
             provider = LoggerProvider(resource=resource, shutdown_on_exit=False)
             provider.add_log_record_processor(_Logs(logs, count))
             self._providers.append(provider)
@@ -87,47 +87,50 @@ class Exports:
             await asyncio.to_thread(each.join, _LAST_S)
 
 
-_Exporter = TypeVar("_Exporter", SpanExporter, LogRecordExporter)
+class _Counted:
+    """An exporter that counts what it sends and loses, and logs one line each time that one turns into the other."""
 
+    def __init__(self, exporter: SpanExporter | LogRecordExporter, signal: str, count: Count) -> None:
+        self._exporter: Any = exporter
+        self._signal, self._count = signal, count
+        self._failing, self._lost = False, 0
 
-def _counted(exporter: _Exporter, signal: str, count: Count) -> _Exporter:
-    """Let an exporter count what it sends and loses, and log one line each time that one turns into the other."""
-    export, failure = exporter.export, _FAILURES[signal]
-    failing, lost = False, 0
-
-    def counted(batch: Any) -> Any:
-        nonlocal failing, lost
+    def export(self, batch: Sequence[Any]) -> Any:
         try:
-            result: Any = export(batch)
-        except Exception as error:  # noqa: BLE001 - whatever fails costs this batch
-            _SAID.last, result = type(error).__name__, failure
-        sent = result is not failure
-        count(signal, "sent" if sent else "failed", len(batch))
-        if sent and failing:
-            log.info("OTLP is sent again", signal=signal, lost=lost)
-            failing, lost = False, 0
+            result = self._exporter.export(batch)
+        except Exception as error:  # noqa: BLE001 - the SDK's thread would pass over it, and nothing would be counted
+            _SAID.last, result = type(error).__name__, _FAILURES[self._signal]
+        sent = result is not _FAILURES[self._signal]
+        self._count(self._signal, "sent" if sent else "failed", len(batch))
+        if sent and self._failing:
+            log.info("OTLP is sent again", signal=self._signal, lost=self._lost)
+            self._failing, self._lost = False, 0
         elif not sent:
-            lost += len(batch)
-            if not failing:
-                failing = True
+            self._lost += len(batch)
+            if not self._failing:
+                self._failing = True
                 log.error(
                     "OTLP is not sent: what is lost is counted in truthlens_otlp_items_total",
-                    signal=signal,
+                    signal=self._signal,
                     cause=_SAID.last,
                     remedy="look at OTEL_EXPORTER_OTLP_ENDPOINT and _PROTOCOL, and at the receiver; where it takes none of"
-                    f" these, set OTEL_{signal.upper()}_EXPORTER=none",
+                    f" these, set OTEL_{self._signal.upper()}_EXPORTER=none",
                 )
         return result
 
-    exporter.export = counted  # type: ignore[method-assign, assignment]
-    return exporter
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        flushed: bool = self._exporter.force_flush(timeout_millis)
+        return flushed
 
 
 class _Spans(BatchSpanProcessor):
     """Counts what is to be sent: what is neither sent nor failed was dropped, because too much waited."""
 
-    def __init__(self, exporter: SpanExporter, count: Count) -> None:
-        super().__init__(exporter)
+    def __init__(self, exporter: _Counted, count: Count) -> None:
+        super().__init__(cast("SpanExporter", exporter))
         self._count = count
 
     def on_end(self, span: ReadableSpan) -> None:
@@ -137,8 +140,8 @@ class _Spans(BatchSpanProcessor):
 
 
 class _Logs(BatchLogRecordProcessor):
-    def __init__(self, exporter: LogRecordExporter, count: Count) -> None:
-        super().__init__(exporter)
+    def __init__(self, exporter: _Counted, count: Count) -> None:
+        super().__init__(cast("LogRecordExporter", exporter))
         self._count = count
 
     def on_emit(self, log_record: ReadWriteLogRecord) -> None:

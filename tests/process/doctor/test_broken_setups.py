@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import encodings.idna  # noqa: F401 - another user may not read the standard library
 from pathlib import Path
 from typing import cast
 

@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from transformers import AutoModel
 
 from truthlens.core.errors import ModelError
+from truthlens.lab.train.precision import ScaledWeights, int8_product, scaled
 
 AVERAGE = "average.safetensors"
 """The file of a run folder that is measured and exported: a running average of the trained parameters."""
 OUTCOMES = ("supported", "contradicted", "not_stated")
 _WIDTH = 256
-_PIECE = 256
 
 
 class ReaderModel(nn.Module):
@@ -80,14 +80,14 @@ class Int8Linear(nn.Linear):
     size. The layer computes with the weights that it was made from.
     """
 
-    _whole: tuple[_ScaledWeights, _ScaledWeights]
+    _whole: tuple[ScaledWeights, ScaledWeights]
 
     @classmethod
     def of(cls, linear: nn.Linear) -> Int8Linear:
         """Return a layer that shares the parameters of ``linear``."""
         layer = cls(linear.in_features, linear.out_features, bias=linear.bias is not None, device="meta")
         layer.weight, layer.bias = linear.weight, linear.bias
-        layer._whole = _scaled(linear.weight.detach().t()), _scaled(linear.weight.detach())
+        layer._whole = scaled(linear.weight.detach().t()), scaled(linear.weight.detach())
         return layer
 
     def forward(self, states: Tensor) -> Tensor:
@@ -100,34 +100,13 @@ class Int8Linear(nn.Linear):
 
 class _Int8Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, states: Tensor, forth: _ScaledWeights, back: _ScaledWeights) -> Tensor:
+    def forward(ctx: Any, states: Tensor, forth: ScaledWeights, back: ScaledWeights) -> Tensor:
         ctx.back = back
-        return _product(states, forth)
+        return int8_product(states, forth)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return _product(gradient, ctx.back), None, None
-
-
-_ScaledWeights = tuple[Tensor, Tensor]
-"""Whole numbers in -127..127, shape (in, out), and what each column is multiplied with, shape (out,)."""
-
-
-def _scaled(weight: Tensor) -> _ScaledWeights:
-    scale = weight.abs().amax(dim=0).clamp_min(1e-12) / 127
-    return (weight / scale).round().to(torch.int8).contiguous(), scale
-
-
-def _product(states: Tensor, weights: _ScaledWeights) -> Tensor:
-    weight, columns = weights
-    rows = states.reshape(-1, states.shape[-1])
-    out = rows.new_empty(len(rows), len(columns))
-    # In pieces that stay in the cache; each row has a scale of its own, and no row of zeros is divided by zero.
-    for piece, into in zip(torch.split(rows, _PIECE), torch.split(out, _PIECE), strict=True):
-        scale = piece.abs().amax(dim=1, keepdim=True).clamp_min_(1e-30) / 127
-        product = torch._int_mm((piece / scale).round_().to(torch.int8), weight)  # noqa: SLF001
-        torch.mul(product, scale, out=into).mul_(columns)
-    return out.reshape(*states.shape[:-1], -1)
+        return int8_product(gradient, ctx.back), None, None
 
 
 def freeze_in_int8(model: ReaderModel) -> None:
