@@ -96,7 +96,7 @@ def test_an_id_stands_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("part", "groups"), [("train", 300), ("test", 60)])
+@pytest.mark.parametrize(("part", "groups"), [("train", 300), ("train/plain", 150), ("test", 60)])
 def test_the_files_of_the_repository_are_balanced(part: str, groups: int) -> None:
     read = read_twin_folder(FOLDER / part)
     assert len(read) >= groups
@@ -115,4 +115,5 @@ def test_training_and_test_share_no_passage() -> None:
         {fact.contexts for group in read_twin_folder(FOLDER / part) for fact in group.facts}
         for part in ("train", "test")
     )
-    assert not train & test
+    plain = {fact.contexts for group in read_twin_folder(FOLDER / "train/plain") for fact in group.facts}
+    assert not (train | plain) & test

@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import pytest
+
 from truthlens.lab.data.dataset import Example
+from truthlens.lab.data.twins import PLAIN_SOURCE
 from truthlens.lab.data.twins import SOURCE as TWINS
 from truthlens.lab.reader.claims import (
     CONTRADICTED,
@@ -56,11 +59,12 @@ def test_a_set_has_both_labels_where_there_are_both() -> None:
     assert all(len({each.example.group for each in members}) == 1 for members in drawn)
 
 
-def test_of_a_long_twin_the_sentence_with_the_fact_is_learnt() -> None:
+@pytest.mark.parametrize("source", [TWINS, PLAIN_SOURCE])
+def test_of_a_long_twin_the_sentence_with_the_fact_is_learnt(source: str) -> None:
     """The supported side of a twin has no marks of its own: its twin's say where the fact stands."""
     text = "The pool is in the park. It opens at ten."
     start = text.index("ten")
-    wrong = replace(_ROW, source=TWINS, response=text, label=1, spans=((start, start + 3),), pair="p")
+    wrong = replace(_ROW, source=source, response=text, label=1, spans=((start, start + 3),), pair="p")
     right = replace(wrong, context=("It opens at ten.",), label=0, spans=())
     drawn = [
         each

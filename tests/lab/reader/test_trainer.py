@@ -15,6 +15,7 @@ import torch
 
 from tests.fakes.tiny_base import labelled_rows, write_base
 from truthlens.core.errors import ModelError
+from truthlens.lab.data.twins import PLAIN_SOURCE
 from truthlens.lab.evaluate.ranking import found_at
 from truthlens.lab.reader import trainer
 from truthlens.lab.reader.base import find_reader_base
@@ -85,6 +86,19 @@ def test_a_run_from_kept_weights_goes_on_at_their_stage(settings: ReaderSettings
     assert pairs < more <= pairs + _RECIPE.batch_claims
 
 
+def test_plain_twins_are_a_source_of_their_own(settings: ReaderSettings) -> None:
+    """A stage that draws nothing else learns from the folder ``plain`` among the twins."""
+    plain = settings.twins.with_name("other") / "plain"
+    plain.mkdir(parents=True)
+    (plain / "made.yaml").write_bytes((settings.twins / "made.yaml").read_bytes())
+    recipe = replace(_RECIPE, stages=(Stage("last", 10**9, {PLAIN_SOURCE: 1.0}),))
+    run = train_reader(
+        replace(settings, twins=plain.parent, run=settings.run.with_name("plain"), steps=1), recipe=recipe
+    )
+    _, pairs = read_trained(run / AVERAGE)
+    assert 0 < pairs <= recipe.batch_claims
+
+
 def test_a_file_of_other_weights_is_refused(settings: ReaderSettings, tmp_path: Path) -> None:
     """The message says what is missing."""
     (tmp_path / "other.safetensors").write_bytes(b"no weights")
@@ -143,10 +157,11 @@ def test_claims_are_ranked_within_their_set_alone() -> None:
 
 def test_stages_follow_by_the_claims_seen() -> None:
     """A run of any length knows its stage from its counter."""
-    assert [stage_at(LONG_RUN, pairs).name for pairs in (0, 10_000, 10**7)] == [
+    assert [stage_at(LONG_RUN, pairs).name for pairs in (0, 10_000, 90_000, 10**7)] == [
         "natural",
         "reading",
         "answers",
+        "last",
     ]
 
 

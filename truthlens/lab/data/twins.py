@@ -19,6 +19,8 @@ import yaml
 from truthlens.lab.data.dataset import DataError, Example
 
 SOURCE = "twins"
+PLAIN_SOURCE = "plain_twins"
+"""Twins in plain words, in a folder ``plain`` of their own: the reader's recipe weighs them apart."""
 KINDS = (
     "number", "money", "percent", "date", "time", "person", "place", "unit", "negation", "role", "quantifier",
     "comparison", "attribute", "detail", "citation", "cause", "condition", "order", "inference",
@@ -92,11 +94,11 @@ def read_twin_folder(folder: Path) -> list[TwinGroup]:
     return [group for path in sorted(folder.glob("*.yaml")) for group in read_twins(path)]
 
 
-def twin_examples(groups: Iterable[TwinGroup]) -> list[Example]:
+def twin_examples(groups: Iterable[TwinGroup], *, source: str = SOURCE) -> list[Example]:
     """Return the rows of ``groups``: every version of every answer against both readings of its passage.
 
     All rows of a fact share ``pair``: a wrong answer is to score above every true one, however they are worded.
-    ``kind`` and ``style`` say which fact it is, and how an answer is worded.
+    ``source`` is theirs; ``kind`` and ``style`` say which fact it is, and how an answer is worded.
     """
     rows: list[Example] = []
     for group in groups:
@@ -107,7 +109,7 @@ def twin_examples(groups: Iterable[TwinGroup]) -> list[Example]:
                     rows.append(
                         Example(
                             id=f"{group.id}:{fact.number}:{place}:{reading}",
-                            source=SOURCE,
+                            source=source,
                             task="qa",
                             query=group.question,
                             context=fact.contexts[reading],

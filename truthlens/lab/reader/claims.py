@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from truthlens.lab.data.dataset import Example
+from truthlens.lab.data.twins import PLAIN_SOURCE
 from truthlens.lab.data.twins import SOURCE as TWINS
 from truthlens.text.claims.claims import claims
 from truthlens.text.words import words
@@ -16,6 +17,7 @@ from truthlens.text.words import words
 SUPPORTED, CONTRADICTED, NOT_STATED, UNSUPPORTED = 0, 1, 2, 3
 """Labels of claims; ``UNSUPPORTED`` where the data do not tell contradicted from not stated."""
 _TYPED = {"E": SUPPORTED, "C": CONTRADICTED, "N": NOT_STATED}
+_TWINS = frozenset({TWINS, PLAIN_SOURCE})
 _LARGEST_SET = 6
 _SHORT_EVIDENCE_CHARS = 600
 _IDLE = (1, 4)
@@ -106,7 +108,7 @@ class ClaimSets:
         spans = {row.response: row.spans for row in rows if row.label and row.spans}
         found = []
         for row in chosen:
-            listed = labelled_claims(row, spans=spans.get(row.response) if row.source == TWINS else None)
+            listed = labelled_claims(row, spans=spans.get(row.response) if row.source in _TWINS else None)
             found.extend(dice.sample(listed, min(len(listed), 2)))
         return found[: _LARGEST_SET + 2]
 

@@ -22,8 +22,8 @@ from tokenizers import Tokenizer
 from truthlens.detection.detectors.reader.inputs import ReaderEvidence, ReaderFormat, format_of
 from truthlens.detection.models.inputs.windows import load_tokenizer
 from truthlens.lab.data.dataset import Example, SplitName, read_folder, split
+from truthlens.lab.data.twins import PLAIN_SOURCE, read_twin_folder, twin_examples
 from truthlens.lab.data.twins import SOURCE as TWINS
-from truthlens.lab.data.twins import read_twin_folder, twin_examples
 from truthlens.lab.evaluate.ranking import twin_figures
 from truthlens.lab.reader.batches import ClaimBatch, ClaimSource, loss_of, pad
 from truthlens.lab.reader.claims import SUPPORTED, LabelledClaim
@@ -54,7 +54,7 @@ _SEED_STEPS = 200
 class ReaderSettings:
     """What to train, on what, and for how long.
 
-    ``data`` is the folder of labelled JSON lines, ``twins`` of twin files, ``base`` a Hugging Face folder, ``run`` the folder
+    ``data`` is the folder of labelled JSON lines, ``twins`` of twin files with a folder ``plain`` in it, ``base`` a Hugging Face folder, ``run`` the folder
     of checkpoints and log, ``start`` an ``average.safetensors`` to go on from. It ends after ``minutes`` of wall time or at step
     ``steps``, whichever comes first; the last ``decay_steps`` of ``steps`` let the learning rate fall to zero. ``limit``
     bounds the rows of each source (for a trial run).
@@ -102,6 +102,11 @@ def _held_out(sides: Mapping[SplitName, Sequence[Example]]) -> list[Example]:
     return list(islice(kept, _WATCHED_TWINS))
 
 
+def _twins(folder: Path) -> list[Example]:
+    plain = twin_examples(read_twin_folder(folder / "plain"), source=PLAIN_SOURCE)
+    return [*twin_examples(read_twin_folder(folder)), *plain]
+
+
 def stage_at(recipe: ReaderRecipe, pairs: int) -> Stage:
     """Return the stage of a training that has seen ``pairs`` claims."""
     return next((stage for stage in recipe.stages if pairs < stage.pairs), recipe.stages[-1])
@@ -115,7 +120,7 @@ class _Training:
         self._tokenizer = load_tokenizer(settings.base)
         self._fmt = format_of(self._tokenizer)
         rows = [row for row in read_folder(settings.data) if row.quality == "good"]
-        sides = split([*rows, *twin_examples(read_twin_folder(settings.twins))], SPLITS)
+        sides = split([*rows, *_twins(settings.twins)], SPLITS)
         self._watched = _held_out(sides)
         self._source = ClaimSource(
             _limited(sides["train"], settings.limit), self._tokenizer, self._fmt, recipe
