@@ -128,7 +128,8 @@ def train_reader(
         typer.Option(help="Weights (average.safetensors) of an earlier run to go on from.", exists=True),
     ] = None,
     twins: Annotated[
-        Path, typer.Option(help="Folder of twin files, *.yaml.", exists=True, file_okay=False)
+        Path,
+        typer.Option(help="Folder of twin files, *.yaml and plain/*.yaml.", exists=True, file_okay=False),
     ] = Path("data/twins/train"),
     minutes: Annotated[float, typer.Option(min=0.1, help="Wall-clock bound of this start.")] = 600.0,
     steps: Annotated[int | None, typer.Option(min=1, help="End at this step of the whole run.")] = None,

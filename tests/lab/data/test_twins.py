@@ -96,7 +96,7 @@ def test_an_id_stands_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("part", "groups"), [("train", 300), ("train/plain", 150), ("test", 60)])
+@pytest.mark.parametrize(("part", "groups"), [("train", 300), ("train/plain", 600), ("test", 60)])
 def test_the_files_of_the_repository_are_balanced(part: str, groups: int) -> None:
     read = read_twin_folder(FOLDER / part)
     assert len(read) >= groups
@@ -111,9 +111,8 @@ def test_the_files_of_the_repository_are_balanced(part: str, groups: int) -> Non
 
 @pytest.mark.slow
 def test_training_and_test_share_no_passage() -> None:
-    train, test = (
+    train, plain, test = (
         {fact.contexts for group in read_twin_folder(FOLDER / part) for fact in group.facts}
-        for part in ("train", "test")
+        for part in ("train", "train/plain", "test")
     )
-    plain = {fact.contexts for group in read_twin_folder(FOLDER / "train/plain") for fact in group.facts}
     assert not (train | plain) & test
